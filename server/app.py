@@ -37,7 +37,7 @@ from server.runtime.hub import Hub
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import lock_folder
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 from server.web.api import Api, body_limit, make_app
 from server.web.connection import HttpConnections
 from server.web.pages import Pages, client_folder

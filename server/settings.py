@@ -54,7 +54,7 @@ class Settings:
     #: Time between two heartbeats of a node, in seconds. With each it takes over due rooms of nodes
     #: that are down.
     heartbeat_s: float = 1.0
-    #: Whether no other node uses this store. A sole node takes over all due rooms at its start.
+    #: Whether no other node uses this store. A sole node takes over the due rooms of all others.
     #: The default is yes on SQLite and no on PostgreSQL.
     sole_node: bool | None = None
 

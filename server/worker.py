@@ -19,7 +19,8 @@ from pathlib import Path
 import click
 import structlog
 
-from engine.pool.pool import Pool, PoolBusy
+from engine.dispatch.dispatcher import QueueFull
+from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
@@ -39,8 +40,6 @@ ADVERT_S = 1.0
 ALIVE_S = 0.5
 #: Shortest time between two progress messages of a search, in seconds.
 PROGRESS_S = 0.1
-#: Searches that may wait for a core, per core.
-QUEUED_PER_CORE = 2
 #: Newest searches that a worker remembers, so that it runs none twice.
 MAX_REMEMBERED = 1000
 
@@ -92,7 +91,10 @@ class EngineWorker:
             if game not in offers and self._pool.warm_state(game) != "failed" and _can_load(game)
         }
         load = self._pool.load()
-        return work.Advert(self.link.name, self._cores, offers, load.running, load.waiting, warming)
+        return work.Advert(
+            self.link.name, self._cores, offers, load.running, load.waiting, warming,
+            work.CAPABILITIES,
+        )  # fmt: skip
 
     async def _compile_games(self) -> None:
         """Compiles the games one after the other."""
@@ -110,8 +112,7 @@ class EngineWorker:
         try:
             command = work.parse_command(payload)
         except Malformed as error:
-            self.link.counts.refused += 1
-            log.warning("command refused", reason=str(error)[:80], refused=self.link.counts.refused)
+            self._on_malformed(payload, error)
             return
         if isinstance(command, work.Expect):
             if command.game in self._games:
@@ -129,6 +130,17 @@ class EngineWorker:
                 if key in self._running:
                     self._running[key][1].cancel()
 
+    def _on_malformed(self, payload: bytes, error: Malformed) -> None:
+        """Counts a malformed command, and refuses the search of one that can be answered.
+
+        A field that this program does not know comes from a newer server.
+        """
+        self.link.counts.refused += 1
+        log.warning("command refused", reason=str(error)[:80], refused=self.link.counts.refused)
+        header = work.parse_search_header(payload)
+        if header is not None:
+            self._refuse(header, "failed", f"this worker does not understand the search: {error}")
+
     def _on_node(self, topic: str, payload: bytes) -> None:
         """Cancels the searches of a server that is down: its retained status is then empty."""
         if not payload:
@@ -140,9 +152,12 @@ class EngineWorker:
         """Starts a search, or refuses it."""
         if search.job.game not in self._games:
             self._refuse(search, "failed", f"this worker does not play {search.job.game}")
+        elif unknown := set(search.job.needs).difference(work.CAPABILITIES):
+            names = ", ".join(sorted(unknown))
+            self._refuse(search, "failed", f"this worker's program cannot do: {names}")
         elif search.job.rules != (rules := load_game(search.job.game).digest):
             self._refuse(search, "game.changed", f"the rules of {search.job.game} are {rules} here")
-        elif len(self._running) >= (1 + QUEUED_PER_CORE) * self._cores:
+        elif len(self._running) >= (1 + work.QUEUED_PER_CORE) * self._cores:
             self._refuse(search, "busy", f"this worker has {len(self._running)} searches already")
         else:
             key = (search.id, search.attempt)
@@ -161,7 +176,7 @@ class EngineWorker:
                 )
         except RulesChanged as error:
             self._refuse(search, "game.changed", str(error))
-        except PoolBusy as error:
+        except QueueFull as error:
             self._refuse(search, "busy", str(error))
         except GameQuarantined as error:
             self._refuse(search, "quarantined", str(error))
@@ -197,13 +212,16 @@ class EngineWorker:
 
         return report
 
-    def _refuse(self, search: work.Search, reason: str, message: str) -> None:
+    def _refuse(self, search: work.Search | work.SearchHeader, reason: str, message: str) -> None:
         log.info("search refused", reason=reason, message=message)
         refusal = work.Refused(search.id, search.attempt, reason, message[:1000])  # type: ignore[arg-type]
         self._send(search, refusal, reliable=True)
 
     def _send(
-        self, search: work.Search, message: work.WorkerMessage, reliable: bool = False
+        self,
+        search: work.Search | work.SearchHeader,
+        message: work.WorkerMessage,
+        reliable: bool = False,
     ) -> None:
         self.link.publish(
             work.answers_topic(search.server), work.encode(message), reliable=reliable

@@ -29,7 +29,7 @@ LONGEST = (
     "system/test_terminal.py",
     "engine/games/test_gomoku.py",
     "engine/match/test_ladders.py",
-    "engine/test_pool.py",
+    "engine/test_pool_compiling.py",
     "engine/games/test_chess.py",
     "system/test_browser_rooms.py",
     "cluster/test_cluster.py",

@@ -146,7 +146,7 @@ def _parse_command(text: str, model: Model) -> Action:
     if model.moves:
         return Unclear(f"{text!r} is neither a move nor a command here. {moves_hint(model)}")
     if name in move_words(model):
-        return Unclear("It is not your turn.")
+        return Unclear(no_moves_reason(model))
     return Unclear(f"{text!r} is not a command. Type help for the commands.")
 
 
@@ -155,6 +155,13 @@ def moves_hint(model: Model) -> str:
     moves = ", ".join(move.id for move in model.moves[:MOVES_SHOWN])
     more = ", …" if len(model.moves) > MOVES_SHOWN else ""
     return f"Moves: {moves}{more}. Type help for the commands."
+
+
+def no_moves_reason(model: Model) -> str:
+    """The reason why the viewer has no move to play, as a sentence."""
+    if model.match is None:
+        return "The match has not begun."
+    return "It is not your turn." if model.running else "The match is over."
 
 
 def move_words(model: Model) -> set[str]:

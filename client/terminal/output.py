@@ -1,6 +1,7 @@
 """Prints data to stdout and messages to stderr, and shows an open prompt again after them."""
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import TextIO
 
@@ -30,10 +31,12 @@ class Output:
         self._print_to(self._messages, text)
 
     def prompt(self, prompt: str) -> None:
-        """Shows a prompt for input."""
+        """Shows a prompt for input; on a terminal, nothing if it is shown already."""
         if self.interactive:
-            self._prompt = f"{prompt} > "
-            self._write(self._data, self._prompt)
+            if self._prompt != f"{prompt} > ":
+                self.end_prompt()
+                self._prompt = f"{prompt} > "
+                self._write(self._data, self._prompt)
         else:
             self._write(self._data, f"? {prompt}\n")
 
@@ -41,7 +44,7 @@ class Output:
         """Forgets the prompt after the user typed a line, which ended the prompt's line."""
         self._prompt = ""
 
-    def close(self) -> None:
+    def end_prompt(self) -> None:
         """Ends an open prompt."""
         if self._prompt:
             self._prompt = ""
@@ -72,3 +75,9 @@ def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> boo
         and not environ.get("NO_COLOR")
         and environ.get("TERM", "") not in ("", "dumb")
     )
+
+
+def standard_output() -> Output:
+    """The output to this process's stdout and stderr."""
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    return Output(sys.stdout, sys.stderr, interactive, wants_colour(sys.stdout))

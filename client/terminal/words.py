@@ -166,3 +166,20 @@ def seat_of_ply(model: Model, ply: int) -> int:
     if model.view is not None and model.view.turn is not None:
         return (model.view.turn + model.ply - ply) % 2
     return ply % 2
+
+
+def board_of(model: Model) -> BoardView | None:
+    """The part of the board view that stays the same, or None where the server sends no views."""
+    return model.description.view if model.description is not None else None
+
+
+def player_name(model: Model, seat: int) -> str:
+    """The name of the player on a seat; the name of the side while nobody holds it."""
+    occupant = model.seats[seat]
+    return occupant.name if occupant is not None else side_name(board_of(model), seat)
+
+
+def thinker(model: Model, thinking: Thinking) -> str:
+    """The AI that thinks, with its side: "AI level 5 (Yellow)"."""
+    side = side_name(board_of(model), thinking.seat)
+    return f"{player_name(model, thinking.seat)} ({side})"

@@ -1,54 +1,51 @@
-"""A search that the pool has accepted, and the slot of a worker process that may run it."""
+"""The slot of a worker process: the search that it runs, and how long it may be silent."""
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from engine.dispatch.search import Attempt, PendingSearch
 from engine.pool.process import WorkerProcess
-from engine.search.job import Info, Job, Result
-from engine.search.levels import Level
+from engine.search.job import Info, Result
+
+#: Seconds within which an idle worker accepts a command, or counts as hung.
+ACCEPT_S = 0.6
+#: Seconds that a game may take to load.
+LOAD_S = 120.0
+#: Seconds that an answer may be late before the worker counts as hung.
+GRACE_S = 0.4
+#: Seconds without a sign of progress after which a worker counts as hung. A worker that loads a
+#: game or searches gives one at least twice a second.
+STALL_S = 2.0
+#: `STALL_S` for an uncompiled search, in seconds. It reports nothing before it has completed its
+#: first depth, which takes less than a second on an idle machine.
+UNCOMPILED_STALL_S = 10.0
+#: Seconds within which a worker stops a cancelled search, or counts as hung.
+CANCEL_TIMEOUT_S = 1.0
 
 
-@dataclass(eq=False, slots=True)
-class PendingSearch:
-    """A search that the pool has accepted and not yet answered."""
+@dataclass(eq=False, slots=True, kw_only=True)
+class PoolSearch(PendingSearch["WorkerSlot"]):
+    """A search that a caller of the pool waits for."""
 
-    job: Job
-    level: Level
-    on_info: Callable[[Info], None] | None
     answer: asyncio.Future[Result]
-    #: Loop time in seconds at which the job's time began; None before its first search.
-    begun_s: float | None = None
-    #: The number of tries that count towards the pool's `TRIES`.
-    tries: int = 0
-    #: The deepest report of any try.
-    latest: Info | None = None
-
-    @property
-    def affinity(self) -> str:
-        return self.job.affinity
-
-    def left_s(self, now: float) -> float | None:
-        """The rest of the job's time in seconds; None when the job has no time limit.
-
-        The job's time begins with its first search.
-        """
-        if self.level.limit.time_ms is None:
-            return None
-        return self.level.limit.time_ms / 1000 - (now - (self.begun_s or now))
+    on_info: Callable[[Info], None] | None = None
 
 
 @dataclass(eq=False, slots=True)
 class WorkerSlot:
-    """A worker process with its present job and deadline; a new process takes a new slot."""
+    """A worker process with its present search and deadline; a new process takes a new slot."""
 
     process: WorkerProcess
     #: The worker has started and accepts commands.
     is_ready: bool = False
+    #: The worker was killed because it hung.
+    is_hung: bool = False
     #: The number of the last command; messages with another number are stale.
     command_number: int = 0
     #: The search that the worker runs; None also until a cancelled search has stopped.
-    pending: PendingSearch | None = None
+    pending: PoolSearch | None = None
+    attempt: "Attempt[WorkerSlot] | None" = None
     is_busy: bool = False
     is_loading: bool = False
     is_uncompiled: bool = False
@@ -66,6 +63,10 @@ class WorkerSlot:
     assigned_s: float = 0.0
 
     @property
+    def is_idle(self) -> bool:
+        return self.is_ready and not self.is_busy
+
+    @property
     def load_key(self) -> tuple[str, bool, bool, bool]:
         """What the job needs loaded: the game, whether uncompiled, its solver, its personas."""
         assert self.pending is not None, "the slot has a job"
@@ -77,12 +78,68 @@ class WorkerSlot:
             job.persona is not None,
         )
 
-    def watch(self, at: float, call: Callable[["WorkerSlot"], None]) -> None:
-        """Calls `call` with the slot at loop time `at`; replaces an earlier alarm."""
+    # --- one search
+
+    def begin(
+        self, pending: PoolSearch, attempt: "Attempt[WorkerSlot]", is_uncompiled: bool
+    ) -> None:
+        """Takes a search; the worker must accept its command within ACCEPT_S."""
+        self.command_number += 1
+        self.pending, self.attempt = pending, attempt
+        self.is_busy, self.is_loading, self.is_uncompiled = True, True, is_uncompiled
+        self.nodes, self.deadline_s, self.assigned_s = -1, None, attempt.sent_s
+        self.watch(attempt.sent_s + ACCEPT_S)
+
+    def on_accepted(self, now_s: float) -> None:
+        """Extends the deadline of a worker that still has to load the game."""
+        if self.pending is not None and self.is_loading and self.load_key not in self.loaded_keys:
+            self.watch(min(now_s + STALL_S, self.assigned_s + LOAD_S))
+
+    def on_started(self, now_s: float) -> None:
+        """The worker has loaded the game and searches; its answer is due at the end of its time."""
+        if self.pending is None:
+            return
+        self.is_loading = False
+        self.loaded_keys.add(self.load_key)
+        end_s = self.pending.end_s(now_s)
+        # Uncompiled, a level that searches all its nodes may take longer than its time.
+        if end_s is not None and not self.is_uncompiled:
+            self.deadline_s = end_s + GRACE_S
+        self._watch_search(now_s)
+
+    def on_nodes(self, nodes: int, now_s: float) -> None:
+        """Extends the deadline of a worker whose node count grows."""
+        if nodes > self.nodes:
+            self.nodes = nodes
+            self._watch_search(now_s)
+
+    def release(self) -> None:
+        """The worker has ended its search and takes another one."""
         self.unwatch()
-        self.alarm = asyncio.get_running_loop().call_at(at, call, self)
+        self.pending, self.attempt, self.is_busy = None, None, False
+
+    def stop(self, now_s: float) -> None:
+        """Cancels the search; the worker stays busy until it has stopped or is killed."""
+        self.pending, self.attempt = None, None
+        self.process.cancel()
+        self.watch(now_s + CANCEL_TIMEOUT_S)
+
+    # --- the deadline
+
+    def _watch_search(self, now_s: float) -> None:
+        stalled_s = now_s + (UNCOMPILED_STALL_S if self.is_uncompiled else STALL_S)
+        self.watch(stalled_s if self.deadline_s is None else min(stalled_s, self.deadline_s))
+
+    def watch(self, at_s: float) -> None:
+        """Kills the worker as hung at this loop time; replaces an earlier deadline."""
+        self.unwatch()
+        self.alarm = asyncio.get_running_loop().call_at(at_s, self._kill)
 
     def unwatch(self) -> None:
         if self.alarm is not None:
             self.alarm.cancel()
             self.alarm = None
+
+    def _kill(self) -> None:
+        self.is_hung = True
+        self.process.kill()

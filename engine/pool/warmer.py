@@ -1,18 +1,13 @@
 """The warmer compiles games in a separate process, one step of one game at a time.
 
-It compiles first the searches of the requested games, then their requested additions (a solver, the
-personas), then the rest at idle priority: the searches of all games before any solver. It compiles
-personas on request only, because few players use them. A request preempts an idle compilation. A
-step is settled when it is ready or has failed; a step that the cache holds is settled at once,
-without a process.
+`compile_queue` decides the order.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from engine.compiler import code_cache
+from engine.pool.compile_queue import CompileQueue, Key, WarmState
 from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
 from engine.rules.registry import load_game
@@ -25,12 +20,7 @@ COMPILE_TRIES = 3
 COMPILE_TIMEOUT_S = 120.0
 #: Seconds that a step may take to compile at idle priority.
 IDLE_COMPILE_TIMEOUT_S = 1200.0
-#: The steps that add to a game's search.
-ADDITIONS: tuple[Step, ...] = ("solver", "persona")
 
-WarmState = Literal["cold", "warming", "warm", "failed"]
-#: A step of a game: the game's id, and the step.
-Key = tuple[str, Step]
 MakeProcess = Callable[
     [Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess
 ]
@@ -38,17 +28,6 @@ MakeProcess = Callable[
 
 class _Preempted(Exception):
     """A more urgent step takes the place of the running compilation."""
-
-
-@dataclass(slots=True)
-class _StepStatus:
-    """The state of one step of a game."""
-
-    state: WarmState = "cold"
-    error: SearchError | None = None
-    tries: int = 0
-    cpu_ms: int = 0
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(slots=True)
@@ -77,12 +56,8 @@ class Warmer:
         on_end: Callable[[], None],
     ) -> None:
         self._make_process = make_process
-        self._on_change = on_change
-        self._on_settled = on_settled
         self._on_end = on_end
-        self._statuses: dict[Key, _StepStatus] = {}
-        self._requested: list[Key] = []
-        self._idle_games = list(idle_games)
+        self._queue = CompileQueue(idle_games, on_change, on_settled)
         self._has_work = asyncio.Event()
         self._running: _Running | None = None
         self._is_idle_process = False
@@ -92,24 +67,24 @@ class Warmer:
 
     def state(self, game_id: str) -> WarmState:
         """The state of a game's search."""
-        return self._status((game_id, "search")).state
+        return self._queue.state(game_id)
 
     def error(self, game_id: str) -> SearchError:
         """A copy of the error of a game whose search failed to compile."""
-        error = self._status((game_id, "search")).error
+        error = self._queue.status((game_id, "search")).error
         assert error is not None, "only a step that failed has an error"
         return type(error)(str(error))
 
     def is_settled(self, game_id: str, step: Step) -> bool:
         """Whether the step is ready or has failed, so that there is nothing to wait for."""
-        return self._status((game_id, step)).state in ("warm", "failed")
+        return self._queue.status((game_id, step)).state in ("warm", "failed")
 
     def percent(self, game_id: str) -> int:
         """Returns the compiled share of a game's search, estimated from its usual processor time.
 
         It is 100 when the search is ready or has failed.
         """
-        status = self._status((game_id, "search"))
+        status = self._queue.status((game_id, "search"))
         if status.state in ("warm", "failed"):
             return 100
         return uncompiled.percent(game_id, status.cpu_ms / 1000) if status.state == "warming" else 0
@@ -117,30 +92,25 @@ class Warmer:
     def request(self, game_id: str, step: Step = "search") -> None:
         """Requests a step; it is settled if the cache holds it, else compiled before idle work."""
         key = (game_id, step)
-        if self._status(key).state != "cold" or self._settle_from_cache(key):
+        if not self._queue.request(key):
             return
-        if key not in self._requested:
-            self._requested.append(key)
-            self._has_work.set()
+        self._has_work.set()
         running = self._running
         if running is not None and not running.answer.done() and self._preempts(key, running):
             running.answer.set_exception(_Preempted())
 
     def add_idle_game(self, game_id: str) -> None:
         """Adds a game to compile at idle priority without a request."""
-        if self.state(game_id) == "cold" and game_id not in self._idle_games:
-            self._idle_games.append(game_id)
+        if self._queue.add_idle_game(game_id):
             self._has_work.set()
 
     async def settled(self, game_id: str) -> None:
         """Returns when a game's search is ready or has failed."""
-        await self._status((game_id, "search")).settled.wait()
+        await self._queue.status((game_id, "search")).settled.wait()
 
     def forget(self, game_id: str) -> None:
         """Makes a game cold again, because the cache has lost it, and requests it again."""
-        for step in ("search", *ADDITIONS):
-            self._statuses.pop((game_id, step), None)
-        self._on_change(game_id, "cold")
+        self._queue.forget(game_id)
         self.request(game_id)
 
     async def run(self) -> None:
@@ -148,42 +118,11 @@ class Warmer:
         while True:
             self._has_work.clear()
             try:
-                while (step := self._next_step()) is not None:
+                while (step := self._queue.next_step()) is not None:
                     await self._compile(*step)
             finally:
                 await self._close()
             await self._has_work.wait()
-
-    # --- the order
-
-    def _preempts(self, key: Key, running: _Running) -> bool:
-        """Whether a requested step ends the running compilation.
-
-        A request preempts idle work, and a requested search preempts any addition.
-        """
-        can_start = key[1] == "search" or self.state(key[0]) == "warm"
-        is_less_urgent = running.is_idle or (key[1] == "search" and running.key[1] != "search")
-        return can_start and is_less_urgent and running.key != key
-
-    def _steps_in_order(self) -> Iterator[tuple[Key, bool]]:
-        """All steps to compile, in order, each with whether it is compiled at idle priority."""
-        requested = tuple(self._requested)
-        yield from ((key, False) for key in requested if key[1] == "search")
-        yield from (
-            (key, False) for key in requested if key[1] != "search" and self.state(key[0]) == "warm"
-        )
-        games = tuple(dict.fromkeys((*(game_id for game_id, _ in requested), *self._idle_games)))
-        yield from (((game_id, "search"), True) for game_id in games)
-        yield from (
-            ((game_id, "solver"), True) for game_id in games if self.state(game_id) == "warm"
-        )
-
-    def _next_step(self) -> tuple[Key, bool] | None:
-        """The step to compile now; settles the steps before it that the cache holds."""
-        for key, is_idle in self._steps_in_order():
-            if self._status(key).state == "cold" and not self._settle_from_cache(key):
-                return key, is_idle
-        return None
 
     # --- one compilation
 
@@ -199,19 +138,12 @@ class Warmer:
 
     async def _compile_in(self, process: WorkerProcess, key: Key, is_idle: bool) -> bool:
         """Compiles one step and settles it; false if the process died or the step was preempted."""
-        status = self._status(key)
+        status = self._queue.status(key)
         answer: asyncio.Future[SearchError | None] = asyncio.get_running_loop().create_future()
         self._running = running = _Running(key, is_idle, answer)
         status.cpu_ms = 0
-        self._set(key, "warming")
-        requested = next(
-            (
-                step
-                for step, idle in self._steps_in_order()
-                if not idle and self._status(step).state == "cold"
-            ),
-            None,
-        )
+        self._queue.set_state(key, "warming")
+        requested = self._queue.next_request()
         if requested is not None and self._preempts(requested, running):
             answer.set_exception(_Preempted())  # the request came while the process started
         elif process.pid is None:  # the process did not start
@@ -224,22 +156,25 @@ class Warmer:
             async with asyncio.timeout(IDLE_COMPILE_TIMEOUT_S if is_idle else COMPILE_TIMEOUT_S):
                 error = await answer
         except _Preempted:
-            self._set(key, "cold")
+            self._queue.set_state(key, "cold")
             return False
         except (EOFError, TimeoutError):
             status.tries += 1
             if status.tries >= COMPILE_TRIES:
-                self._settle(
+                self._queue.settle(
                     key,
                     SearchFailed(f"{status.tries} processes died or hung while compiling {key[0]}"),
                 )
             else:
-                self._set(key, "cold")
+                self._queue.set_state(key, "cold")
             return False
         finally:
             self._running = None
-        self._settle(key, error)
+        self._queue.settle(key, error)
         return True
+
+    def _preempts(self, key: Key, running: _Running) -> bool:
+        return self._queue.preempts(key, running.key, running.is_idle)
 
     async def _close(self) -> None:
         self._is_idle_process = False
@@ -256,7 +191,7 @@ class Warmer:
                 kind = RulesChanged if message.is_changed else SearchFailed
                 running.answer.set_result(None if message.error is None else kind(message.error))
             case Compiling():
-                self._status(running.key).cpu_ms = message.cpu_ms
+                self._queue.status(running.key).cpu_ms = message.cpu_ms
             case _:
                 pass
 
@@ -264,38 +199,3 @@ class Warmer:
         self._on_end()
         if self._running is not None and not self._running.answer.done():
             self._running.answer.set_exception(EOFError())
-
-    # --- the states
-
-    def _status(self, key: Key) -> _StepStatus:
-        return self._statuses.setdefault(key, _StepStatus())
-
-    def _set(self, key: Key, state: WarmState, error: SearchError | None = None) -> None:
-        status = self._status(key)
-        status.state, status.error = state, error
-        if key[1] == "search":
-            self._on_change(key[0], state)
-
-    def _settle(self, key: Key, error: SearchError | None) -> None:
-        """Marks the step as ready, or as failed with the error."""
-        self._set(key, "warm" if error is None else "failed", error)
-        self._status(key).settled.set()
-        self._requested = [step for step in self._requested if step != key]
-        self._on_settled(key[0])
-
-    def _settle_from_cache(self, key: Key) -> bool:
-        """Settles a step that needs no compiling; returns whether it did.
-
-        Such a step is in the cache, has no solver to compile, or is of a game that cannot load.
-        """
-        game_id, step = key
-        try:
-            game = load_game(game_id)
-        except Exception as error:  # a plug-in's file may raise anything while it is imported
-            self._settle(key, SearchFailed(f"{type(error).__name__}: {error}"))
-            return True
-        has_no_solver = step == "solver" and not game.rules.SOLVER
-        if not has_no_solver and not code_cache.is_ready(game_id, game.digest, step):
-            return False
-        self._settle(key, None)
-        return True

@@ -17,7 +17,8 @@ import numpy as np
 
 from engine import jit
 from engine.rules.parts import modules_of, namespace_of
-from engine.rules.types import HOOK_PARAMETERS, RuleTypes
+from engine.rules.rule_types import RuleTypes
+from engine.rules.scope import HOOK_PARAMETERS
 
 #: Constructs that a rule may not contain, with their names in messages.
 REFUSED: Mapping[type[ast.AST], str] = {

@@ -42,7 +42,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     applies and the best move is played. `seed` makes the random choices of the weaker levels
     repeatable. Jobs with the same `affinity` (a room) share a worker's table when they can.
     `digest`, when given, is the digest of the position to search: a worker refuses the job if the
-    moves lead to another position.
+    moves lead to another position. `needs` names what a worker's program must be able to do beyond
+    what every program can: a worker that does not know one of the names refuses the job.
     """
 
     game: str
@@ -56,6 +57,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     limit: Limit = Limit()
     seed: int = 0
     digest: str = ""
+    needs: tuple[str, ...] = ()
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):

@@ -19,7 +19,7 @@ import click
 import uvloop
 
 from server.bench.capacity.machine import percentile
-from server.bench.moves import Meter, Pair, make_pair
+from server.bench.pairs import Meter, Pair, make_pair
 from server.bench.usage import (
     Usage,
     machine_busy_s,

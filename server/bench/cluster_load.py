@@ -8,7 +8,8 @@ import asyncio
 
 import click
 
-from server.bench.moves import Load, make_pair, play
+from server.bench.moves import Load, play
+from server.bench.pairs import make_pair
 from server.deploy.cluster.running import Cluster, temporary_cluster
 from server.limits import by_address as limits
 

@@ -21,7 +21,8 @@ import click
 
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
-from server.bench.moves import UNLIMITED_ENVIRON, RequestClient, connect, spawn
+from server.bench.pairs import RequestClient, connect
+from server.bench.processes import UNLIMITED_ENVIRON, spawn
 
 #: Longest wait for a message, in seconds.
 WAIT_S = 120.0

@@ -7,38 +7,36 @@ machine and its load.
 """
 
 import asyncio
-import base64
 import contextlib
-import json
 import os
 import resource
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
-import msgspec
 
-from server.limits import by_address as limits
-
-#: The moves of a drawn tic-tac-toe match.
-DRAWN_GAME = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
+from server.bench.pairs import Meter, Pair, make_pair
+from server.bench.processes import (
+    UNLIMITED_ENVIRON,
+    Process,
+    cpu_seconds,
+    cpu_seconds_with_children,
+    resident_bytes,
+    server_command,
+    spawn,
+)
+from server.bench.relay import make_relay_pair, relay
 
 #: Number of pairs that connect concurrently.
 CONNECT_BATCH = 25
-#: Clock ticks a second, the unit of CPU times in /proc.
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-#: Size of a memory page, the unit of memory in /proc.
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
@@ -67,214 +65,6 @@ class Load:
         """The latency that a share of the moves does not exceed, in ms."""
         ordered = sorted(self.latencies_ms)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-# --- a WebSocket client of a few lines ------------------------------------------------------------
-
-
-class Player(asyncio.Protocol):
-    """A minimal WebSocket client: sends text frames with a zero mask and calls `on_text` for each
-    text frame received.
-    """
-
-    def __init__(self) -> None:
-        self.on_text: Callable[[bytes], None] = lambda text: None
-        self.upgraded = asyncio.get_running_loop().create_future()
-        self._buffer = bytearray()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
-        key = base64.b64encode(os.urandom(16)).decode()
-        self.transport.write(
-            f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
-
-    def data_received(self, data: bytes) -> None:
-        buffer = self._buffer
-        buffer += data
-        if not self.upgraded.done():
-            end = buffer.find(b"\r\n\r\n")
-            if end < 0:
-                return
-            if not buffer.startswith(b"HTTP/1.1 101"):
-                self.upgraded.set_exception(ConnectionError(bytes(buffer[:end]).decode("latin-1")))
-                return
-            del buffer[: end + 4]
-            self.upgraded.set_result(None)
-        start = 0
-        while True:
-            if len(buffer) - start < 2:
-                break
-            length = buffer[start + 1]
-            head = start + 2
-            if length == 126:
-                length = (
-                    int.from_bytes(buffer[head : head + 2], "big")
-                    if len(buffer) >= head + 2
-                    else 1 << 30
-                )
-                head += 2
-            if len(buffer) < head + length:
-                break
-            if buffer[start] == 0x81:
-                self.on_text(bytes(buffer[head : head + length]))
-            start = head + length
-        del buffer[:start]
-
-    def send(self, text: bytes) -> None:
-        length = len(text)
-        size = bytes((0x80 | length,)) if length < 126 else b"\xfe" + length.to_bytes(2, "big")
-        if not self.transport.is_closing():
-            self.transport.write(b"\x81" + size + b"\0\0\0\0" + text)
-
-
-async def connect(port: int) -> Player:
-    """Connects a player and completes the handshake."""
-    _, player = await asyncio.get_running_loop().create_connection(Player, "127.0.0.1", port)
-    await player.upgraded
-    return player
-
-
-class RequestClient:
-    """A player that waits for each reply; used only to set up rooms."""
-
-    def __init__(self, player: Player) -> None:
-        self.player = player
-        self._texts: asyncio.Queue[bytes] = asyncio.Queue()
-        player.on_text = self._texts.put_nowait
-
-    async def request(self, until: str, **message: Any) -> dict[str, Any]:
-        """Sends a message; returns the next reply of type `until`.
-
-        Raises RuntimeError if the server refuses the message.
-        """
-        self.player.send(json.dumps(message).encode())
-        while True:
-            answer = await self.receive(30)
-            if answer["t"] == "error":
-                raise RuntimeError(f"{message} was refused: {answer}")
-            if answer["t"] == until:
-                return answer
-
-    async def receive(self, within_s: float) -> dict[str, Any]:
-        """Returns the next message; raises TimeoutError after `within_s`."""
-        return cast(dict[str, Any], json.loads(await asyncio.wait_for(self._texts.get(), within_s)))
-
-
-# --- pairs that play ------------------------------------------------------------------------------
-
-
-class Pair:
-    """Two players in one room who repeat the same match. A player sends the next move once the
-    previous one is acknowledged and has reached the opponent.
-    """
-
-    def __init__(self, room: str, players: tuple[Player, Player], meter: "Meter") -> None:
-        self.room = room
-        self.players = players
-        self._meter = meter
-        self._ply = 0
-        self._first_mover = 0
-        self._sent_s = 0.0
-        self._commands = 0
-        self._acked = self._delivered = False
-        players[0].on_text = lambda text: self._on_text(0, text)
-        players[1].on_text = lambda text: self._on_text(1, text)
-
-    def _send(self, player: int, text: str) -> None:
-        self._commands += 1
-        self.players[player].send(
-            f'{{"id":"{self._commands}","room":"{self.room}",{text}}}'.encode()
-        )
-
-    def move(self) -> None:
-        """Sends the next move of the side to move."""
-        self._acked = self._delivered = False
-        self._sent_s = time.perf_counter()
-        self._send(
-            (self._ply + self._first_mover) & 1,
-            f'"t":"move","ply":{self._ply},"move":"{DRAWN_GAME[self._ply]}"',
-        )
-
-    def _on_text(self, player: int, text: bytes) -> None:
-        mover = (self._ply + self._first_mover) & 1
-        if text.startswith(b'{"t":"ack"'):
-            if player == mover and self._ply < len(DRAWN_GAME):
-                self._meter.latencies_ms.append((time.perf_counter() - self._sent_s) * 1000)
-                self._acked = True
-                self._advance()
-        elif text.startswith(b'{"t":"event"'):
-            if player != mover and b'"kind":"moved"' in text and b'"ply":%d,' % self._ply in text:
-                self._delivered = True
-                self._advance()
-            elif b'"kind":"offered"' in text and player == 1:
-                self._send(1, '"t":"rematch"')
-            elif b'"kind":"started"' in text and player == 1:
-                self._ply, self._first_mover = 0, 1 - self._first_mover
-                self._meter.schedule(self.move)
-        elif text.startswith(b'{"t":"error"'):
-            raise RuntimeError(f"the server refused: {text.decode()}")
-
-    def _advance(self) -> None:
-        if not (self._acked and self._delivered):
-            return
-        self._acked = self._delivered = False
-        self._ply += 1
-        self._meter.moves += 1
-        if self._ply < len(DRAWN_GAME):
-            self._meter.schedule(self.move)
-        else:
-            self._send(0, '"t":"rematch"')
-
-
-class Meter:
-    """Counts moves and schedules the next one of each pair: at once, or at a fixed rate over all
-    pairs.
-    """
-
-    def __init__(self, per_s: float | None) -> None:
-        self.moves = 0
-        self.latencies_ms: list[float] = []
-        self._per_s = per_s
-        self._next_s = 0.0
-        self._is_open = True
-
-    def schedule(self, move: Callable[[], None]) -> None:
-        if not self._is_open:
-            return
-        if self._per_s is None:
-            move()
-            return
-        loop = asyncio.get_running_loop()
-        self._next_s = max(self._next_s + 1 / self._per_s, loop.time())
-        loop.call_at(self._next_s, move)
-
-    def close(self) -> None:
-        self._is_open = False
-
-
-async def make_pair(port: int, meter: Meter, number: int) -> Pair:
-    """Makes two guests and a room in which they start a match."""
-    clients = [RequestClient(await connect(port)) for _ in range(2)]
-    for n, client in enumerate(clients):
-        await client.request("welcome", t="hello", protocol=1, name=f"p{number}-{n}")
-    seats = [{"who": "me"}, {"who": "open"}]
-    room = (
-        await clients[0].request("ack", t="create", id="create", game="tic-tac-toe", seats=seats)
-    )["room"]
-    for client in clients:
-        await client.request("joined", t="join", id="join", room=room)
-    await clients[1].request("ack", t="sit", id="sit", room=room, seat=1)
-    return Pair(room, (clients[0].player, clients[1].player), meter)
-
-
-async def make_relay_pair(port: int, meter: Meter, number: int) -> Pair:
-    """Makes two connections that exchange messages through the relay."""
-    players = (await connect(port), await connect(port))
-    for player in players:
-        player.send(f'{{"join":"r{number}"}}'.encode())
-    return Pair(f"r{number}", players, meter)
 
 
 MakePair = Callable[[int, Meter, int], Awaitable[Pair]]
@@ -318,81 +108,7 @@ async def play(
     return load
 
 
-# --- the relay: a lower bound -------------------------------------------------------------------
-
-
-async def relay(ready: Callable[[int], None]) -> None:
-    """Serves a relay that forwards and acknowledges each message of a pair, and does no more."""
-    from websockets.asyncio.server import ServerConnection, serve
-    from websockets.exceptions import ConnectionClosed
-
-    encode, decode = msgspec.json.encode, msgspec.json.decode
-    pairs: dict[str, list[ServerConnection]] = {}
-
-    async def forward(
-        message: dict[str, Any], socket: ServerConnection, pair: list[ServerConnection]
-    ) -> None:
-        if message["t"] == "move":
-            await socket.send(encode({"t": "ack", "id": message["id"], "v": 1}), text=True)
-            event = {"t": "event", "kind": "moved", "ply": message["ply"], "move": message["move"]}
-        else:
-            event = {"t": "event", "kind": "offered" if socket is pair[0] else "started"}
-        frame = encode(event)
-        for connection in pair:
-            await connection.send(frame, text=True)
-
-    async def handler(socket: ServerConnection) -> None:
-        pair = pairs.setdefault(decode(await socket.recv())["join"], [])
-        pair.append(socket)
-        with contextlib.suppress(ConnectionClosed):
-            while True:
-                await forward(decode(await socket.recv()), socket, pair)
-
-    async with serve(handler, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
-        ready(next(iter(server.sockets)).getsockname()[1])
-        await asyncio.get_running_loop().create_future()
-
-
-# --- processes ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Process:
-    """A server in its own process."""
-
-    pid: int
-    port: int
-    started_s: float
-
-
-@asynccontextmanager
-async def spawn(*command: str, environment: dict[str, str] | None = None) -> AsyncIterator[Process]:
-    """Starts a program that prints an address with its port; stops it at the end of the block."""
-    start_s = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
-    )
-    assert process.stdout is not None, "stdout is a pipe"
-    try:
-        line = await asyncio.to_thread(process.stdout.readline)
-        if "http://" not in line:
-            raise click.ClickException(f"{' '.join(command)} did not start")
-        port = int(line.split("http://")[1].split("/")[0].rsplit(":", 1)[1])
-        yield Process(process.pid, port, start_s)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(process.wait)
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and its threads, without children, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
-def resident_bytes(pid: int) -> int:
-    """The process's resident memory, in bytes."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
+# --- the report -----------------------------------------------------------------------------------
 
 
 def fsync_ms(folder: Path) -> float:
@@ -415,25 +131,6 @@ async def first_page_s(process: Process) -> float:
     await reader.readline()
     writer.close()
     return time.perf_counter() - process.started_s
-
-
-# --- the report -----------------------------------------------------------------------------------
-
-#: The environment of a server without rate limits that closes idle rooms after 5 s.
-UNLIMITED_ENVIRON = {
-    "PLYROOM_MESSAGES_PER_S": "100000",
-    "PLYROOM_MESSAGES_BURST": "100000",
-    "PLYROOM_ROOM_IDLE_S": "5",
-    **{f"PLYROOM_{name.upper()}": str(value) for name, value in limits.NO_LIMITS.items()},
-}
-
-
-def server_command(data: Path) -> tuple[str, ...]:
-    """The command that starts a server on a free port."""
-    return (
-        sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", "0",
-        "--data", str(data), "--workers", "1",
-    )  # fmt: skip
 
 
 async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
@@ -541,21 +238,6 @@ async def compare(
         for quantile, share in (("p50", 0.5), ("p99", 0.99)):
             value = median(load.percentile(share) for load in loads)
             print(f"{f'{name}: move to ack, {quantile}':56} {value:9.2f} ms", flush=True)
-
-
-def cpu_seconds_with_children(pid: int | None) -> float:
-    """User and system time of a process and its children, ended ones included, in seconds."""
-    if pid is None:
-        return 0.0
-    total = 0.0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-            if stat.parent.name == str(pid):
-                total += sum(map(int, fields[11:15]))
-            elif fields[1] == str(pid):
-                total += int(fields[11]) + int(fields[12])
-    return total / TICKS_PER_S
 
 
 @contextlib.contextmanager

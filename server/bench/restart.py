@@ -26,7 +26,9 @@ import websockets.asyncio.client as websockets
 
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE
-from server.bench.moves import connect, cpu_seconds, report
+from server.bench.moves import report
+from server.bench.pairs import connect
+from server.bench.processes import cpu_seconds
 from server.ids import IdentityId, RoomId
 from server.rooms import rules
 from server.rooms.commands import AiSeat, Command, Create, Move, MySeat, OpenSeat, Sit
@@ -35,7 +37,7 @@ from server.rooms.model import Actor, Moment
 from server.runtime.projections import log_entry, projections
 from server.settings import Settings
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 
 #: Number of rooms that are written concurrently.
 WRITE_BATCH = 500
@@ -62,7 +64,7 @@ async def fill(folder: Path, rooms: int, due: int) -> None:
         for start in range(0, rooms, WRITE_BATCH):
             batch = range(start, min(rooms, start + WRITE_BATCH))
             await asyncio.gather(
-                *(store.create_room(_room(number, number < due)) for number in batch)
+                *(store.logs.create_room(_room(number, number < due)) for number in batch)
             )
 
 
@@ -84,8 +86,8 @@ def _room(number: int, is_due: bool) -> NewRoom:
 
     evolve(events[1:])
     for actor, command in _commands(is_due):
-        moment = Moment(actor, now_ms, now_ms, ids.__next__)
-        new_events = rules.decide(room, command, moment, Settings())
+        moment = Moment(actor, now_ms, now_ms, ids.__next__, Settings())
+        new_events = rules.decide(room, command, moment)
         evolve(new_events)
         events += new_events
     first = Append(

@@ -1,4 +1,7 @@
-"""The MQTT broker's address and credentials; error messages do not contain the secrets."""
+"""The MQTT broker's address and credentials, and what all its messages have in common.
+
+Error messages do not contain the secrets.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -7,6 +10,11 @@ from urllib.parse import unquote, urlsplit
 
 from server.settings import SettingError, Settings
 
+#: The start of all topics, after the broker's prefix; the number is the version of the message
+#: format.
+ROOT = "plyroom/1"
+#: Maximum length of a message in either direction, in bytes.
+MAX_BYTES = 262_144
 #: The default port of each scheme.
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 #: The path of the URL: no wildcards, and no names that brokers reserve, such as $SYS.
@@ -31,6 +39,10 @@ class Broker:
         host = f"[{self.host}]" if ":" in self.host else self.host
         path = f"/{self.prefix.rstrip('/')}" if self.prefix else ""
         return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}{path}"
+
+    def prefixed(self, topic: str) -> str:
+        """A topic, or a topic filter, with the broker's prefix."""
+        return self.prefix + topic
 
 
 def parse_broker(url: str, ca: Path | None = None) -> Broker:

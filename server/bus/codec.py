@@ -22,7 +22,7 @@ from server.bus.base import (
     NodeDown,
     PresenceReport,
 )
-from server.bus.link import MAX_BYTES, ROOT
+from server.bus.broker import MAX_BYTES, ROOT
 from server.protocol import messages as wire
 from server.protocol.messages import Count, RoomId
 from server.rooms.events import parse_event_body

@@ -112,7 +112,7 @@ class MqttBus:
     def counters(self) -> BusCounters:
         link = self.link
         return BusCounters(
-            link.counts.refused, link.outbox.dropped, link.outbox.lost, link.round_trip_s
+            link.counts.refused, link.outbox.dropped, link.outbox.lost, link.health.round_trip_s
         )
 
     # --- from the link ---

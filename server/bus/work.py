@@ -5,6 +5,12 @@ A worker publishes a retained advert while it runs. A server sends a search to o
 and owns that search: the worker answers on the server's topic with the search's id and attempt, and
 the server drops messages with another id or attempt. The names of the structs are their tags in
 the JSON. Pure.
+
+Older and newer programs share a broker. A reader ignores unknown fields in adverts and in workers'
+messages, so that a newer worker can add to them. It refuses unknown fields in a command: a worker
+that ignored one would search something else than the server meant. A search that needs more than
+the first program could do names that in `Job.needs`, and goes only to workers whose adverts list it
+in `can`.
 """
 
 from typing import Annotated, Literal
@@ -14,13 +20,19 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.search.job import Info, Job, Result
-from server.bus.link import ROOT
+from server.bus.broker import ROOT
 from server.protocol.messages import Count
 
 #: Maximum length of a message, in bytes.
 MAX_BYTES = 65_536
 #: Maximum number of games in an advert.
 MAX_GAMES = 1000
+#: Maximum number of capabilities in an advert.
+MAX_CAPABILITIES = 100
+#: Searches that may wait at a worker, per core.
+QUEUED_PER_CORE = 2
+#: What this program can search beyond what every program can: the names that a job may need.
+CAPABILITIES: tuple[str, ...] = ()
 
 Id = Annotated[str, Meta(min_length=1, max_length=80)]
 Name = Annotated[str, Meta(max_length=64)]
@@ -29,7 +41,7 @@ Attempt = Annotated[int, Meta(ge=1, le=1000)]
 Milliseconds = Annotated[int, Meta(ge=1, le=86_400_000)]
 
 
-class ReadyGame(Struct, frozen=True, forbid_unknown_fields=True):
+class ReadyGame(Struct, frozen=True):
     """A game that a worker has compiled: the digest of its rules, and the speed of its searches in
     nodes per second (0 if unknown).
     """
@@ -38,16 +50,17 @@ class ReadyGame(Struct, frozen=True, forbid_unknown_fields=True):
     nps: Count = 0
 
 
-class CompilingGame(Struct, frozen=True, forbid_unknown_fields=True):
+class CompilingGame(Struct, frozen=True):
     """A game that a worker is compiling; until then it plays levels and personas uncompiled."""
 
     rules: Annotated[str, Meta(max_length=128)]
     percent: Annotated[int, Meta(ge=0, le=99)] = 0
 
 
-class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A worker's capabilities and load. A server older than the field `warming` refuses an advert
-    that has it, and accepts the worker once all its games are compiled.
+class Advert(Struct, frozen=True, omit_defaults=True):
+    """A worker's games, capabilities and load. A server older than the field `warming` refuses an
+    advert that has it, and accepts the worker once all its games are compiled. One older than `can`
+    refuses an advert that has it.
     """
 
     worker: Id
@@ -56,6 +69,7 @@ class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     running: Count = 0
     waiting: Count = 0
     warming: Annotated[dict[Name, CompilingGame], Meta(max_length=MAX_GAMES)] = {}
+    can: Annotated[tuple[Name, ...], Meta(max_length=MAX_CAPABILITIES)] = ()
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -86,14 +100,14 @@ class Expect(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     game: Name
 
 
-class Taken(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+class Taken(Struct, frozen=True, tag=True):
     """A heartbeat of a running search; published twice a second."""
 
     id: Id
     attempt: Attempt
 
 
-class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+class Progress(Struct, frozen=True, tag=True):
     """The progress of a search."""
 
     id: Id
@@ -101,7 +115,7 @@ class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     info: Info
 
 
-class Answered(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+class Answered(Struct, frozen=True, tag=True):
     """The result of a search."""
 
     id: Id
@@ -109,7 +123,7 @@ class Answered(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     result: Result
 
 
-class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
+class Refused(Struct, frozen=True, tag=True):
     """The worker refuses a search: its queue is full, its rules differ (`game.changed`), the search
     failed, or the game is quarantined after too many failures.
     """
@@ -127,6 +141,14 @@ class SearchId(Struct, frozen=True):
     attempt: Attempt
 
 
+class SearchHeader(Struct, frozen=True, tag="Search"):
+    """The search that a command asks for, and who waits for its answer."""
+
+    id: Id
+    attempt: Attempt
+    server: Id
+
+
 ServerCommand = Search | Stop | Expect
 WorkerMessage = Taken | Progress | Answered | Refused
 
@@ -135,6 +157,7 @@ _decode_advert = msgspec.json.Decoder(Advert).decode
 _decode_command = msgspec.json.Decoder(ServerCommand).decode
 _decode_message = msgspec.json.Decoder(WorkerMessage).decode
 _decode_search_id = msgspec.json.Decoder(SearchId).decode
+_decode_search_header = msgspec.json.Decoder(SearchHeader).decode
 
 WORKERS_TOPIC = f"{ROOT}/workers"
 
@@ -192,6 +215,14 @@ def parse_search_id(payload: bytes) -> SearchId | None:
     try:
         return _decode_search_id(payload)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def parse_search_header(payload: bytes) -> SearchHeader | None:
+    """The header of a search command that is malformed otherwise; None if it has none."""
+    try:
+        return _decode_search_header(_checked_length(payload))
+    except (Malformed, msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

@@ -39,7 +39,7 @@ async def new_guest(
     )
     limits.guests.take(address, ports.now_ms() / 1000)
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    await ports.store.add_identity(identity, token_hash(token), ports.now_ms())
+    await ports.store.identities.add_guest(identity, token_hash(token), ports.now_ms())
     return identity, token
 
 
@@ -50,16 +50,16 @@ async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | N
     """
     if not may_be_token(token):
         return None
-    identity = await ports.store.identity_by_token(token_hash(token))
+    identity = await ports.store.identities.by_token(token_hash(token))
     if identity is None:
         return None
     today = day_of(ports.now_ms())
     is_marked = identity.seen_day is not None and identity.seen_day >= today
-    if not is_marked and not await ports.store.mark_identities_seen([identity.id], today):
+    if not is_marked and not await ports.store.expiry.mark_identities_seen([identity.id], today):
         return None  # the guest has just expired: see server/runtime/expiry.py
     # Guests with an older name keep it even if it is refused today.
     if not name or identity.name == clean_text(name):
         return identity
     renamed = Identity(identity.id, clean_name(name))
-    await ports.store.rename_identity(renamed.id, renamed.name)
+    await ports.store.identities.rename(renamed.id, renamed.name)
     return renamed

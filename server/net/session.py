@@ -315,7 +315,7 @@ class Sessions:
         identities = sorted({session.identity for session in self._open if session.identity})
         try:
             for batch in batched(identities):
-                await self._hub.ports.store.mark_identities_seen(batch, day)
+                await self._hub.ports.store.expiry.mark_identities_seen(batch, day)
         except StoreError as error:
             log.warning("store unavailable", duty="presence", error=str(error))
             return False

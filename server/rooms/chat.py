@@ -8,7 +8,6 @@ from server.rooms.commands import Chat
 from server.rooms.events import RoomEvent, Said
 from server.rooms.model import CommandRejected, Moment, Room
 from server.rooms.text import clean_text
-from server.settings import Settings
 
 #: The window in which lines of chat are counted, in ms.
 WINDOW_MS = 10_000
@@ -35,8 +34,8 @@ def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: i
             )
 
 
-def say(room: Room, command: Chat, moment: Moment, settings: Settings) -> list[RoomEvent]:
-    limits = settings.limit_chat, settings.limit_chat_room
+def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
+    limits = moment.settings.limit_chat, moment.settings.limit_chat_room
     check_pace(room, moment.actor.identity, moment.now_ms, *limits)
     text = clean_text(command.text)
     if not text:

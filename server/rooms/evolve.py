@@ -100,7 +100,7 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Started():
             return _evolve_started(room, event)
         case Finished():
-            if room.match is None:
+            if room.match is None or room.match.id != event.match:
                 return room
             over = MatchResult(event.winner, event.how, event.reason)
             return replace(room, match=replace(room.match, over=over), offers=())

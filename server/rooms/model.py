@@ -11,6 +11,7 @@ from server.codes import Code
 from server.ids import IdentityId, MatchId, RoomId
 from server.rooms.events import Occupant
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
+from server.settings import Settings
 
 #: Lines of chat that a snapshot carries. The log has them all.
 SNAPSHOT_CHAT_LINES = 50
@@ -58,7 +59,8 @@ SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
 class Moment(Struct, frozen=True):
-    """The circumstances of a command: who gives it, when, and where new ids come from.
+    """The circumstances of a command: who gives it and when, where new ids come from, and what the
+    operator has set.
 
     `received_ms` is the time at which it arrived at this node, before any queue. Both times are in
     ms since 1970.
@@ -68,6 +70,7 @@ class Moment(Struct, frozen=True):
     now_ms: int
     received_ms: int
     new_id: Callable[[], str]
+    settings: Settings
 
 
 class Played(Struct, frozen=True):

@@ -14,13 +14,12 @@ from server.rooms.conditions import (
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
 from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room
-from server.settings import Settings
 
 #: Plies after which a player can no longer abort a match.
 ABORT_PLIES = 2
 
 
-def move(room: Room, command: Move, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     match = running_match(room)
     if command.ply < match.ply:
@@ -35,28 +34,22 @@ def move(room: Room, command: Move, moment: Moment, settings: Settings) -> list[
     return _play(match, position, seat, command.move)
 
 
-def ai_move(room: Room, command: AiMove, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def ai_move(room: Room, command: AiMove, moment: Moment) -> list[RoomEvent]:
     match = running_match(room)
     position = _check_ai_turn(room, match, command, moment.actor)
     return _play(match, position, command.seat, command.move)
 
 
-def ai_failure(
-    room: Room, command: AiFailure, moment: Moment, settings: Settings
-) -> list[RoomEvent]:
+def ai_failure(room: Room, command: AiFailure, moment: Moment) -> list[RoomEvent]:
     match = running_match(room)
     _check_ai_turn(room, match, command, moment.actor)
     return [end_match(match, None, "failure", f"the AI could not move: {command.reason}"[:200])]
 
 
-def tick(room: Room, command: Tick, moment: Moment, settings: Settings) -> list[RoomEvent]:
-    """The events that are due now; none when there are none.
-
-    Raises CommandRejected unless the actor is the server.
-    """
+def tick(room: Room, command: Tick, moment: Moment) -> list[RoomEvent]:
     if moment.actor.kind is not ActorKind.SERVER:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
-    deadline_ms = room.next_deadline_ms(settings.forced_pass_ms)
+    deadline_ms = room.next_deadline_ms(moment.settings.forced_pass_ms)
     if deadline_ms is None or max(moment.now_ms, command.at_ms) < deadline_ms:
         return []
     match, token = running_match(room), room.forced_pass()
@@ -101,13 +94,13 @@ def _play(
     return events
 
 
-def resign(room: Room, command: Resign, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     match = running_match(room)
     return [end_match(match, 1 - seat, "resign", f"{side_name(room, seat)} resigned")]
 
 
-def abort(room: Room, command: Abort, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
     match = running_match(room)
     seat = room.seat_of(moment.actor.identity)
     if seat is None and not (moment.actor.identity == room.host and has_only_ai(room)):

@@ -7,14 +7,13 @@ from server.rooms.conditions import game_of, has_only_ai, own_seat, playable_pos
 from server.rooms.events import Declined, Finished, Offered, RoomEvent
 from server.rooms.matches import end_match, start_match
 from server.rooms.model import ActorKind, CommandRejected, Match, Moment, Room
-from server.settings import Settings
 
 #: Plies before a player may offer a draw again, so that repeated offers do not harass the
 #: opponent.
 OFFER_AGAIN_PLIES = 10
 
 
-def claim(room: Room, command: Claim, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     match = running_match(room)
     position = playable_position(room, match)
@@ -27,9 +26,7 @@ def claim(room: Room, command: Claim, moment: Moment, settings: Settings) -> lis
     return [end_match(match, None, "claim", reason)]
 
 
-def offer_draw(
-    room: Room, command: OfferDraw, moment: Moment, settings: Settings
-) -> list[RoomEvent]:
+def offer_draw(room: Room, command: OfferDraw, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     match = running_match(room)
     if 1 - seat in room.offers:
@@ -42,16 +39,16 @@ def offer_draw(
     return [Offered(seat, "draw")]
 
 
-def accept(room: Room, command: Accept, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     if 1 - seat not in room.offers:
         raise CommandRejected(Code.OFFER_NONE, "the other side has not offered anything")
     if room.playing is not None:
         return [_agree_draw(room.playing)]
-    return rematch(room, command, moment, settings)
+    return rematch(room, command, moment)
 
 
-def ai_reply(room: Room, command: AiReply, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def ai_reply(room: Room, command: AiReply, moment: Moment) -> list[RoomEvent]:
     match = running_match(room)
     if moment.actor.kind is not ActorKind.AI:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
@@ -64,9 +61,7 @@ def _agree_draw(match: Match) -> Finished:
     return end_match(match, None, "agreement", "both sides agreed to it")
 
 
-def rematch(
-    room: Room, command: Rematch | Accept, moment: Moment, settings: Settings
-) -> list[RoomEvent]:
+def rematch(room: Room, command: Rematch | Accept, moment: Moment) -> list[RoomEvent]:
     if room.match is None:
         raise CommandRejected(Code.MATCH_NONE, "there has been no match yet")
     if room.match.over is None:
@@ -88,7 +83,7 @@ def rematch(
     return [start_match(room, game, occupants[::-1], moment)]
 
 
-def decline(room: Room, command: Decline, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def decline(room: Room, command: Decline, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     if not room.offers:
         raise CommandRejected(Code.OFFER_NONE, "no offer is open")

@@ -42,7 +42,6 @@ from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
 from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.rooms.seats import ai_occupant
-from server.settings import Settings
 
 
 def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str]) -> list[RoomEvent]:
@@ -78,7 +77,7 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
 NEWER = "this room was made by a newer Plyroom; it can be read here and played elsewhere"
 
 #: A rule: the events that a command makes in a room at a moment.
-Rule = Callable[[Room, Any, Moment, Settings], list[RoomEvent]]
+Rule = Callable[[Room, Any, Moment], list[RoomEvent]]
 #: The rule of each command.
 RULES: dict[type[Command], Rule] = {
     Move: moves.move,
@@ -101,7 +100,7 @@ RULES: dict[type[Command], Rule] = {
 }
 
 
-def decide(room: Room, command: Command, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
     """The events that a command makes; none for a `Tick` at which nothing is due.
 
     Raises CommandRejected when it is refused and GameFault when the rules fail.
@@ -114,4 +113,4 @@ def decide(room: Room, command: Command, moment: Moment, settings: Settings) -> 
             Code.MESSAGE_UNKNOWN,
             f"{type(command).__name__} is not a command that changes a room",
         )
-    return rule(room, command, moment, settings)
+    return rule(room, command, moment)

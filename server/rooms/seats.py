@@ -9,10 +9,9 @@ from server.rooms.conditions import check_host, game_of, own_seat
 from server.rooms.events import Occupant, RoomEvent, SeatLeft, SeatTaken
 from server.rooms.matches import start_match
 from server.rooms.model import AI_IDENTITY, CommandRejected, Moment, Room
-from server.settings import Settings
 
 
-def sit(room: Room, command: Sit, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def sit(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
     if room.seats[command.seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
     if room.seat_of(moment.actor.identity) is not None:
@@ -21,7 +20,7 @@ def sit(room: Room, command: Sit, moment: Moment, settings: Settings) -> list[Ro
     return _take_seat(room, command.seat, occupant, moment)
 
 
-def stand(room: Room, command: Stand, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def stand(room: Room, command: Stand, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     if room.playing is not None:
         raise CommandRejected(
@@ -30,7 +29,7 @@ def stand(room: Room, command: Stand, moment: Moment, settings: Settings) -> lis
     return [SeatLeft(seat)]
 
 
-def add_ai(room: Room, command: AddAi, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def add_ai(room: Room, command: AddAi, moment: Moment) -> list[RoomEvent]:
     check_host(room, moment.actor)
     if room.seats[command.seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
@@ -38,7 +37,7 @@ def add_ai(room: Room, command: AddAi, moment: Moment, settings: Settings) -> li
     return _take_seat(room, command.seat, occupant, moment)
 
 
-def remove_ai(room: Room, command: RemoveAi, moment: Moment, settings: Settings) -> list[RoomEvent]:
+def remove_ai(room: Room, command: RemoveAi, moment: Moment) -> list[RoomEvent]:
     check_host(room, moment.actor)
     occupant = room.seats[command.seat]
     if occupant is None or occupant.kind != "ai":

@@ -150,7 +150,7 @@ class AiSeat:
         """Answers an offer of a draw, using the analysis of the AI's last move."""
         assert room.match is not None, "a draw is offered in a match"
         try:
-            thoughts = await self._ports.store.thoughts(room.match.id)
+            thoughts = await self._ports.store.projections.thoughts(room.match.id)
         except StoreError as error:
             log.warning("store unavailable", room=room.id, error=str(error))
             self._reply_task = None

@@ -48,7 +48,7 @@ class RoomCreator:
         except CommandRejected:
             # A command that was acknowledged once is acknowledged again, even if a limit would now
             # refuse it.
-            earlier = await store.created_room(actor.identity, command.id)
+            earlier = await store.logs.created_room(actor.identity, command.id)
             if earlier is None:
                 raise
             return await self._ack_earlier(earlier, key), None
@@ -61,8 +61,8 @@ class RoomCreator:
             append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms
         )
         try:
-            await store.mark_permanent(actor.identity)
-            earlier = await store.create_room(new)
+            await store.expiry.mark_permanent(actor.identity)
+            earlier = await store.logs.create_room(new)
         except BaseException:
             self._limits.room_slots.free(room.id)
             raise
@@ -83,7 +83,7 @@ class RoomCreator:
 
     async def _ack_earlier(self, room: str, key: CommandKey) -> wire.Ack:
         """The ack for a room that an earlier attempt of this command created."""
-        versions = await self._ports.store.find_command(room, key)
+        versions = await self._ports.store.logs.find_command(room, key)
         return wire.Ack(key.id, versions[1] if versions else None, room)
 
     def _prepare(

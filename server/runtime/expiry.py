@@ -37,7 +37,7 @@ async def mark_opened(ports: Ports, room: Room, head: RoomHead) -> bool:
     today = day_of(ports.now_ms())
     if head.seen_day is not None and head.seen_day >= today:
         return True
-    return bool(await ports.store.mark_rooms_seen([room.id], today))
+    return bool(await ports.store.expiry.mark_rooms_seen([room.id], today))
 
 
 async def mark_seated(ports: Ports, events: Sequence[RoomEvent]) -> None:
@@ -47,7 +47,7 @@ async def mark_seated(ports: Ports, events: Sequence[RoomEvent]) -> None:
     """
     for event in events:
         if isinstance(event, SeatTaken) and event.occupant.kind != "ai":
-            await ports.store.mark_permanent(event.occupant.identity)
+            await ports.store.expiry.mark_permanent(event.occupant.identity)
 
 
 class Expiry:
@@ -70,13 +70,13 @@ class Expiry:
         today = day_of(self._ports.now_ms() - clock_ahead_ms)
         if today != self._marked_day:
             for batch in batched(sorted(open_rooms)):
-                await store.mark_rooms_seen(batch, today)
+                await store.expiry.mark_rooms_seen(batch, today)
             self._marked_day = today
-        guests = await store.expire_identities(
+        guests = await store.expiry.expire_identities(
             self._guests_after or "", DaySpan(today, today - GUEST_DAYS), PAGE
         )
         self._guests_after = guests.next
-        rooms = await store.expire_rooms(
+        rooms = await store.expiry.expire_rooms(
             self._rooms_after or "", DaySpan(today, today - ROOM_DAYS), PAGE
         )
         self._rooms_after = rooms.next

@@ -125,7 +125,7 @@ class Hub:
     async def write_heartbeat(self) -> None:
         """Writes this node's heartbeat and compares its clock with the store's."""
         before_ms = self.ports.now_ms()
-        store_ms = await self.ports.store.heartbeat(
+        store_ms = await self.ports.store.nodes.heartbeat(
             self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
         )
         after_ms = self.ports.now_ms()
@@ -138,7 +138,7 @@ class Hub:
         Returns the number of rooms.
         """
         node, before_ms = self.ports.node, self._wake_before_ms()
-        rooms = await self.ports.store.due_rooms(before_ms, node, all_nodes)
+        rooms = await self.ports.store.nodes.due_rooms(before_ms, node, all_nodes)
         for room_id in rooms:
             self._wake(RoomId(room_id))
         return len(rooms)
@@ -151,7 +151,7 @@ class Hub:
         before_ms = self._wake_before_ms()
         after: DueRoom | None = None
         while True:
-            page = await self.ports.store.own_due_rooms(self.ports.node, before_ms, after)
+            page = await self.ports.store.nodes.own_due_rooms(self.ports.node, before_ms, after)
             for due in page:
                 self._wake(RoomId(due.room))
             if len(page) < DUE_PAGE:

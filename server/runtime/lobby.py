@@ -49,7 +49,7 @@ class Lobby:
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
         """The listed rooms, most recently changed first."""
-        rows = await self._ports.store.rooms(MAX_LISTED)
+        rows = await self._ports.store.projections.rooms(MAX_LISTED)
         return tuple(self._with_live_counts(_decode(row.summary)) for row in rows)
 
     async def watch(self, follower: Follower, ack: wire.Ack) -> None:

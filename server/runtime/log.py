@@ -220,11 +220,11 @@ class EventLog(Generic[S, C, E]):
 
         Raises LogMissing when there is none, and StoreError when the store fails.
         """
-        head = await self._ports.store.head(self.log_id)
+        head = await self._ports.store.logs.head(self.log_id)
         if head is None:
             raise LogMissing(self.log_id)
         stored: list[StoredEvent] = []
-        while page := await self._ports.store.events(self.log_id, len(stored), PAGE):
+        while page := await self._ports.store.logs.events(self.log_id, len(stored), PAGE):
             stored += page
             if len(page) < PAGE:
                 break
@@ -242,8 +242,8 @@ class EventLog(Generic[S, C, E]):
         They come from another node, which is then responsible for what follows, or from this one
         when the store failed before it confirmed the append.
         """
-        while page := await self._ports.store.events(self.log_id, self.state.v, PAGE):
-            head = await self._ports.store.head(self.log_id)
+        while page := await self._ports.store.logs.events(self.log_id, self.state.v, PAGE):
+            head = await self._ports.store.logs.head(self.log_id)
             # Nothing below awaits: events that were applied but not handed on would be a gap.
             self._take(page, Cause.CAUGHT_UP, head is not None and head.node == self._ports.node)
             if len(page) < PAGE:
@@ -266,7 +266,7 @@ class EventLog(Generic[S, C, E]):
             return []
         if self._tail and self._tail[0].v <= v + 1:
             return [entry for entry in self._tail if entry.v > v]
-        found = await self._ports.store.events(self.log_id, v)
+        found = await self._ports.store.logs.events(self.log_id, v)
         return [entry for entry in found if entry.v <= head_v]
 
     def _take(self, page: list[StoredEvent], cause: Cause, is_responsible: bool) -> None:
@@ -311,7 +311,10 @@ class EventLog(Generic[S, C, E]):
                 self._ports.metrics.repeated += 1
                 return Accepted(self._keys[key], is_new=False)
             try:
-                moment = Moment(actor, self._ports.now_ms(), received_ms, self._ports.new_id)
+                moment = Moment(
+                    actor, self._ports.now_ms(), received_ms,
+                    self._ports.new_id, self._ports.settings,
+                )  # fmt: skip
                 events = self._machine.decide(self.state, command, moment)
             except CommandRejected as rejection:
                 if not was_checked and await self._was_behind(key):
@@ -344,12 +347,12 @@ class EventLog(Generic[S, C, E]):
         """Whether the store was ahead of this node when it rejected the command; catches up if
         so.
         """
-        head = await self._ports.store.head(self.log_id)
+        head = await self._ports.store.logs.head(self.log_id)
         behind = head is not None and head.v > self.state.v
         if behind:
             await self.catch_up()
         # This lookup comes after the head's, so it finds what was committed between the two.
-        made = await self._ports.store.find_command(self.log_id, key)
+        made = await self._ports.store.logs.find_command(self.log_id, key)
         if made is not None:
             self._remember(key, made[1])
             if made[1] > self.state.v:
@@ -370,7 +373,7 @@ class EventLog(Generic[S, C, E]):
         due_ms = self._machine.due_ms(after)
         self._ports.reached("before_append")
         begun_s = time.perf_counter()
-        await self._ports.store.append(
+        await self._ports.store.logs.append(
             Append(
                 room=self.log_id, expected_v=before.v, events=entries,
                 node=self._ports.node, due_ms=due_ms, command=key,

@@ -105,7 +105,7 @@ class Membership:
         doubt then ends once the node sends a message or its heartbeat has expired. Raises
         StoreError when the store fails.
         """
-        alive = await self._ports.store.alive_nodes()
+        alive = await self._ports.store.nodes.alive_nodes()
         silent = alive - self._last_heard_s.keys() - {self._ports.node}
         for node in silent - self._doubted_since_s.keys():
             self._doubt(node)
@@ -165,7 +165,7 @@ class Membership:
     async def compare_heads(self, rooms: set[str] | None = None) -> None:
         """Compares open rooms (None: all) with the store, in case the bus lost events."""
         compared = self._rooms.ids() if rooms is None else rooms & self._rooms.ids()
-        heads = await self._ports.store.heads(list(compared))
+        heads = await self._ports.store.logs.heads(list(compared))
         for room_id, head in heads.items():
             runner = self._rooms.get(RoomId(room_id))
             if runner is not None and runner.room is not None and runner.room.v < head:

@@ -6,7 +6,14 @@ import structlog
 
 from server.ports import Engines
 from server.process.metrics import Metrics
-from server.rooms.events import Finished, Moved, RoomEvent, SeatLeft, SeatTaken, Started
+from server.rooms.events import (
+    Finished,
+    Moved,
+    RoomEvent,
+    SeatLeft,
+    SeatTaken,
+    Started,
+)
 from server.rooms.model import Room
 from server.runtime.log import Cause, Committed
 

@@ -35,9 +35,8 @@ class RoomMachine:
 
     def decide(self, state: Room, command: Command, moment: Moment) -> list[RoomEvent]:
         """The events of a command. An AI move that the rules refuse ends the match instead."""
-        settings = self._ports.settings
         try:
-            return rules.decide(state, command, moment, settings)
+            return rules.decide(state, command, moment)
         except CommandRejected as rejection:
             is_illegal = rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED)
             if not (isinstance(command, AiMove) and is_illegal):
@@ -55,7 +54,7 @@ class RoomMachine:
                     Code.GAME_FAULT, "the rules of this game failed on that command"
                 ) from fault
             failure = command.to_failure("the rules of this game failed on its move")
-        return rules.decide(state, failure, moment, settings)
+        return rules.decide(state, failure, moment)
 
     def entry(self, state: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
         return log_entry(state, event, at_ms)

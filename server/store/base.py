@@ -1,8 +1,9 @@
 """The interface of a store, and the guarantees of every backend.
 
-`append` and `create_room` return only after the commit. All that one call writes is committed
-together or not at all. The versions `v` of a room count 1, 2, 3, … without a gap. The events of a
-command key (room, identity, id) are committed at most once.
+A store has a part for each thing that it holds: `store.logs.append(…)`. `append` and `create_room`
+return only after the commit. All that one call writes is committed together or not at all. The
+versions `v` of a room count 1, 2, 3, … without a gap. The events of a command key (room, identity,
+id) are committed at most once.
 
 All backends pass the same contract tests. Database rows never leave a backend; callers receive the
 structs below.
@@ -227,15 +228,8 @@ class Page(Struct, frozen=True):
     next: str | None
 
 
-class Store(Protocol):
-    """All state that must outlive the process."""
-
-    @property
-    def epoch(self) -> str:
-        """A random token that names the store's history.
-
-        A restore from a backup changes it, which makes clients resync from scratch.
-        """
+class LogStore(Protocol):
+    """The rooms' logs, with their heads and command keys."""
 
     async def create_room(self, new: NewRoom) -> str | None:
         """Commits a new room and returns None.
@@ -260,6 +254,29 @@ class Store(Protocol):
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
         """The first and last v of the events that a command made; None if it made none."""
+
+
+class ProjectionStore(Protocol):
+    """What appends write beside the events: the lobby's list, the matches, the AI's analyses."""
+
+    async def rooms(self, limit: int) -> list[StoredRoom]:
+        """The rooms of the lobby's list, most recently changed first."""
+
+    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
+        """Finished public matches, newest first.
+
+        `before` is the (finished_ms, match) of the previous page's last match.
+        """
+
+    async def match(self, match: str) -> StoredMatch | None:
+        """One match, public or not, running or finished."""
+
+    async def thoughts(self, match: str) -> list[Thought]:
+        """The AI's analyses of a match's moves, ordered by ply."""
+
+
+class NodeStore(Protocol):
+    """The nodes that are alive, and the rooms that one of them has to wake up."""
 
     async def due_rooms(
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
@@ -289,14 +306,22 @@ class Store(Protocol):
     async def alive_nodes(self) -> frozenset[str]:
         """The nodes whose heartbeat has not expired, by the store's clock."""
 
-    async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
+
+class IdentityStore(Protocol):
+    """The identities and the hashes of their tokens."""
+
+    async def add_guest(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         """Adds a guest, not yet permanent, who was last seen on the day of `created_ms`."""
 
-    async def identity_by_token(self, token_hash: bytes) -> Identity | None:
+    async def by_token(self, token_hash: bytes) -> Identity | None:
         """The identity with a token hash; None if there is none."""
 
-    async def rename_identity(self, identity: str, name: str) -> None:
+    async def rename(self, identity: str, name: str) -> None:
         """Changes an identity's name. Existing events keep the old name."""
+
+
+class ExpiryStore(Protocol):
+    """The days on which identities and rooms were last seen, and the deletion of old ones."""
 
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         """Records that the identities were seen on that day; returns the ids that exist."""
@@ -314,8 +339,6 @@ class Store(Protocol):
         that were never seen count as seen on `span.today`.
         """
 
-    # --- room expiry ---
-
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         """Records that the rooms were open on that day; returns the ids that exist."""
 
@@ -326,20 +349,31 @@ class Store(Protocol):
         `span.before_day`. Rooms that were never seen count as seen on `span.today`.
         """
 
-    async def rooms(self, limit: int) -> list[StoredRoom]:
-        """The rooms of the lobby's list, most recently changed first."""
 
-    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
-        """Finished public matches, newest first.
+class Store(Protocol):
+    """All state that must outlive the process, by what it holds."""
 
-        `before` is the (finished_ms, match) of the previous page's last match.
+    @property
+    def epoch(self) -> str:
+        """A random token that names the store's history.
+
+        A restore from a backup changes it, which makes clients resync from scratch.
         """
 
-    async def match(self, match: str) -> StoredMatch | None:
-        """One match, public or not, running or finished."""
+    @property
+    def logs(self) -> LogStore: ...
 
-    async def thoughts(self, match: str) -> list[Thought]:
-        """The AI's analyses of a match's moves, ordered by ply."""
+    @property
+    def projections(self) -> ProjectionStore: ...
+
+    @property
+    def nodes(self) -> NodeStore: ...
+
+    @property
+    def identities(self) -> IdentityStore: ...
+
+    @property
+    def expiry(self) -> ExpiryStore: ...
 
     async def bus_key(self) -> bytes:
         """The secret key with which nodes authenticate each other's messages.

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, select, text
 
 from server.store import tables as t
 from server.store.base import DaySpan, Page
+from server.store.database import SqlDatabase
 
 #: Deletes rooms on PostgreSQL, where one statement is one transaction. The comparison of heads
 #: ensures that no event, and so no match, was added since the page was read, not even one that the
@@ -31,6 +32,68 @@ DELETE_ROOMS = text("""
     events_gone AS (DELETE FROM events WHERE room IN (SELECT id FROM gone)),
     commands_gone AS (DELETE FROM commands WHERE room IN (SELECT id FROM gone))
     SELECT id FROM gone""")
+
+
+class SqlExpiry:
+    """Implements `server.store.base.ExpiryStore` on SQLite and PostgreSQL."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+    async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
+        return frozenset(
+            await self._database.write(
+                lambda connection: mark_seen(connection, t.identities, identities, day)
+            )
+        )
+
+    async def mark_permanent(self, identity: str) -> None:
+        c = t.identities.c
+        await self._database.execute(
+            update(t.identities)
+            .where(c.id == identity, c.sat.is_(False))
+            .values(sat=True)
+            .returning(c.id)
+        )
+
+    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
+        rows = await self._database.select(identity_page_query(after, limit))
+        expired, never_seen = split_rows(rows, span)
+        if never_seen:
+            await self._database.execute(
+                fill_seen_day_statement(t.identities, never_seen, span.today)
+            )
+        ids = [row.id for row in expired]
+        deleted = (
+            await self._database.write(
+                lambda connection: delete_identities(connection, ids, span.before_day)
+            )
+            if ids
+            else []
+        )
+        return pass_result(rows, limit, deleted)
+
+    async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+        return frozenset(
+            await self._database.write(
+                lambda connection: mark_seen(connection, t.rooms, rooms, day)
+            )
+        )
+
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+        rows = await self._database.select(room_page_query(after, limit))
+        expired, never_seen = split_rows(rows, span)
+        if never_seen:
+            await self._database.execute(fill_seen_day_statement(t.rooms, never_seen, span.today))
+        heads = {row.id: row.head for row in expired}
+        deleted = (
+            await self._database.write(
+                lambda connection: delete_rooms(connection, heads, span.before_day)
+            )
+            if heads
+            else []
+        )
+        return pass_result(rows, limit, deleted)
 
 
 def mark_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) -> list[str]:

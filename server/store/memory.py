@@ -53,39 +53,59 @@ class _Room:
     commands: dict[CommandKey, tuple[int, int]] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class MemoryTables:
+    """The rows that the parts of a store share."""
+
+    rooms: dict[str, _Room] = field(default_factory=dict)
+    created: dict[tuple[str, str], str] = field(default_factory=dict)
+    matches: dict[str, StoredMatch] = field(default_factory=dict)
+    public: set[str] = field(default_factory=set)
+    thoughts: dict[tuple[str, int], Thought] = field(default_factory=dict)
+    identities: dict[str, Identity] = field(default_factory=dict)
+    tokens: dict[bytes, str] = field(default_factory=dict)
+    permanent: set[str] = field(default_factory=set)
+
+
 class MemoryStore:
     """See `server.store.base.Store`."""
 
     def __init__(self, now_ms: Callable[[], int] = wall_clock_ms) -> None:
-        self._now_ms = now_ms
-        self._epoch = secrets.token_hex(8)
+        self.epoch = secrets.token_hex(8)
+        self.tables = MemoryTables()
+        self.logs = MemoryLogs(self.tables)
+        self.projections = MemoryProjections(self.tables)
+        self.nodes = MemoryNodes(self.tables, now_ms)
+        self.identities = MemoryIdentities(self.tables)
+        self.expiry = MemoryExpiry(self.tables)
         self._bus_key = secrets.token_bytes(32)
-        self._rooms: dict[str, _Room] = {}
-        self._created: dict[tuple[str, str], str] = {}
-        self._matches: dict[str, StoredMatch] = {}
-        self._public: set[str] = set()
-        self._thoughts: dict[tuple[str, int], Thought] = {}
-        self._nodes: dict[str, int] = {}
-        self._identities: dict[str, Identity] = {}
-        self._tokens: dict[bytes, str] = {}
-        self._permanent: set[str] = set()
 
-    @property
-    def epoch(self) -> str:
-        return self._epoch
+    async def bus_key(self) -> bytes:
+        await asyncio.sleep(0)
+        return self._bus_key
 
-    # --- the log ---
+    async def check(self) -> None:
+        await asyncio.sleep(0)
+
+
+class MemoryLogs:
+    """See `server.store.base.LogStore`."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._matches = tables.matches
+        self._rooms = tables.rooms
 
     async def create_room(self, new: NewRoom) -> str | None:
         await asyncio.sleep(0)
-        earlier = self._created.get((new.host, new.create_id))
+        earlier = self._tables.created.get((new.host, new.create_id))
         if earlier is not None:
             return earlier
         append = new.append
         if append.room in self._rooms:
             raise Conflict(f"room {append.room} exists already")
         self._refuse_duplicate_rows(append)
-        self._created[new.host, new.create_id] = append.room
+        self._tables.created[new.host, new.create_id] = append.room
         self._rooms[append.room] = _Room(append.node, append.due_ms, new.created_ms)
         self._write(append)
         return None
@@ -107,7 +127,7 @@ class MemoryStore:
             )
             is_duplicate_thought = (
                 isinstance(projection, Thought)
-                and (projection.match, projection.v) in self._thoughts
+                and (projection.match, projection.v) in self._tables.thoughts
             )
             if is_duplicate_match or is_duplicate_thought:
                 raise Conflict(f"the store has match {projection.match} already")  # type: ignore[union-attr]
@@ -135,7 +155,7 @@ class MemoryStore:
                     m.v, m.at_ms, last_v=None, finished_ms=None, plies=None, over=None,
                 )  # fmt: skip
                 if m.public:
-                    self._public.add(m.match)
+                    self._tables.public.add(m.match)
             case MatchFinished() as m:
                 if m.match in self._matches:
                     self._matches[m.match] = replace(
@@ -146,13 +166,13 @@ class MemoryStore:
                         over=m.over,
                     )
             case Thought() as thought:
-                self._thoughts[thought.match, thought.v] = thought
+                self._tables.thoughts[thought.match, thought.v] = thought
             case _:
                 assert_never(projection)
 
     async def created_room(self, host: str, create_id: str) -> str | None:
         await asyncio.sleep(0)
-        return self._created.get((host, create_id))
+        return self._tables.created.get((host, create_id))
 
     async def head(self, room: str) -> RoomHead | None:
         await asyncio.sleep(0)
@@ -173,7 +193,55 @@ class MemoryStore:
         row = self._rooms.get(room)
         return row.commands.get(key) if row else None
 
-    # --- nodes and wake-ups ---
+
+class MemoryProjections:
+    """See `server.store.base.ProjectionStore`."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._matches = tables.matches
+
+    async def rooms(self, limit: int) -> list[StoredRoom]:
+        await asyncio.sleep(0)
+        listed = [
+            StoredRoom(room_id, row.summary, row.changed_ms)
+            for room_id, row in self._tables.rooms.items()
+            if row.listed
+        ]
+        return sorted(listed, key=lambda room: -room.changed_ms)[:limit]
+
+    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
+        await asyncio.sleep(0)
+        finished = {
+            (row.finished_ms, row.match): row
+            for row in self._matches.values()
+            if row.finished_ms is not None and row.match in self._tables.public
+        }
+        return [
+            finished[key]
+            for key in sorted(finished, reverse=True)
+            if before is None or key < before
+        ][:limit]
+
+    async def match(self, match: str) -> StoredMatch | None:
+        await asyncio.sleep(0)
+        return self._matches.get(match)
+
+    async def thoughts(self, match: str) -> list[Thought]:
+        await asyncio.sleep(0)
+        return sorted(
+            (thought for thought in self._tables.thoughts.values() if thought.match == match),
+            key=lambda thought: thought.ply,
+        )
+
+
+class MemoryNodes:
+    """See `server.store.base.NodeStore`."""
+
+    def __init__(self, tables: MemoryTables, now_ms: Callable[[], int]) -> None:
+        self.now_ms = now_ms
+        self._tables = tables
+        self._alive_until_ms: dict[str, int] = {}
 
     async def due_rooms(
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
@@ -181,7 +249,7 @@ class MemoryStore:
         await asyncio.sleep(0)
         alive = self._alive()
         taken_over: list[str] = []
-        for room_id, room in self._rooms.items():
+        for room_id, room in self._tables.rooms.items():
             is_due = room.due_ms is not None and room.due_ms <= max(now_ms, room.events[-1].at_ms)
             if (
                 is_due
@@ -199,15 +267,15 @@ class MemoryStore:
         await asyncio.sleep(0)
         due = sorted(
             DueRoom(room.due_ms, room_id)
-            for room_id, room in self._rooms.items()
+            for room_id, room in self._tables.rooms.items()
             if room.node == node and room.due_ms is not None and room.due_ms <= before_ms
         )
         return [one for one in due if after is None or one > after][:limit]
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         await asyncio.sleep(0)
-        now_ms = self._now_ms()
-        self._nodes[node] = now_ms + min(alive_for_ms, MAX_HEARTBEAT_MS)
+        now_ms = self.now_ms()
+        self._alive_until_ms[node] = now_ms + min(alive_for_ms, MAX_HEARTBEAT_MS)
         return now_ms
 
     async def alive_nodes(self) -> frozenset[str]:
@@ -215,31 +283,46 @@ class MemoryStore:
         return self._alive()
 
     def _alive(self) -> frozenset[str]:
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         return frozenset(
             node
-            for node, alive_until_ms in self._nodes.items()
+            for node, alive_until_ms in self._alive_until_ms.items()
             if now_ms <= alive_until_ms <= now_ms + MAX_HEARTBEAT_MS
         )
 
-    # --- identities ---
 
-    async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
+class MemoryIdentities:
+    """See `server.store.base.IdentityStore`."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._identities = tables.identities
+
+    async def add_guest(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         await asyncio.sleep(0)
-        if identity.id in self._identities or token_hash in self._tokens:
+        if identity.id in self._identities or token_hash in self._tables.tokens:
             raise StoreUnavailable("the identity or its token exists already")
         self._identities[identity.id] = replace(identity, seen_day=day_of(created_ms))
-        self._tokens[token_hash] = identity.id
+        self._tables.tokens[token_hash] = identity.id
 
-    async def identity_by_token(self, token_hash: bytes) -> Identity | None:
+    async def by_token(self, token_hash: bytes) -> Identity | None:
         await asyncio.sleep(0)
-        key = self._tokens.get(token_hash)
+        key = self._tables.tokens.get(token_hash)
         return self._identities[key] if key is not None else None
 
-    async def rename_identity(self, identity: str, name: str) -> None:
+    async def rename(self, identity: str, name: str) -> None:
         await asyncio.sleep(0)
         if identity in self._identities:
             self._identities[identity] = replace(self._identities[identity], name=name)
+
+
+class MemoryExpiry:
+    """See `server.store.base.ExpiryStore`."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._identities = tables.identities
+        self._rooms = tables.rooms
 
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         await asyncio.sleep(0)
@@ -252,7 +335,7 @@ class MemoryStore:
     async def mark_permanent(self, identity: str) -> None:
         await asyncio.sleep(0)
         if identity in self._identities:
-            self._permanent.add(identity)
+            self._tables.permanent.add(identity)
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
         await asyncio.sleep(0)
@@ -260,17 +343,17 @@ class MemoryStore:
         deleted = set()
         for key in page:
             identity = self._identities[key]
-            if key in self._permanent:
+            if key in self._tables.permanent:
                 continue
             if identity.seen_day is None:
                 self._identities[key] = replace(identity, seen_day=span.today)
             elif identity.seen_day < span.before_day:
                 deleted.add(key)
                 del self._identities[key]
-        self._tokens = {token: key for token, key in self._tokens.items() if key not in deleted}
+        self._tables.tokens = {
+            token: key for token, key in self._tables.tokens.items() if key not in deleted
+        }
         return Page(tuple(sorted(deleted)), page[-1] if len(page) == limit else None)
-
-    # --- room expiry ---
 
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         await asyncio.sleep(0)
@@ -282,7 +365,7 @@ class MemoryStore:
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         await asyncio.sleep(0)
         page = sorted(room_id for room_id in self._rooms if room_id > after)[:limit]
-        rooms_with_match = {match.room for match in self._matches.values()}
+        rooms_with_match = {match.room for match in self._tables.matches.values()}
         deleted = []
         for room_id in page:
             room = self._rooms[room_id]
@@ -293,50 +376,10 @@ class MemoryStore:
             elif room.seen_day < span.before_day:
                 deleted.append(room_id)
                 del self._rooms[room_id]
-        self._created = {key: room for key, room in self._created.items() if room in self._rooms}
-        return Page(tuple(deleted), page[-1] if len(page) == limit else None)
-
-    # --- lists ---
-
-    async def rooms(self, limit: int) -> list[StoredRoom]:
-        await asyncio.sleep(0)
-        listed = [
-            StoredRoom(room_id, row.summary, row.changed_ms)
-            for room_id, row in self._rooms.items()
-            if row.listed
-        ]
-        return sorted(listed, key=lambda room: -room.changed_ms)[:limit]
-
-    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
-        await asyncio.sleep(0)
-        finished = {
-            (row.finished_ms, row.match): row
-            for row in self._matches.values()
-            if row.finished_ms is not None and row.match in self._public
+        self._tables.created = {
+            key: room for key, room in self._tables.created.items() if room in self._rooms
         }
-        return [
-            finished[key]
-            for key in sorted(finished, reverse=True)
-            if before is None or key < before
-        ][:limit]
-
-    async def match(self, match: str) -> StoredMatch | None:
-        await asyncio.sleep(0)
-        return self._matches.get(match)
-
-    async def thoughts(self, match: str) -> list[Thought]:
-        await asyncio.sleep(0)
-        return sorted(
-            (thought for thought in self._thoughts.values() if thought.match == match),
-            key=lambda thought: thought.ply,
-        )
-
-    async def bus_key(self) -> bytes:
-        await asyncio.sleep(0)
-        return self._bus_key
-
-    async def check(self) -> None:
-        await asyncio.sleep(0)
+        return Page(tuple(deleted), page[-1] if len(page) == limit else None)
 
 
 def _later_day(day: int | None, other: int) -> int:

@@ -57,7 +57,7 @@ async def open_postgres(address: str, limits: Limits | None = None) -> AsyncIter
     try:
         epoch = await writer.open()
         store = SqlStore(writer.commit, pool.write, pool.read, epoch, _server_clock)
-        task = asyncio.create_task(store.writer.run(), name="store writer")
+        task = asyncio.create_task(store.logs.writer.run(), name="store writer")
         try:
             yield store
         finally:

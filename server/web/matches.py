@@ -82,7 +82,9 @@ class Matches:
         """
         limit = query_number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
-        rows = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
+        rows = await self._ports.store.projections.matches(
+            limit, _parse_cursor(before) if before else None
+        )
         next_cursor = _format_cursor(rows[-1]) if len(rows) == limit else None
         return json_answer(
             {"matches": [self._entry(row, row.plies or 0) for row in rows], "next": next_cursor}
@@ -92,7 +94,7 @@ class Matches:
         """Answers with a match, its moves and the AI's analyses."""
         match = await self._find(request)
         moves = await self._moves(match)
-        thoughts = await self._ports.store.thoughts(match.match)
+        thoughts = await self._ports.store.projections.thoughts(match.match)
         entry = self._entry(match, len(moves))
         try:
             view = self._ports.find_game(match.game).board(_decode(match.options))
@@ -146,7 +148,7 @@ class Matches:
             ) from error
 
     async def _find(self, request: web.Request) -> StoredMatch:
-        match = await self._ports.store.match(request.match_info["match"][:64])
+        match = await self._ports.store.projections.match(request.match_info["match"][:64])
         if match is None:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
         return match
@@ -169,7 +171,7 @@ class Matches:
         """The moves of a match, from its room's log."""
         moves: list[Moved] = []
         v = match.first_v
-        while page := await self._ports.store.events(match.room, v, LOG_PAGE):
+        while page := await self._ports.store.logs.events(match.room, v, LOG_PAGE):
             for entry in page:
                 event = parse_event_body(entry.body)
                 if isinstance(event, Moved) and event.match == match.match:

@@ -54,6 +54,18 @@ def test_the_command_prints_its_version_and_its_help() -> None:
     assert "play" in plyroom("-h").output
 
 
+def test_help_loads_neither_the_protocol_nor_the_games() -> None:
+    """`plyroom --help` is quick: a command imports what it needs only when it runs."""
+    heavy = {"asyncio", "client.connection", "engine", "msgspec", "numpy", "server", "websockets"}
+    code = (
+        "import sys; from client.cli import main; main(['--help'], standalone_mode=False);"
+        f" print(sorted({heavy!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_games_lists_all_with_levels_and_options() -> None:
     """Each game is listed once with its title, levels and option values; defaults are marked."""
     result = plyroom("games")

@@ -1,5 +1,6 @@
 """Parsing of typed lines, and the terminal's texts."""
 
+import msgspec
 import pytest
 
 from client.model import Model
@@ -25,10 +26,12 @@ from server.protocol.messages import (
     Turn,
 )
 
+#: A match in progress.
+MATCH = MatchState(id="m", number=1, start="", rules="", seats=(), moves=())
+
 
 def room(board: BoardView, *moves: MoveView) -> Model:
     """A room in which these are my moves."""
-    match = MatchState(id="m", number=1, start="", rules="", seats=(), moves=())
     turn = Turn(room="r", v=1, match="m", ply=0, moves=moves)
     description = RoomDescription(
         game="g",
@@ -40,7 +43,7 @@ def room(board: BoardView, *moves: MoveView) -> Model:
         levels=1,
         view=board,
     )
-    return Model(room="r", match=match, turn=turn, description=description)
+    return Model(room="r", match=MATCH, turn=turn, description=description)
 
 
 CHESS = BoardView(Grid(8, 8), {}, ())
@@ -49,7 +52,12 @@ PAWN = MoveView("e2e4", ("e2", "e4"), "e4")
 CONNECT_FOUR = room(
     load_game("connect-four").board({}), *load_game("connect-four").start().move_views()
 )
-WAITING = Model(room="r", description=CONNECT_FOUR.description)
+WAITING = msgspec.structs.replace(CONNECT_FOUR, turn=None)
+UNBEGUN = msgspec.structs.replace(WAITING, match=None)
+OVER = msgspec.structs.replace(
+    WAITING,
+    match=msgspec.structs.replace(MATCH, over=MatchResult(0, "resign", "Yellow resigned")),
+)
 STICKS = room(
     load_game("sticks").board({"rows": "1-2-3"}), *load_game("sticks").start().move_views()
 )
@@ -76,6 +84,8 @@ def test_a_move_hides_the_short_form_of_a_command() -> None:
     """Where b is a move, only `board` shows the board, even when it is not this player's turn."""
     assert isinstance(parse_line("b", CONNECT_FOUR), PlayMove)
     assert parse_line("b", WAITING) == Unclear("It is not your turn.")
+    assert parse_line("b", UNBEGUN) == Unclear("The match has not begun.")
+    assert parse_line("b", OVER) == Unclear("The match is over.")
     assert (
         parse_line("board", CONNECT_FOUR)
         == parse_line("BOARD", WAITING)

@@ -411,12 +411,34 @@ def test_a_command_survives_a_store_outage_of_50_s() -> None:
     run_virtual(main())
 
 
+def test_a_new_socket_starts_the_minute_again() -> None:
+    """A server that restarts while it is busy has a minute from the restart."""
+
+    async def main() -> None:
+        async def busy(link: Link) -> None:
+            await link.hello()
+            until_s = loop.time() + 50
+            while loop.time() < until_s:
+                await link.refuse(await link.expect("chat"), "store.retry")
+
+        async def ready(link: Link) -> None:
+            await link.hello()
+            while True:
+                await link.ack(await link.expect("chat"), 7)
+
+        loop = asyncio.get_running_loop()
+        async with memory(busy, busy, ready) as c:
+            assert (await c.command(chat(c))).v == 7
+
+    run_virtual(main())
+
+
 def test_a_command_raises_unanswered_after_its_timeout() -> None:
     async def main() -> None:
         async with memory(greet) as c:
             with pytest.raises(Unanswered, match="may have executed"):
                 await c.command(chat(c), timeout_s=3)
-            assert c._pending == {}
+            assert len(c._pending) == 0
 
     run_virtual(main())
 

@@ -6,11 +6,14 @@ from contextlib import aclosing
 
 import pytest
 
-from client.errors import Refused
+from client.errors import Refused, Replaced
+from client.readers import MAX_QUEUED_MESSAGES
+from server.protocol.codes import Close as closing
 from server.protocol.messages import Joined, Snapshot, Thinking
 from tests.client.conftest import Test
 from tests.support.scripted_server import (
     Backend,
+    Close,
     Link,
     chat,
     joined,
@@ -54,7 +57,7 @@ def test_an_unknown_room_is_refused(run: Callable[[Test], None]) -> None:
         async with backend(script) as c:
             with pytest.raises(Refused, match=r"room\.unknown"):
                 await anext(c.follow("r"))
-            assert c._rooms == {}
+            assert len(c._rooms) == 0
 
     run(test)
 
@@ -188,6 +191,28 @@ def test_a_join_is_repeated_while_the_server_is_busy(run: Callable[[Test], None]
     run(test)
 
 
+def test_a_refused_join_is_not_repeated_after_the_join_of_a_new_socket() -> None:
+    async def main() -> None:
+        async def busy(link: Link) -> None:
+            await link.hello()
+            await link.refuse(await link.expect("join"), "room.busy")
+
+        async def ready(link: Link) -> None:
+            await link.hello()
+            await link.joined(v=1)
+            await link.idle(30)
+            await link.send(said("r", 2))
+            joins.extend(message for message in link.seen if message["t"] == "join")
+            await link.idle()
+
+        joins: list[object] = []
+        async with memory(busy, ready) as c, aclosing(c.follow("r")) as messages:
+            assert summarize(await take(messages, 3)) == ["Joined", "Snapshot", 2]
+        assert len(joins) == 1
+
+    run_virtual(main())
+
+
 def test_a_slow_reader_gets_a_snapshot_when_its_queue_is_full() -> None:
     """Commands are answered meanwhile."""
 
@@ -316,3 +341,23 @@ def test_after_a_reconnect_the_whole_lobby_is_sent_again(run: Callable[[Test], N
             assert [(await anext(lobby)).full for _ in range(4)] == [True, False, True, False]
 
     run(test)
+
+
+def test_a_full_lobby_queue_does_not_hide_the_end_of_the_connection() -> None:
+    """A reader that is far behind learns at once that the connection ended."""
+
+    async def main() -> None:
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.ack(await link.expect("watch_lobby"))
+            for _ in range(MAX_QUEUED_MESSAGES + 2):
+                await link.send({"t": "lobby", "full": True})
+            raise Close(closing.REPLACED)
+
+        async with memory(script) as c, aclosing(c.lobby()) as lobby:
+            await anext(lobby)
+            await asyncio.sleep(1)
+            with pytest.raises(Replaced):
+                await anext(lobby)
+
+    run_virtual(main())

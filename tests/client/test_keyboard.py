@@ -78,8 +78,17 @@ def test_a_prompt_on_a_terminal_is_shown_again_after_other_output() -> None:
     output.clear_prompt()
     output.print("data")
     output.prompt("move")
-    output.close()
+    output.end_prompt()
     assert screen.getvalue() == "move > \nhello\nmove > data\nmove > \n"
+
+
+def test_a_prompt_is_shown_once_and_another_one_on_a_line_of_its_own() -> None:
+    screen = Terminal()
+    output = Output(screen, screen, interactive=True)
+    output.prompt("move")
+    output.prompt("move")
+    output.prompt("rematch")
+    assert screen.getvalue() == "move > \nrematch > "
 
 
 def test_without_a_terminal_a_prompt_is_a_line_and_messages_go_to_stderr() -> None:
@@ -88,7 +97,7 @@ def test_without_a_terminal_a_prompt_is_a_line_and_messages_go_to_stderr() -> No
     output.prompt("Red to move")
     output.report("hello")
     output.print("1. Red: d")
-    output.close()
+    output.end_prompt()
     assert (data.getvalue(), messages.getvalue()) == ("? Red to move\n1. Red: d\n", "hello\n")
 
 

@@ -24,9 +24,10 @@ from server.protocol.messages import (
     OpenSeat,
     Rematch,
     RemoveAi,
+    Resign,
     Sit,
 )
-from tests.support.fake_room import BOB, FakeRoom
+from tests.support.fake_room import ADA, BOB, FakeRoom
 from tests.support.scripted_server import Link, memory
 from tests.support.virtual_time import run_virtual
 
@@ -334,6 +335,86 @@ def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
 
     run = play(room, TypedLines("q"), interactive=True, other_player=other_player)
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
+
+
+def test_a_later_snapshot_does_not_introduce_the_room_again() -> None:
+    """After a restart of the server with another log, the room is announced as up to date."""
+    run = CapturedOutput(True)
+
+    async def first(link: Link) -> None:
+        await link.hello("e1")
+        await link.joined(v=4, epoch="e1")
+
+    async def second(link: Link) -> None:
+        await link.hello("e2")
+        await link.joined(v=3, epoch="e2")
+        lines.type("q")
+        await link.idle()
+
+    lines = TypedLines()
+
+    async def main() -> None:
+        async with memory(first, second) as c:
+            await LineMode(c, ADDRESS, "r", lines, run.output).run()
+
+    run_virtual(main())
+    assert run.messages == (
+        "Tic-tac-toe. Room r: http://script/room/r\n"
+        "First: nobody yet, Second: nobody yet\n"
+        "The room is up to date again.\n"
+    )
+
+
+@pytest.mark.parametrize("line", ["draw", "decline", "b", "/hello", "d9", "zz", ""])
+def test_after_every_line_a_player_on_turn_is_asked_for_a_move_again(line: str) -> None:
+    run = play(FakeRoom(), TypedLines(line, "q"), interactive=True)
+    assert run.data.count("Your move (or help) > ") == 2
+    assert run.data.endswith("Your move (or help) > ")
+
+
+@pytest.mark.parametrize("line", ["b", "m", "/hello", "b2", "zz", "accept", "resign", ""])
+def test_after_every_line_after_a_match_the_player_is_asked_what_to_do(line: str) -> None:
+    run = play(FakeRoom(), TypedLines("resign", line, "q"), interactive=True)
+    assert run.data.count("rematch or quit > ") == 2
+    assert run.data.endswith("rematch or quit > ")
+
+
+def test_a_prompt_that_no_longer_applies_is_not_shown_again() -> None:
+    """The opponent ends the match while this player is asked for a move, then accepts a rematch."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    lines = TypedLines()
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await asyncio.sleep(1)
+        await room.act(BOB, Resign(id="2", room="r"))
+        lines.type("rematch")
+        await asyncio.sleep(1)
+        await room.act(BOB, Rematch(id="3", room="r"))
+        await asyncio.sleep(1)
+        lines.type("q")
+
+    run = play(room, lines, interactive=True, other_player=other_player)
+    prompts = re.findall(r"[A-Za-z][^\n>]* > ", run.data)
+    assert prompts == ["Your move (or help) > ", "rematch or quit > ", "rematch or quit > "]
+    assert "Your move (or help) > \nCrosses win: Noughts resigned.\n" in run.data
+
+
+def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    lines = TypedLines()
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await asyncio.sleep(1)
+        await room.act(ADA, Move(id="2", room="r", ply=0, move="b2"))
+        await asyncio.sleep(1)
+        lines.type("q")
+
+    run = play(room, lines, interactive=True, other_player=other_player)
+    assert run.data.endswith("Your move (or help) > \n1. Crosses: b2\n")
 
 
 def test_a_room_that_does_not_exist_is_refused() -> None:

@@ -46,9 +46,9 @@ from server.protocol.messages import (
 )
 from server.protocol.views import snapshot
 from server.rooms.events import format_event_body
-from server.rooms.model import Actor, CommandRejected, Room
-from server.rooms.rules import create, evolve, initial_room
-from tests.support.room_log import decide
+from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.rules import create, decide, evolve, initial_room
+from tests.support.room_log import SETTINGS
 
 ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
@@ -77,7 +77,8 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            events = decide(room, actor, parse_command(command), ids.__next__)  # type: ignore[arg-type]
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS)
+            events = decide(room, parse_command(command), moment)  # type: ignore[arg-type]
         except CommandRejected:
             continue
         for event in events:

@@ -33,10 +33,10 @@ from server.rooms.commands import (
     Stand,
 )
 from server.rooms.events import RoomEvent, format_event_body
-from server.rooms.model import Actor, CommandRejected, Room
-from server.rooms.rules import create, evolve, initial_room
+from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.browser import open_chromium, open_files
-from tests.support.room_log import decide
+from tests.support.room_log import SETTINGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -112,7 +112,8 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            events = decide(room, rng.choice(PEOPLE), random_command(rng, room), ids.__next__)
+            moment = Moment(rng.choice(PEOPLE), 0, 0, ids.__next__, SETTINGS)
+            events = decide(room, random_command(rng, room), moment)
         except CommandRejected:
             events = []
     return history

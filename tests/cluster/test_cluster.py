@@ -10,7 +10,8 @@ from aiohttp import ClientSession
 
 from server.address import parse_proxies
 from server.bench.cluster_load import UNLIMITED
-from server.bench.moves import make_pair, play
+from server.bench.moves import play
+from server.bench.pairs import make_pair
 from server.deploy.cluster.plan import DEPLOY, compose, service
 from server.deploy.cluster.running import Cluster, cluster
 from tests.oracle.journal import Journal

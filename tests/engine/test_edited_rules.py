@@ -13,7 +13,7 @@ from engine.pool.pool import Pool
 from engine.pool.process import WorkerProcess
 from engine.rules.registry import load_game
 from engine.search.job import Limit, RulesChanged
-from tests.engine.test_pool import SOURCE, job_of
+from tests.support.pools import SOURCE, job_of
 
 send = WorkerProcess.send
 #: An edit of the rules: the evaluation returns 3.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.pool.fair_queue import FairQueue
+from engine.dispatch.fair_queue import FairQueue
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,20 @@ def test_rooms_take_turns() -> None:
 
 
 def test_a_returned_item_is_first() -> None:
-    """`put_first` puts an item at the head of the queue, even if the queue is full."""
+    """`put_back` puts an item at the head of the queue, even if the queue is full.
+
+    Within its room it keeps its turn.
+    """
     queue: FairQueue[Item] = FairQueue(2)
     queue.put(Item("a", 1))
     queue.put(Item("b", 1))
     assert queue.is_full
-    queue.put_first(Item("b", 0))
+    queue.put_back(Item("b", 0))
     assert drain(queue) == [Item("b", 0), Item("a", 1), Item("b", 1)]
+    for number in (2, 1):
+        queue.put_back(Item("a", number))
+    queue.put_back(Item("a", 3))
+    assert drain(queue) == [Item("a", 1), Item("a", 2), Item("a", 3)]
 
 
 @given(rooms=st.lists(st.tuples(st.sampled_from("abc"), st.booleans())))

@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 
 from engine.compiler import code_cache
+from engine.pool.compile_queue import WarmState
 from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
-from engine.pool.warmer import COMPILE_TRIES, Warmer, WarmState
+from engine.pool.warmer import COMPILE_TRIES, Warmer
 from engine.rules.registry import load_game
 from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed

@@ -26,9 +26,10 @@ receives the whole log.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from tests.oracle.referee import IllegalMove, Referee, new_referee
+from tests.oracle.committed import Message as Message
+from tests.oracle.committed import RoomLog
 
 #: The client whose events count as the final logs.
 READER = "reader"
@@ -37,7 +38,6 @@ ANSWER_TIMEOUT_S = 60.0
 #: Messages that arrive within this time of each other count as sent together, in seconds.
 SENT_TOGETHER_S = 0.1
 
-Message = dict[str, Any]
 #: What a record is about: the connection opened or closed, or a message was sent or received.
 Direction = Literal["open", "close", "out", "in"]
 
@@ -46,9 +46,6 @@ UNCERTAIN_CODES = {"store.retry", "server.fault", "room.busy"}
 
 #: Types of client messages that add nothing to the log.
 NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
-
-#: The terminations of a match without a winner.
-DRAWN_TERMINATIONS = ("agreement", "claim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,168 +75,6 @@ class History:
     ) -> None:
         """Appends one record."""
         self.entries.append(Entry(at_s, client, session, direction, message or {}))
-
-
-@dataclass(slots=True)
-class RoomState:
-    """A room at some v, folded from its log by this module's own code."""
-
-    seats: list[str | None]
-    match: str | None = None
-    moves: tuple[str, ...] = ()
-    over: tuple[int | None, str] | None = None
-    players: tuple[str, ...] = ()
-    offers: tuple[int, ...] = ()
-    legal: tuple[str, ...] = ()
-    to_move: str | None = None
-
-    def player_at(self, seat: int) -> str | None:
-        """The identity that plays the seat in the match, or None."""
-        return self.players[seat] if seat in range(len(self.players)) else None
-
-    @property
-    def snapshot(self) -> tuple[object, ...]:
-        """The part of the state that a snapshot contains."""
-        return (tuple(self.seats), self.match, self.moves, self.over, self.offers)
-
-
-class RoomLog:
-    """One room's log as READER received it, and the log's faults."""
-
-    def __init__(self, room: str, joined: Message) -> None:
-        self.room = room
-        self.head: int = joined["v"]
-        self.game: str = joined["description"]["game"]
-        self.options: dict[str, str] = joined["description"]["options"]
-        self.events: dict[int, Message] = {}
-        self.states: dict[int, RoomState] = {1: RoomState([None, None])}
-        self.faults: list[str] = []
-
-    def fold(self) -> None:
-        """Computes the state at each v and records faults of I3, I9, I11, I12, I16 and I18."""
-        self.head = max([self.head, *self.events])  # an AI may have moved after the join
-        referee: Referee | None = None
-        finished: set[str] = set()
-        if sorted(self.events) != list(range(2, self.head + 1)):
-            self._fault("I3", f"the versions are {sorted(self.events)}, the head is {self.head}")
-            return
-        for v in range(2, self.head + 1):
-            previous, event = self.states[v - 1], self.events[v]
-            state = RoomState(
-                list(previous.seats),
-                previous.match,
-                previous.moves,
-                previous.over,
-                previous.players,
-                previous.offers,
-                previous.legal,
-                previous.to_move,
-            )
-            match event["kind"]:
-                case "seat_taken":
-                    self._on_seat_taken(v, state, event)
-                case "seat_left":
-                    if state.match is not None and state.over is None:
-                        self._fault("I12", f"a seat was left in the middle of a match at v {v}")
-                    state.seats[event["seat"]] = None
-                    state.offers = ()
-                case "started":
-                    referee = self._on_started(v, state, event)
-                case "moved":
-                    self._on_moved(v, state, event, referee)
-                case "finished":
-                    self._on_finished(v, state, event, referee, finished)
-                case "offered":
-                    if event["seat"] in state.offers:
-                        self._fault("I18", f"a second offer of one seat at v {v}")
-                    state.offers = (*state.offers, event["seat"])
-                case "declined":
-                    state.offers = ()
-                case "said":
-                    pass
-                case kind:
-                    self._fault("I3", f"an event of kind {kind} at v {v}")
-            running = (
-                referee is not None
-                and state.match is not None
-                and state.over is None
-                and not referee.over
-            )
-            state.legal = tuple(sorted(referee.moves())) if running and referee is not None else ()
-            state.to_move = (
-                state.player_at(referee.turn) if running and referee is not None else None
-            )
-            self.states[v] = state
-
-    def _on_seat_taken(self, v: int, state: RoomState, event: Message) -> None:
-        identity = event["occupant"]["identity"]
-        if state.seats[event["seat"]] is not None:
-            self._fault("I12", f"the taken seat {event['seat']} was taken again at v {v}")
-        if event["occupant"].get("kind") != "ai" and identity in state.seats:
-            self._fault("I12", f"{identity} took a second seat at v {v}")
-        state.seats[event["seat"]] = identity
-
-    def _on_started(self, v: int, state: RoomState, event: Message) -> Referee:
-        if state.match is not None and state.over is None:
-            self._fault("I11", f"a match started before the previous one was over, at v {v}")
-        players = tuple(occupant["identity"] for occupant in event["seats"])
-        if sorted(map(str, players)) != sorted(map(str, state.seats)):
-            self._fault(
-                "I12", f"the match at v {v} started with {players}, and {state.seats} were seated"
-            )
-        if state.match is not None and list(players) != state.seats:
-            offering = {state.seats[seat] for seat in state.offers}
-            people = {identity for identity in state.seats if identity != "ai"}
-            if len(people) > 1 and not offering:
-                self._fault("I18", f"a rematch started at v {v} without an offer")
-        state.match, state.moves, state.over = event["match"], (), None
-        state.players, state.offers = players, ()
-        state.seats = list(players)
-        return new_referee(self.game, self.options)
-
-    def _on_moved(self, v: int, state: RoomState, event: Message, referee: Referee | None) -> None:
-        if state.match != event["match"] or referee is None:
-            self._fault("I11", f"a move of another match at v {v}")
-            return
-        if state.over is not None:
-            self._fault("I11", f"a move after the end at v {v}")
-        if event["ply"] != len(state.moves):
-            self._fault("I16", f"ply {event['ply']} at v {v}, {len(state.moves)} was expected")
-        if event["seat"] != referee.turn:
-            self._fault(
-                "I9", f"seat {event['seat']} moved at v {v}, but seat {referee.turn} was to move"
-            )
-        try:
-            referee.play(event["move"])
-        except IllegalMove as error:
-            self._fault("I9", f"v {v}: {error}")
-        state.moves = (*state.moves, event["move"])
-        state.offers = tuple(seat for seat in state.offers if seat == event["seat"])
-
-    def _on_finished(
-        self, v: int, state: RoomState, event: Message, referee: Referee | None, finished: set[str]
-    ) -> None:
-        if event["match"] in finished or state.match != event["match"]:
-            self._fault("I11", f"a second result at v {v}")
-        finished.add(event["match"])
-        on_board = referee is not None and referee.over
-        if event["how"] == "agreement" and not state.offers:
-            self._fault("I18", f"a draw was agreed at v {v} without an offer")
-        if event["how"] in DRAWN_TERMINATIONS and event["winner"] is not None:
-            self._fault("I9", f"the draw at v {v} has a winner")
-        if (event["how"] == "board") != on_board:
-            self._fault(
-                "I9", f"finished by {event['how']} at v {v}, but for the referee over is {on_board}"
-            )
-        elif on_board and referee is not None and referee.winner != event["winner"]:
-            self._fault(
-                "I9", f"{event['winner']} won at v {v}, but for the referee {referee.winner} did"
-            )
-        state.over = (event["winner"], event["how"])
-        state.offers = ()
-
-    def _fault(self, invariant: str, description: str) -> None:
-        self.faults.append(f"{invariant}: {description}, in room {self.room}")
 
 
 def check(history: History) -> list[str]:

@@ -10,6 +10,8 @@ import structlog
 
 from server.deploy.postgres import WITH_FSYNC, Postgres, private_postgres
 from server.deploy.postgres import postgres as postgres
+from server.store.base import Store
+from tests.support.store_backends import BACKENDS, open_backend
 
 structlog.configure(
     processors=[
@@ -25,6 +27,13 @@ async def database(postgres: Postgres) -> AsyncIterator[str]:
     """The name of a new database with the schema."""
     async with postgres.database() as name:
         yield name
+
+
+@pytest.fixture(params=BACKENDS)
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    """An empty store of each backend."""
+    async with open_backend(request.param, request) as store:
+        yield store
 
 
 @pytest.fixture(scope="module")

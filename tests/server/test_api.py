@@ -217,7 +217,7 @@ async def test_a_server_error_reveals_no_details() -> None:
     fake = FakeServer()
     with structlog.testing.capture_logs() as logs:
         async with serve(fake) as node:
-            fake.store.matches = raises  # type: ignore[assignment,method-assign]
+            fake.store.projections.matches = raises  # type: ignore[assignment,method-assign]
             answer = await node.get("/api/matches")
             assert (answer.status, answer.json["code"]) == (500, Code.SERVER_FAULT)
             assert b"ZeroDivision" not in answer.body

@@ -20,7 +20,7 @@ from tests.support.node import Node, Response, serve
 #: The tests' own address counts as a trusted proxy, so that they can claim any address.
 PROXIES = ("127.0.0.0/8",)
 #: The store's calls for identities.
-IDENTITY_CALLS = ("identity_by_token", "add_identity", "rename_identity", "mark_identities_seen")
+IDENTITY_CALLS = ("by_token", "add_guest", "rename", "mark_identities_seen")
 
 
 # --- secrets that no guest has --------------------------------------------------------------------
@@ -31,7 +31,7 @@ async def of_an_expired_guest(fake: FakeServer) -> str:
     ports = fake.ports("n1")
     identity, token = await new_guest(ports, Limits(fake.settings), "", "Ada")
     day = day_of(ports.now_ms()) + 31
-    page = await fake.store.expire_identities("", DaySpan(day, day), 500)
+    page = await fake.store.expiry.expire_identities("", DaySpan(day, day), 500)
     assert page.deleted == (identity.id,)
     return token
 
@@ -113,7 +113,7 @@ async def test_a_wrong_cookie_gives_a_new_guest_and_says_so(channel: str, secret
             "Your earlier guest was not found on this server."
             f" You are a new guest now: {answer['name']}."
         )
-        assert answer["identity"] in node.fake.store._identities
+        assert answer["identity"] in node.fake.store.memory.tables.identities
         for again in ("http", "socket"):
             known, fresh = await identify(node, again, {"Cookie": f"plyroom={token}"})
             assert (known["identity"], fresh) == (answer["identity"], "")
@@ -142,12 +142,12 @@ async def test_a_wrong_token_is_refused(channel: str, secret: Secret) -> None:
     async with serve() as node:
         token = await secret(node.fake)
         _, cookie = await identify(node, "http", {})
-        people = dict(node.fake.store._identities)
+        people = dict(node.fake.store.memory.tables.identities)
         headers = {"Authorization": f"Bearer {token}", "Cookie": f"plyroom={cookie}"}
         error = await refused(node, channel, headers)
         assert error["code"] == Code.TOKEN_UNKNOWN
         assert "is expected" in error["message"]
-        assert node.fake.store._identities == people
+        assert node.fake.store.memory.tables.identities == people
 
 
 @WRONG_SECRETS
@@ -156,14 +156,14 @@ async def test_a_wrong_token_in_hello_is_refused(secret: Secret) -> None:
     async with serve() as node:
         token = (await secret(node.fake))[:MAX_TOKEN]
         _, cookie = await identify(node, "http", {})
-        people = dict(node.fake.store._identities)
+        people = dict(node.fake.store.memory.tables.identities)
         async with node.socket({"Cookie": f"plyroom={cookie}"}) as socket:
             await socket.send(wire.Hello(protocol=wire.PROTOCOL, token=token))
             error = await socket.receive()
             assert error["code"] == Code.TOKEN_UNKNOWN
             assert "is expected" in error["message"]
             assert await socket.closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
-        assert node.fake.store._identities == people
+        assert node.fake.store.memory.tables.identities == people
 
 
 @CHANNELS
@@ -223,7 +223,7 @@ async def test_an_empty_token_is_refused() -> None:
         assert (await refused(node, "http", {"Authorization": "Bearer"}))["code"] == (
             Code.TOKEN_UNKNOWN
         )
-        assert node.fake.store._identities == {}
+        assert node.fake.store.memory.tables.identities == {}
 
 
 def test_no_repr_shows_a_secret() -> None:
@@ -257,11 +257,11 @@ async def test_guests_of_wrong_cookies_count_for_the_address(channel: str) -> No
         for number, via in enumerate(("http", "socket", "http", "socket")):
             headers = {"X-Forwarded-For": "192.0.2.1", "Cookie": f"plyroom=nobodys{number}"}
             assert (await identify(node, via, headers))[1]
-        people = dict(node.fake.store._identities)
-        assert await count_identity_calls(node, channel, "nobodys") == {"identity_by_token": 1}
+        people = dict(node.fake.store.memory.tables.identities)
+        assert await count_identity_calls(node, channel, "nobodys") == {"by_token": 1}
         assert await count_identity_calls(node, channel, "not a token") == {}
         assert await count_identity_calls(node, channel, "x" * 3000) == {}
-        assert node.fake.store._identities == people
+        assert node.fake.store.memory.tables.identities == people
 
 
 @CHANNELS
@@ -277,7 +277,7 @@ async def test_a_refused_name_makes_no_guest_and_counts_for_no_limit(channel: st
             async with node.socket(headers) as socket:
                 await socket.send(wire.Hello(protocol=wire.PROTOCOL, name="AI level 5"))
                 assert (await socket.receive())["code"] == Code.NAME_REFUSED
-        assert node.fake.store._identities == {}
+        assert node.fake.store.memory.tables.identities == {}
         assert not [call for call in IDENTITY_CALLS if call in node.fake.store.calls]
         assert (await identify(node, channel, headers))[1]
 

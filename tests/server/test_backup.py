@@ -105,7 +105,7 @@ async def test_a_backup_restores_the_same_rows(
         rooms = await play_matches(store)
         await store.bus_key()
         epoch = store.epoch
-        heads = await store.heads(rooms)
+        heads = await store.logs.heads(rooms)
     file = await make_backup(database)
     async with bare_database(target, request, "target") as other:
         rows = await restore(other, file)
@@ -118,37 +118,37 @@ async def test_a_backup_restores_the_same_rows(
         assert (await check(other)).problems == []
         async with other.open() as store:
             assert store.epoch != epoch
-            assert await store.heads(rooms) == heads
-            await store.append(append(rooms[0], heads[rooms[0]], CommandKey("cyd", "after")))
-            assert await store.find_command(rooms[0], CommandKey("cyd", "after")) is not None
+            assert await store.logs.heads(rooms) == heads
+            await store.logs.append(append(rooms[0], heads[rooms[0]], CommandKey("cyd", "after")))
+            assert await store.logs.find_command(rooms[0], CommandKey("cyd", "after")) is not None
 
 
 async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> None:
     """A backup during writes shows all rooms at one moment, each with its log up to its head."""
     async with database.open() as store:
         for room in ("a", "b"):
-            await store.create_room(new_room(room, count=1))
+            await store.logs.create_room(new_room(room, count=1))
         stop = asyncio.Event()
 
         async def write() -> int:
             v = 1
             while not stop.is_set():
                 for room in ("a", "b"):
-                    await store.append(append(room, v, CommandKey("ada", str(v))))
+                    await store.logs.append(append(room, v, CommandKey("ada", str(v))))
                 v += 1
             return v
 
         writing = asyncio.create_task(write())
         files = []
         for _ in range(5):
-            head = await store.head("a")
+            head = await store.logs.head("a")
             assert head is not None
-            while (now := await store.head("a")) is not None and now.v < head.v + 5:
+            while (now := await store.logs.head("a")) is not None and now.v < head.v + 5:
                 await asyncio.sleep(0)
             files.append(await make_backup(database))
         stop.set()
         last = await writing
-        assert len(await store.events("a", 0, 10_000)) == last
+        assert len(await store.logs.events("a", 0, 10_000)) == last
     seen = []
     for file in files:
         rows = rows_by_table(file)
@@ -218,14 +218,14 @@ async def test_a_backup_goes_into_an_empty_store_only(
     """A restore into a database with data is refused and changes nothing."""
     async with bare_database("sqlite", request, "source") as source:
         async with source.open() as store:
-            await store.create_room(new_room("r1"))
+            await store.logs.create_room(new_room("r1"))
         file = await make_backup(source)
     async with database.open() as store:
-        await store.create_room(new_room("r2"))
+        await store.logs.create_room(new_room("r2"))
     with pytest.raises(StoreError, match="not empty"):
         await restore(database, file)
     async with database.open() as store:
-        assert await store.heads(["r1", "r2"]) == {"r2": 2}
+        assert await store.logs.heads(["r1", "r2"]) == {"r2": 2}
 
 
 async def test_nothing_is_restored_under_a_server_on_postgresql(
@@ -233,7 +233,7 @@ async def test_nothing_is_restored_under_a_server_on_postgresql(
 ) -> None:
     """A backup is not restored into a database in which a server's heartbeats are alive."""
     async with empty_database("postgres", request) as database, database.open() as store:
-        await store.heartbeat("n1", 60_000)
+        await store.nodes.heartbeat("n1", 60_000)
         with pytest.raises(StoreError, match="stop it first"):
             await restore(
                 database, compress_lines([{"plyroom": "backup", "format": 1, "schema": "0003"}])
@@ -245,7 +245,7 @@ async def test_nothing_is_restored_under_a_server_on_sqlite(
 ) -> None:
     """A backup is not restored into a data folder that a server has locked, and writes nothing."""
     async with bare_database("sqlite", request) as source, source.open() as store:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
     file, data = tmp_path / "copy.plyroom", tmp_path / "data"
     file.write_bytes(await make_backup(source))
     with lock_folder(data):  # as a server does
@@ -265,22 +265,24 @@ async def test_a_restore_restarts_the_expiry(
     Guests who took a seat never do.
     """
     async with database.open() as store:
-        await store.create_room(new_room("r1"))
-        await store.mark_rooms_seen(["r1"], TODAY)
+        await store.logs.create_room(new_room("r1"))
+        await store.expiry.mark_rooms_seen(["r1"], TODAY)
         for name in ("sat", "guest"):
-            await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
-        await store.mark_permanent("sat")
+            await store.identities.add_guest(Identity(name, name), name.encode(), NOW_MS)
+        await store.expiry.mark_permanent("sat")
     file = await make_backup(database)
     later = DaySpan(TODAY + 1000, TODAY + 970)
     async with bare_database("sqlite", request, "new") as new:
         await restore(new, file)
         async with new.open() as store:
             for _ in range(2):
-                assert (await store.expire_identities("", later, 9)).deleted == ()
-                assert (await store.expire_rooms("", later, 9)).deleted == ()
+                assert (await store.expiry.expire_identities("", later, 9)).deleted == ()
+                assert (await store.expiry.expire_rooms("", later, 9)).deleted == ()
             after_a_period = DaySpan(TODAY + 1031, TODAY + 1001)
-            assert (await store.expire_identities("", after_a_period, 9)).deleted == ("guest",)
-            assert (await store.expire_rooms("", after_a_period, 9)).deleted == ("r1",)
+            assert (await store.expiry.expire_identities("", after_a_period, 9)).deleted == (
+                "guest",
+            )
+            assert (await store.expiry.expire_rooms("", after_a_period, 9)).deleted == ("r1",)
 
 
 async def test_a_backup_of_an_older_schema_is_migrated(request: pytest.FixtureRequest) -> None:
@@ -314,8 +316,8 @@ async def test_a_backup_of_an_older_schema_is_migrated(request: pytest.FixtureRe
         await restore(new, file)
         assert await new.run(schema.revision_of) == schema.HEAD
         async with new.open() as store:
-            assert await store.events("r1", 0) == list(entries(1, 2))
-            assert await store.head("r1") == RoomHead(2, "n1", NOW_MS)
+            assert await store.logs.events("r1", 0) == list(entries(1, 2))
+            assert await store.logs.head("r1") == RoomHead(2, "n1", NOW_MS)
         with pytest.raises(copies.BadBackup, match="newer Plyroom"):
             await restore(
                 newer, compress_lines([{"plyroom": "backup", "format": 1, "schema": "9999"}])

@@ -23,7 +23,7 @@ from server.bus.link import open_link
 from server.bus.work import ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EngineUnavailable, OnInfo
-from server.seats import remote
+from server.seats import broker_transport
 from server.seats.answers import LIVE_PV_MOVES, STORED_PV_MOVES, Checker, ImpossibleAnswer
 from tests.server.test_engine_workers import AI1, Duel, WorkerHandle, node, start_worker
 from tests.server.test_remote_engines import (
@@ -32,6 +32,7 @@ from tests.server.test_remote_engines import (
     Network,
     ScriptedWorker,
     accepted,
+    advert_of,
     answers,
     info,
     job,
@@ -103,7 +104,7 @@ async def add_two_workers(network: Network) -> tuple[ScriptedWorker, ScriptedWor
     """Two workers; the first one gets all searches while the server trusts it."""
     first, second = await network.add_worker(), await network.add_worker(cores=2)
     second.advertise(running=1)
-    await network.until(lambda: network.engines._workers[second.name].load > 0)
+    await network.until(lambda: advert_of(network, second).running > 0)
     second.script = answers("e")
     return first, second
 
@@ -214,11 +215,11 @@ async def test_an_untrusted_worker_stays_untrusted_under_its_name(tmp_path: Path
         network.workers.remove(bad)
         bad.link._status = b""
         bad.link.publish(work.worker_topic(bad.name), b"", reliable=True)
-        await network.until(lambda: bad.name not in network.engines._workers)
+        await network.until(lambda: bad.name not in network.engines._workers.known)
         with pytest.raises(EngineUnavailable):
             await network.search()
         bad.link.set_status(work.encode(bad.advert))
-        await network.until(lambda: bad.name in network.engines._workers)
+        await network.until(lambda: bad.name in network.engines._workers.known)
         with pytest.raises(SearchFailed):
             await network.search()
         assert len(bad.commands) == 1
@@ -250,7 +251,7 @@ async def test_a_quarantine_of_the_local_pool_leaves_the_workers(tmp_path: Path)
         worker = await network.add_worker()
         worker.script = answers("d")
         worker.advertise(running=1)
-        await network.until(lambda: network.engines._workers[worker.name].load == 1)
+        await network.until(lambda: advert_of(network, worker).running == 1)
         assert (await network.search()).move == "d"
         assert len(pool.jobs) == 2
         worker.script = BAD_SCRIPTS["an unknown move"]
@@ -277,8 +278,8 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
     """The node checks and forwards at most ten progress messages of a search per second."""
     async with open_broker_network(tmp_path) as network:
         worker = await network.add_worker()
-        clock_s = remote._now_s()
-        monkeypatch.setattr(remote, "_now_s", lambda: clock_s)
+        clock_s = broker_transport._now_s()
+        monkeypatch.setattr(broker_transport, "_now_s", lambda: clock_s)
         worker.script = progress(GOOD)
         seen: list[Info] = []
         searching = asyncio.create_task(network.engines.search(job(), seen.append))
@@ -296,7 +297,7 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
             late = network.engines.counts.late
             await network.until(lambda late=late: network.engines.counts.late == late + 1)  # type: ignore[misc]
             assert len(seen) == burst - 1
-            clock_s += remote.PROGRESS_S
+            clock_s += broker_transport.PROGRESS_S
             worker.send(
                 command, work.Progress(command.id, command.attempt, replace(GOOD, depth=burst))
             )
@@ -374,7 +375,7 @@ async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
         ]
         good: WorkerHandle = start_worker(broker, "good")
         stack.push_async_callback(good.kill)
-        await until(lambda: len(engines._workers) == 1 + len(faults))
+        await until(lambda: len(engines._workers.known) == 1 + len(faults))
         duel = Duel(hub, "host")
         await duel.start()
         over = await duel.host.until(lambda message: message.get("kind") == "finished")
@@ -382,8 +383,8 @@ async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
         assert duel.check() >= 7
         assert [len(worker.commands) for worker in bad_workers] == [1] * len(faults)
         assert engines._metrics.bad_answers == len(faults)
-        stored = [event.body for event in await fake.store.events(duel.room, 0)]
-        stored += [thought.body for thought in await fake.store.thoughts(over["match"])]
+        stored = [event.body for event in await fake.store.logs.events(duel.room, 0)]
+        stored += [thought.body for thought in await fake.store.projections.thoughts(over["match"])]
         assert HOSTILE_TEXT not in json.dumps(duel.host.messages, ensure_ascii=False)
         assert not [body for body in stored if b"evil" in body or HOSTILE_TEXT.encode() in body]
 
@@ -395,7 +396,7 @@ async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         hub, engines = await stack.enter_async_context(node(fake, broker, "n1"))
         await add_bad_worker(stack, broker, "bad", BAD_SCRIPTS["a quarantine"])
-        await until(lambda: bool(engines._workers))
+        await until(lambda: bool(engines._workers.known))
         duel = Duel(hub, "host")
         duel.room = await duel.host.create(GAME.id, seats=(AI1, AI1))
         await duel.host.ack(duel.host.join(duel.room))
@@ -405,7 +406,7 @@ async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
                 or (m["t"] == "snapshot" and bool(m["match"].get("over")))
             )
         )
-        stored = [json.loads(event.body) for event in await fake.store.events(duel.room, 0)]
+        stored = [json.loads(event.body) for event in await fake.store.logs.events(duel.room, 0)]
         assert (stored[-1]["how"], stored[-1]["reason"]) == (
             "failure",
             "the AI could not move: no engine found a move",

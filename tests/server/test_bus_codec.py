@@ -18,8 +18,9 @@ from server.bus.base import (
     NodeDown,
     PresenceReport,
 )
+from server.bus.broker import MAX_BYTES
 from server.bus.codec import Codec, InvalidMessage, room_topic
-from server.bus.link import MAX_BYTES, _matching_filters
+from server.bus.subscriptions import matching_filters
 from server.protocol import messages as wire
 from server.rooms.events import Said, format_event_body
 from server.store.base import StoredEvent
@@ -126,8 +127,8 @@ GOOD = EventsAppended(
                 for v in (1, 3)
             ]
         },
-        {"events": [{"v": 1, "at": 1, "audience": 0, "body": {"kind": "seat_left"}}]},
-        {"events": [{"v": 1, "at": 1, "audience": 0, "body": {"kind": "no such kind"}}]},
+        {"events": [{"v": 1, "at": 1, "audience": 0, "body": {"seat": 0}}]},
+        {"events": [{"v": 1, "at": 1, "audience": 0, "body": {"kind": 7}}]},
         {"room": "r2"},
         {"room": "x" * 25},
         {"node": ""},
@@ -140,6 +141,14 @@ def test_a_sealed_message_is_validated_too(change: dict[str, object]) -> None:
     content = json.dumps({**json.loads(payload)["says"], **change}).encode()
     with pytest.raises(InvalidMessage):
         CODEC.decode(topic, CODEC._wrap(topic, content).payload)
+
+
+@pytest.mark.parametrize("body", [b'{"kind":"taken_back","ply":3}', b'{"kind":"seat_left"}'])
+def test_an_event_of_a_newer_version_passes_as_it_stands(body: bytes) -> None:
+    """A newer node's event reaches this version's rooms byte for byte."""
+    message = EventsAppended("r1", "n1", (StoredEvent(3, 1, 0, body),))
+    topic, payload, _ = CODEC.encode(message)
+    assert CODEC.decode(topic, payload) == message
 
 
 def test_a_thinking_frame_is_validated() -> None:
@@ -162,4 +171,4 @@ def test_a_message_that_is_too_long() -> None:
 
 def test_subscriptions_of_a_topic() -> None:
     """The filters that match a topic: itself, and those with `+` or `#` (MQTT 5, section 4.7.1)."""
-    assert set(_matching_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}
+    assert set(matching_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}

@@ -16,9 +16,8 @@ import aiomqtt
 import pytest
 from aiohttp import ClientSession
 
-from server.bus import link as link_module
 from server.bus.base import EventsAppended
-from server.bus.broker import Broker
+from server.bus.broker import MAX_BYTES, Broker
 from server.bus.codec import ROOMS_TOPIC, Codec, room_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import Mosquitto, mosquitto
@@ -26,7 +25,7 @@ from server.limits import by_address as limits
 from server.ports import Ports
 from server.rooms.events import Said, format_event_body
 from server.store.base import Store, StoredEvent
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 from tests.oracle.history import READER, History, check
 from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.server.test_metrics import scrape
@@ -296,7 +295,7 @@ async def test_the_metrics_show_the_state_of_the_bus(tmp_path: Path) -> None:
             bus._on_node("plyroom/1/lobby", b"nonsense")
             before = await scrape(node)
             assert (before["plyroom_bus_flows"], before["plyroom_bus_refused_total"]) == (1, 1)
-            assert before["plyroom_bus_echo_seconds"] == bus.link.round_trip_s > 0
+            assert before["plyroom_bus_echo_seconds"] == bus.link.health.round_trip_s > 0
             await broker.kill()
             while (await scrape(node))["plyroom_bus_flows"]:
                 await moment()
@@ -383,7 +382,7 @@ async def test_forged_messages_are_counted_and_dropped(
 
             async def flood() -> None:
                 chance = random.Random(7)
-                await attacker.publish(room_topic(room), b"x" * (link_module.MAX_BYTES + 5000))
+                await attacker.publish(room_topic(room), b"x" * (MAX_BYTES + 5000))
                 for _ in range(rounds):
                     for topic, payload in forgeries(room, chance):
                         await attacker.publish(topic, payload, qos=1)

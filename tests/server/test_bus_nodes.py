@@ -23,6 +23,7 @@ from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.runtime.lobby import COMPARE_S
 from server.store.base import StoredRoom
+from server.store.memory import MemoryProjections, MemoryTables
 from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.support.clock import stopped_clock, until
 from tests.support.fake_server import (
@@ -164,11 +165,11 @@ async def test_a_stale_lobby_entry_is_ignored() -> None:
         ] * 2
 
 
-class SlowListStore(FaultyStore):
-    """A store that reads the list of rooms at once and returns it when `may_return` is set."""
+class SlowLists(MemoryProjections):
+    """Reads the list of rooms at once and returns it when `may_return` is set."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, tables: MemoryTables) -> None:
+        super().__init__(tables)
         self.read, self.may_return = asyncio.Event(), asyncio.Event()
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
@@ -181,14 +182,15 @@ class SlowListStore(FaultyStore):
 @virtual
 async def test_a_lobby_change_while_the_list_is_read() -> None:
     """A change that arrives while the list is read reaches the client that gets the list."""
-    store = SlowListStore()
+    store = FaultyStore()
+    lists = store.projections = SlowLists(store.memory.tables)
     async with hubs(FakeServer(store=store), "n1", "n2") as (first, second):
         watcher = Watcher(second, "w")
         watching = asyncio.create_task(watcher.watch())
-        await store.read.wait()
+        await lists.read.wait()
         room = await Client(first, "ada").create("tic-tac-toe")
         await asyncio.sleep(DELIVERY_S)
-        store.may_return.set()
+        lists.may_return.set()
         await watching
         assert room in watcher.lobby
 
@@ -343,7 +345,7 @@ async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
             await fake.engines.asked.wait()
         # The node has ended in order; a new heartbeat makes it look as if it had died.
         heartbeat_at_s = asyncio.get_running_loop().time()
-        await fake.store.heartbeat("n1", 30_000)
+        await fake.store.nodes.heartbeat("n1", 30_000)
         fake.engines.asked.clear()
         second.membership.on_node(NodeDown("n1"))
         async with asyncio.timeout(60):
@@ -379,7 +381,7 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
         buses[0].link.subscribe(node_topic("n2"), lambda topic, payload: statuses.append(payload))
         await until(lambda: bool(statuses))
         async with stopped_clock() as clock:
-            buses[1].link._is_up = False  # otherwise it clears its status
+            buses[1].link.health.is_up = False  # otherwise it clears its status
             for task in asyncio.all_tasks():
                 if task.get_name() != "broker link":
                     continue

@@ -28,14 +28,14 @@ from server.runtime.feed import Feed
 from server.runtime.log import Cause, EventLog, Outcome, Rejected
 from server.runtime.requests import Request, refuse, reply
 from server.runtime.room_runner import RoomRunner
-from server.settings import Settings
 from server.store.base import Append, StoredEvent
+from server.store.memory import MemoryLogs, MemoryStore, MemoryTables
 from tests.oracle import history
 from tests.server import test_runner_ai, test_session, test_two_nodes
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
 from tests.support import load
-from tests.support.fake_server import FakeServer, FaultyStore, UnreliableStore, first_legal
+from tests.support.fake_server import FakeServer, UnreliableStore, first_legal, loop_ms
 from tests.support.room_log import altered_game
 
 Patch = pytest.MonkeyPatch
@@ -44,8 +44,8 @@ Patch = pytest.MonkeyPatch
 COMMANDS = 100
 
 
-class StoreWithoutKeys(FaultyStore):
-    """A store that does not store command keys."""
+class LogsWithoutKeys(MemoryLogs):
+    """Logs that do not store command keys."""
 
     async def append(self, append: Append) -> None:
         await super().append(
@@ -61,8 +61,8 @@ class StoreWithoutKeys(FaultyStore):
         )
 
 
-class StoreWithoutCompareAndSet(FaultyStore):
-    """A store that appends at any expected version."""
+class LogsWithoutCompareAndSet(MemoryLogs):
+    """Logs that append at any expected version."""
 
     async def append(self, append: Append) -> None:
         room = self._rooms[append.room]
@@ -73,6 +73,13 @@ class StoreWithoutCompareAndSet(FaultyStore):
 def replace_rule(patch: Patch, kind: type[Command], rule: rules.Rule) -> None:
     rules_of_commands: dict[Any, Any] = rules.RULES
     patch.setitem(rules_of_commands, kind, rule)
+
+
+def store_with(logs: Callable[[MemoryTables], MemoryLogs]) -> MemoryStore:
+    """A store with faulty logs."""
+    store = MemoryStore(loop_ms)
+    store.logs = logs(store.tables)
+    return store
 
 
 def ack_before_commit(patch: Patch) -> FakeServer:
@@ -117,24 +124,20 @@ def shown_before_commit(patch: Patch) -> FakeServer:
 
 def lost_dedupe(patch: Patch) -> FakeServer:
     patch.setattr(EventLog, "_remember", lambda *_: None)
-    return FakeServer(store=StoreWithoutKeys())
+    return FakeServer(store=store_with(LogsWithoutKeys))
 
 
 def stale_ply_accepted(patch: Patch) -> FakeServer:
-    def replacement(
-        room: Room, command: Move, moment: Moment, settings: Settings
-    ) -> list[RoomEvent]:
+    def replacement(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
         ply = room.match.ply if room.match else 0
-        return moves.move(room, Move(id=command.id, ply=ply, move=command.move), moment, settings)
+        return moves.move(room, Move(id=command.id, ply=ply, move=command.move), moment)
 
     replace_rule(patch, Move, replacement)
     return FakeServer()
 
 
 def seat_taken_twice(patch: Patch) -> FakeServer:
-    def replacement(
-        room: Room, command: Sit, moment: Moment, settings: Settings
-    ) -> list[RoomEvent]:
+    def replacement(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
         return [SeatTaken(command.seat, Occupant(moment.actor.identity, moment.actor.name))]
 
     replace_rule(patch, Sit, replacement)
@@ -201,7 +204,7 @@ def hidden_event_leaked(patch: Patch) -> FakeServer:
 
 
 def no_compare_and_set(patch: Patch) -> FakeServer:
-    return FakeServer(store=StoreWithoutCompareAndSet())
+    return FakeServer(store=store_with(LogsWithoutCompareAndSet))
 
 
 def two_results(patch: Patch) -> FakeServer:
@@ -216,10 +219,8 @@ def two_results(patch: Patch) -> FakeServer:
 
 
 def rematch_without_an_offer(patch: Patch) -> FakeServer:
-    def start_at_once(
-        room: Room, command: Rematch, moment: Moment, settings: Settings
-    ) -> list[RoomEvent]:
-        events = offers.rematch(room, command, moment, settings)
+    def start_at_once(room: Room, command: Rematch, moment: Moment) -> list[RoomEvent]:
+        events = offers.rematch(room, command, moment)
         if isinstance(events[0], Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
             return [start_match(room, room.game, seats[::-1], moment)]

@@ -88,7 +88,7 @@ class WorkerHandle:
 
     async def kill(self) -> None:
         """Ends the worker as SIGKILL would: its connection ends without a DISCONNECT."""
-        self.worker.link._is_up = False  # otherwise it clears its status
+        self.worker.link.health.is_up = False  # otherwise it clears its status
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)

@@ -29,7 +29,7 @@ class AdvancingServer(FakeServer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store._now_ms = self.now_ms
+        self.store.memory.nodes.now_ms = self.now_ms
 
     def now_ms(self) -> int:
         return loop_ms() + self.ahead_ms
@@ -66,10 +66,10 @@ async def test_a_room_without_a_match_expires() -> None:
         await hub.lobby.watch(watcher, wire.Ack("w", None))
         fake.pass_days(ROOM_DAYS)
         await hub.expire_once()
-        assert await fake.store.heads([room]) == {room: 3}
+        assert await fake.store.logs.heads([room]) == {room: 3}
         fake.pass_days(1)
         await asyncio.sleep(EXPIRY_STEP_S + 1)
-        assert await fake.store.heads([room]) == {}
+        assert await fake.store.logs.heads([room]) == {}
         assert watcher.messages[-1]["gone"] == [room]
         assert await watcher.refused(watcher.join(room)) == Code.ROOM_UNKNOWN
 
@@ -88,7 +88,7 @@ async def test_a_visit_restarts_the_expiry() -> None:
             visitor.close()
             other.close_idle_rooms(0)
             await hub.expire_once()
-        assert await fake.store.heads([room]) == {room: 3}
+        assert await fake.store.logs.heads([room]) == {room: 3}
         assert fake.store.calls["mark_rooms_seen"] == 5, "once a day, not at each visit"
         visitor = Client(other, "dan")
         await visitor.ack(visitor.join(room))
@@ -108,7 +108,7 @@ async def test_a_room_that_is_open_stays() -> None:
             await hub.expire_once()
             await other.expire_once()
         assert await ada.ack(ada.chat(room, "still here")) == 3
-        assert await fake.store.heads([room]) == {room: 3}
+        assert await fake.store.logs.heads([room]) == {room: 3}
 
 
 @virtual
@@ -125,7 +125,7 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
         for _ in range(3):
             fake.pass_days(1000)
             await hub.expire_once()
-        assert await fake.store.heads([room]) == {room: 6}
+        assert await fake.store.logs.heads([room]) == {room: 6}
 
 
 @virtual
@@ -159,7 +159,7 @@ async def test_an_opened_room_does_not_expire() -> None:
         await ada.ack(ada.join(room))
         await hub.expire_once()
         assert await ada.ack(ada.chat(room, "hello?")) == 4
-        assert await fake.store.heads([room]) == {room: 4}
+        assert await fake.store.logs.heads([room]) == {room: 4}
 
 
 @virtual
@@ -168,12 +168,12 @@ async def test_a_clock_that_is_ahead_expires_nothing() -> None:
     fake = AdvancingServer()
     async with fake.hub() as hub:
         room = await create_left_room(hub)
-        fake.store._now_ms = loop_ms
+        fake.store.memory.nodes.now_ms = loop_ms
         fake.pass_days(40)
         await hub.write_heartbeat()
         assert hub.clock_ahead_ms == 40 * DAY_MS
         await hub.expire_once()
-        assert await fake.store.heads([room]) == {room: 3}
+        assert await fake.store.logs.heads([room]) == {room: 3}
 
 
 @virtual
@@ -187,7 +187,7 @@ async def test_a_failed_step_is_repeated() -> None:
         with suppress(StoreUnavailable):
             await hub.expire_once()
         await asyncio.sleep(EXPIRY_STEP_S + 1)
-        assert await fake.store.heads([room]) == {}
+        assert await fake.store.logs.heads([room]) == {}
 
 
 # --- guests ---------------------------------------------------------------------------------------
@@ -205,7 +205,9 @@ async def expire_guests_after(fake: FakeServer, days: int = GUEST_DAYS + 1) -> t
     """Advances the clock by `days` and expires guests; returns the deleted ones."""
     cast(AdvancingServer, fake).pass_days(days)
     today = fake.now_ms() // DAY_MS
-    return (await fake.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)).deleted
+    return (
+        await fake.store.expiry.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)
+    ).deleted
 
 
 @virtual
@@ -248,10 +250,10 @@ async def test_a_guest_is_marked_before_the_seat_is_taken(call: str) -> None:
         if call == "create":
             with pytest.raises(StoreUnavailable):
                 await ben.create()
-            assert len(await fake.store.rooms(9)) == 1
+            assert len(await fake.store.projections.rooms(9)) == 1
         else:
             assert await ben.refused(ben.sit(room, 1)) == Code.STORE_RETRY
-            assert await fake.store.heads([room]) == {room: 2}
+            assert await fake.store.logs.heads([room]) == {room: 2}
 
 
 @virtual

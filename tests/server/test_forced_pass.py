@@ -160,7 +160,7 @@ def is_pass(message: dict[str, Any]) -> bool:
 async def moves_of(fake: FakeServer, room: str) -> list[StoredEvent]:
     return [
         event
-        for event in await fake.store.events(room, 0)
+        for event in await fake.store.logs.events(room, 0)
         if event.body.startswith(b'{"kind":"moved"')
     ]
 
@@ -235,9 +235,9 @@ async def test_two_nodes_pass_once() -> None:
     fake = FakeServer()
     fake.bus.cut = True  # type: ignore[attr-defined]
     async with waiting_for_a_pass(fake) as (_, room, _ada, _ben), fake.hub("n2") as other:
-        await fake.store.heartbeat("n1", -1)  # as if the first node had been silent
+        await fake.store.nodes.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_over_due_rooms(all_nodes=False) == 0:
-            await fake.store.heartbeat("n1", -1)
+            await fake.store.nodes.heartbeat("n1", -1)
         await asyncio.sleep(40)
         assert len(await moves_of(fake, room)) == 9
 

@@ -175,7 +175,7 @@ async def test_bytes_after_a_refused_request_are_not_served() -> None:
         http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
         assert (await http.response()).status == 415
         assert await http.ended() == b""
-        assert node.fake.store._identities == {}
+        assert node.fake.store.memory.tables.identities == {}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ async def test_requests_after_an_upgrade_are_not_served(first: bytes, status: in
         )
         assert (await http.response()).status == status
         assert await http.ended() == b""
-        assert node.fake.store._identities == {}
+        assert node.fake.store.memory.tables.identities == {}
 
 
 async def test_a_refused_body_without_end_is_cut_off() -> None:

@@ -18,7 +18,8 @@ from server.rooms.model import CommandRejected
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.runtime.room_runner import RESYNC_S
-from server.store.base import CommandKey, StoreError, StoreUnavailable
+from server.store.base import CommandKey, StoredRoom, StoreError, StoreUnavailable
+from server.store.memory import MemoryProjections
 from tests.support.fake_server import Client, FakeServer, Fault, Message, run_ready_tasks, virtual
 from tests.support.room_log import altered_game, raises
 
@@ -72,7 +73,7 @@ async def test_creating_at_once_makes_one_room() -> None:
             *(node_hub.create(actor, command) for node_hub in [hub, other] * 5)
         )
         assert len(set(acks)) == 1
-        assert len(await fake.store.rooms(99)) == 1
+        assert len(await fake.store.projections.rooms(99)) == 1
 
 
 @virtual
@@ -106,7 +107,7 @@ async def test_a_create_whose_outcome_is_unknown() -> None:
         with pytest.raises(StoreUnavailable):
             await ada.create(key="1")
         room = await ada.create(key="1")
-        assert len(await fake.store.rooms(99)) == 1
+        assert len(await fake.store.projections.rooms(99)) == 1
         await ada.ack(ada.join(room))
         fake.store.fail("create_room")
         with pytest.raises(StoreUnavailable):
@@ -151,7 +152,7 @@ async def test_a_game_that_fails_at_the_start(
     fake = FakeServer(find_game=find)
     async with fake.hub() as hub:
         assert await create_refusal(Client(hub, "ada"), seats=(ME, AI1)) is code
-        assert await fake.store.rooms(9) == []
+        assert await fake.store.projections.rooms(9) == []
 
 
 @virtual
@@ -207,7 +208,7 @@ async def test_a_room_at_work_stays_in_memory() -> None:
         move.set()
         await asyncio.sleep(30)
         assert hub.runner(room) is None
-        assert await fake.store.heads([room]) == {room: 5}
+        assert await fake.store.logs.heads([room]) == {room: 5}
 
 
 @virtual
@@ -291,7 +292,7 @@ async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
     rooms = await leave_due_rooms(fake)
     async with fake.hub():
         await asyncio.sleep(0.5)
-        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5)
+        assert await fake.store.logs.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
 @virtual
@@ -305,10 +306,10 @@ async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
         ada = Client(hub, "ada")
         await ada.ack(ada.join(await ada.create()))
         await fake.store.waiting["due_rooms"].wait()
-        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 4)
+        assert await fake.store.logs.heads(rooms) == dict.fromkeys(rooms, 4)
         gate.set()
         await asyncio.sleep(1)
-        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5)
+        assert await fake.store.logs.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
 @virtual
@@ -318,11 +319,11 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
     rooms = await leave_due_rooms(fake)
     async with fake.hub("n2"):
         await asyncio.sleep(1.5)
-        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 4), (
+        assert await fake.store.logs.heads(rooms) == dict.fromkeys(rooms, 4), (
             "the first node may still be alive"
         )
         await asyncio.sleep(4)
-        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5)
+        assert await fake.store.logs.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
@@ -343,7 +344,7 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
     ):
         room = await Client(hub, "ada").create("sticks", seats=(AiSeat(1), MySeat()))
         await asyncio.sleep(20)
-        head = await fake.store.head(room)
+        head = await fake.store.logs.head(room)
         assert head is not None
         assert head.node == "n1", "the room's node is alive"
         assert (hub.clock_ahead_ms, other.clock_ahead_ms) == (0, ahead_ms)
@@ -358,7 +359,7 @@ async def test_a_room_is_woken_although_the_store_fails() -> None:
         fake.store.fail(call, *[Fault()] * 3)
         async with fake.hub():
             await asyncio.sleep(5 * RESYNC_S)
-            assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5), call
+            assert await fake.store.logs.heads(rooms) == dict.fromkeys(rooms, 5), call
 
 
 @virtual
@@ -461,7 +462,7 @@ async def test_unlisted_rooms_are_never_announced() -> None:
         await asyncio.sleep(1)
         late = await watch(hub, "late")
         assert room not in str(eve.messages) + str(late.messages)
-        assert await fake.store.matches(9, None) == []
+        assert await fake.store.projections.matches(9, None) == []
 
 
 @virtual
@@ -471,15 +472,15 @@ async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
 
-        class SlowListStore:
-            """A store that returns the list two seconds after reading it."""
+        class SlowLists(MemoryProjections):
+            """Returns the list of rooms two seconds after reading it."""
 
-            async def rooms(self, limit: int) -> list[Any]:
-                rooms = await fake.store.rooms(limit)
+            async def rooms(self, limit: int) -> list[StoredRoom]:
+                rooms = await super().rooms(limit)
                 await asyncio.sleep(2)
                 return rooms
 
-        hub.lobby._ports = replace(hub.ports, store=SlowListStore())  # type: ignore[arg-type]
+        fake.store.projections = SlowLists(fake.store.memory.tables)
         watching = asyncio.create_task(watch(hub))
         await run_ready_tasks()
         room = await ada.create()
@@ -537,4 +538,4 @@ async def test_a_burst_of_changes_is_one_message() -> None:
         await asyncio.sleep(2)
         assert set(listed(eve)) == set(rooms)
         assert len(eve.messages) <= 4
-        assert await fake.store.find_command(rooms[0], CommandKey("create ada", "x")) is None
+        assert await fake.store.logs.find_command(rooms[0], CommandKey("create ada", "x")) is None

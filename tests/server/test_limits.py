@@ -402,7 +402,7 @@ async def test_concurrent_creates_get_no_more_places_than_there_are() -> None:
         answers = await asyncio.gather(*creating, return_exceptions=True)
         created = [answer for answer in answers if isinstance(answer, str)]
         assert len(created) == 5
-        assert {answer.room for answer in await fake.store.rooms(99)} == set(created), (
+        assert {answer.room for answer in await fake.store.projections.rooms(99)} == set(created), (
             "no room was created without a place"
         )
         assert all(

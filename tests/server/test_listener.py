@@ -440,7 +440,7 @@ async def test_an_invalid_guest_is_refused(body: bytes, status: int, code: str) 
     async with serve() as node, node.http() as http:
         answer = await guest(http, body)
         assert (answer.status, answer.json["code"]) == (status, code)
-        assert node.fake.store._identities == {}
+        assert node.fake.store.memory.tables.identities == {}
 
 
 async def test_foreign_pages_make_no_guests() -> None:

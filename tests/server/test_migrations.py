@@ -111,7 +111,7 @@ async def test_data_of_every_earlier_revision_is_migrated(
     assert after | {"meta": []} == rows | {"meta": []}
     async with database.open() as store:
         assert store.epoch == "one"
-        assert [event.body for event in await store.events("r1", 0)] == [b'{"kind":"said"}']
+        assert [event.body for event in await store.logs.events("r1", 0)] == [b'{"kind":"said"}']
 
 
 async def test_guests_of_earlier_revisions_who_sent_commands_are_kept(database: Database) -> None:
@@ -186,8 +186,8 @@ async def test_a_compatible_newer_schema_is_used(database: Database) -> None:
     await database.run(migrate)
     await database.run(set_revision("0999", schema.HEAD))
     async with database.open() as store:
-        await store.create_room(new_room("r1"))
-        assert await store.events("r1", 0) == list(entries(1, 2))
+        await store.logs.create_room(new_room("r1"))
+        assert await store.logs.events("r1", 0) == list(entries(1, 2))
     assert await database.run(schema.revision_of) == "0999"
     assert await database.run(migrate) == ("0999", "0999")
 
@@ -227,17 +227,17 @@ async def test_an_older_program_runs_beside_the_migration(
         monkeypatch.setattr(schema, "MIN_REVISION", PREVIOUS)
         async with open_postgres(url) as older:
             monkeypatch.undo()
-            await older.create_room(new_room("r1"))
+            await older.logs.create_room(new_room("r1"))
             await in_transaction(url, add_guest("ada"))
             assert await in_transaction(url, migrate) == (PREVIOUS, schema.HEAD)
-            await older.create_room(new_room("r2"))
+            await older.logs.create_room(new_room("r2"))
             await in_transaction(url, add_guest("ben"))
             async with open_postgres(url) as newer:
                 assert newer.epoch == older.epoch
-                assert await newer.identity_by_token(b"ada") == Identity("ada", "Ada", None)
-                assert await newer.identity_by_token(b"ben") == Identity("ben", "Ada", None)
-                assert await newer.head("r2") == RoomHead(2, "n1", None, None)
-                assert await newer.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
+                assert await newer.identities.by_token(b"ada") == Identity("ada", "Ada", None)
+                assert await newer.identities.by_token(b"ben") == Identity("ben", "Ada", None)
+                assert await newer.logs.head("r2") == RoomHead(2, "n1", None, None)
+                assert await newer.logs.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
 
 
 def test_an_unusable_schema_is_reported() -> None:

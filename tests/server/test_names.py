@@ -57,7 +57,7 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
     name.
     """
     ports = FakeServer().ports("n1")
-    await ports.store.add_identity(Identity("ada", "Ada"), token_hash("token"), START_MS)
+    await ports.store.identities.add_guest(Identity("ada", "Ada"), token_hash("token"), START_MS)
     for call in (
         new_guest(ports, Limits(ports.settings), "", "CP #1"),
         find_guest(ports, "token", "AI level 5"),
@@ -66,7 +66,9 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
             await call
         assert refused.value.code is Code.NAME_REFUSED
         assert "AI" in refused.value.message
-    await ports.store.add_identity(Identity("old", "AI level 5"), token_hash("old"), START_MS)
+    await ports.store.identities.add_guest(
+        Identity("old", "AI level 5"), token_hash("old"), START_MS
+    )
     for name in (None, "AI level 5", " AI  level 5"):
         guest = await find_guest(ports, "old", name)
         assert guest is not None

@@ -28,8 +28,6 @@ from server.runtime.membership import SILENT_NODE_S, STALLED_POLL_S
 from server.runtime.open_rooms import RESERVED_S
 from server.runtime.requests import Resync
 from server.runtime.room_runner import MAILBOX_CAPACITY, RESYNC_S
-from server.store.memory import MemoryStore
-from tests.server.test_runner_nodes import SharedStore
 from tests.support.fake_server import (
     Client,
     FakeServer,
@@ -99,7 +97,7 @@ class NodeHandle:
 async def open_node(
     fake: FakeServer, name: str, now_ms: Callable[[], int] | None = None
 ) -> AsyncIterator[NodeHandle]:
-    connection, store = BusConnection(fake), SharedStore(fake)
+    connection, store = BusConnection(fake), FaultyStore(fake.store.memory)
     async with fake.hub(name, bus=connection, store=store, now_ms=now_ms or fake.now_ms) as hub:
         yield NodeHandle(hub, connection, store)
 
@@ -178,7 +176,7 @@ async def test_a_commit_that_lands_after_its_node_was_reported_dead(
         await first.store.waiting["append"].wait()
         first.die(is_reported=True)
         if is_expired:
-            await second.store.heartbeat("n1", -1)
+            await second.store.nodes.heartbeat("n1", -1)
         await asyncio.sleep(late_s)
         assert ben.events()[-1]["v"] == 4
         append_gate.set()
@@ -390,7 +388,7 @@ async def test_an_open_room_is_taken_over(is_reported: bool, is_behind: bool) ->
         await ben.wait_for_v(v + 1)
         assert [m["v"] for m in ben.events()] == [v, v + 1]
         assert second.hub.runner(room) is runner, "the room stayed open"
-        head = await fake.store.head(room)
+        head = await fake.store.logs.head(room)
         assert head is not None
         assert head.node == "n2"
 
@@ -414,7 +412,7 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         first.connection.drops = has_events
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
-        log = await fake.store.events(room, v - 1)
+        log = await fake.store.logs.events(room, v - 1)
         first.die(is_reported=True)
         await search_started.wait()
         while len(fake.engines.jobs) < 2:
@@ -447,7 +445,7 @@ async def test_the_times_of_events_never_go_back() -> None:
             await asyncio.sleep(1)
             await ada.ack(ada.chat(room, f"line {n}"))
             await ben.ack(ben.chat(room, f"answer {n}"))
-        times = [event.at_ms for event in await fake.store.events(room, 0)]
+        times = [event.at_ms for event in await fake.store.logs.events(room, 0)]
         assert len(times) == 11
         assert times == sorted(times)
         assert times[-1] <= fake.now_ms(), "event times do not run ahead"
@@ -480,10 +478,10 @@ async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_s
     def set_back_ms() -> int:
         return fake.now_ms() - 3_600_000
 
-    fake.store._now_ms = set_back_ms
+    fake.store.memory.nodes.now_ms = set_back_ms
     async with open_node(fake, "after", set_back_ms):
         await asyncio.sleep(10)
-        assert await MemoryStore.heads(fake.store, rooms) == dict.fromkeys(rooms, 5)
+        assert await fake.store.memory.logs.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
 @virtual

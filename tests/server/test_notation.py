@@ -108,7 +108,7 @@ async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.M
     for age in ("new", "old", "gone"):
         fake = FakeServer()
         if age != "new":
-            append = fake.store.append
+            append = fake.store.logs.append
 
             async def append_old(new: Append, append: Any = append) -> None:
                 entries = [
@@ -117,7 +117,7 @@ async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.M
                 ]
                 await append(msgspec.structs.replace(new, events=tuple(entries)))
 
-            monkeypatch.setattr(fake.store, "append", append_old)
+            monkeypatch.setattr(fake.store.logs, "append", append_old)
         async with serve(fake) as node:
             ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
             room = await ada.create("chess")

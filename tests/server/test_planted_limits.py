@@ -17,9 +17,8 @@ from server.rooms.model import Room
 from server.runtime import open_rooms, room_runner
 from server.runtime.expiry import Expiry
 from server.runtime.open_rooms import OpenRooms
-from server.store.memory import MemoryStore
+from server.store.memory import MemoryExpiry
 from tests.server import test_expiry, test_limits, test_room_chat
-from tests.support.fake_server import FaultyStore
 
 Patch = pytest.MonkeyPatch
 
@@ -138,21 +137,21 @@ def connected_guests_are_not_marked(patch: Patch) -> None:
 
 
 def guests_who_sat_are_not_marked(patch: Patch) -> None:
-    async def replacement(_self: MemoryStore, _identity: str) -> None:
+    async def replacement(_self: MemoryExpiry, _identity: str) -> None:
         """Marks no guest."""
 
-    patch.setattr(FaultyStore, "mark_permanent", replacement)
+    patch.setattr(MemoryExpiry, "mark_permanent", replacement)
 
 
 def deleted_guests_are_marked(patch: Patch) -> None:
     """Marking a guest as seen always seems to succeed."""
-    real = MemoryStore.mark_identities_seen
+    real = MemoryExpiry.mark_identities_seen
 
-    async def replacement(self: MemoryStore, identities: Any, day: int) -> frozenset[str]:
+    async def replacement(self: MemoryExpiry, identities: Any, day: int) -> frozenset[str]:
         await real(self, identities, day)
         return frozenset(identities)
 
-    patch.setattr(MemoryStore, "mark_identities_seen", replacement)
+    patch.setattr(MemoryExpiry, "mark_identities_seen", replacement)
 
 
 FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [

@@ -24,7 +24,7 @@ from server.bus.link import Link, open_link
 from server.bus.work import Advert, ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EngineUnavailable, OnInfo
-from server.seats import remote
+from server.seats import broker_transport, workers
 from server.seats.remote import RemoteEngines
 from tests.support.fake_server import ScriptedEngines, virtual
 from tests.support.memory_links import MemoryBroker
@@ -102,6 +102,11 @@ class ScriptedWorker:
                 await self._received.wait()
 
 
+def advert_of(network: "Network", worker: ScriptedWorker) -> Advert:
+    """The worker's last advert that has reached the engines."""
+    return network.engines._workers.known[worker.name].advert
+
+
 def accepted(command: work.Search) -> list[work.WorkerMessage]:
     """The script of a worker that accepts a search and sends nothing more."""
     return [work.Taken(command.id, command.attempt)]
@@ -157,7 +162,7 @@ class Network:
         link = await self.connect(name, work.worker_topic(name))
         worker = ScriptedWorker(link, cores, games or {GAME.id: ReadyGame(GAME.digest, 1000)})
         self.workers.append(worker)
-        await self.until(lambda: link.is_up and name in self.engines._workers)
+        await self.until(lambda: link.is_up and name in self.engines._workers.known)
         return worker
 
     async def until(self, holds: Callable[[], bool]) -> None:
@@ -299,7 +304,7 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         await network.until(lambda: bool(first.commands or second.commands))
         lost, other = (first, second) if first.commands else (second, first)
         command = lost.commands[0]
-        network.engines._on_worker_gone(work.worker_topic(lost.name))  # what its will causes
+        network.engines._on_advert(work.worker_topic(lost.name), b"")  # what its will causes
         await other.until(lambda: bool(other.commands))
         second_command = other.commands[0]
         assert (second_command.id, second_command.attempt) == (command.id, 2)
@@ -355,7 +360,7 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
         second = await network.add_worker(cores=4)
         second.advertise(running=8)
         second.script = answers("e")
-        await network.until(lambda: network.engines._workers[second.name].load > 1)
+        await network.until(lambda: advert_of(network, second).running > 1)
         started_s = now_s()
         result = await network.search()
         assert result.move == ("c" if has_begun else "e")
@@ -370,14 +375,14 @@ async def test_after_three_attempts_the_local_pool_plays(
     """After three workers lose the search, the local pool plays the move; without it the
     search fails.
     """
-    monkeypatch.setattr(remote, "ACCEPT_S", 0.15)
+    monkeypatch.setattr(broker_transport, "ACCEPT_S", 0.15)
     async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         workers = [await network.add_worker() for _ in range(4)]
         assert (await network.search()).move == "g"
         assert sorted(len(worker.commands) for worker in workers) == [0, 1, 1, 1]
         assert pool.times[0] is not None
         assert pool.times[0] < 700
-        network.engines._local = None
+        network.engines._own = network.engines._dispatcher.own = None
         with pytest.raises(SearchFailed):
             await network.search()
         assert sum(len(worker.commands) for worker in workers) == 6
@@ -420,20 +425,20 @@ async def test_the_choice_of_a_worker(tmp_path: Path) -> None:
         big, small = await network.add_worker(cores=4), await network.add_worker()
         big.script, small.script = answers("b"), answers("c")
         big.advertise(running=1)
-        await network.until(lambda: network.engines._workers[big.name].load > 0)
+        await network.until(lambda: advert_of(network, big).running > 0)
         assert (await network.search(job("room"))).move == "c"
         big.advertise(running=0)
         small.advertise(running=0)
-        await network.until(lambda: network.engines._workers[big.name].load == 0)
+        await network.until(lambda: advert_of(network, big).running == 0)
         for _ in range(3):
             assert (await network.search(job("room"))).move == "c", (
                 "its table has the room's positions"
             )
         small.advertise(running=1)
-        await network.until(lambda: network.engines._workers[small.name].load > 0)
+        await network.until(lambda: advert_of(network, small).running > 0)
         assert (await network.search(job("room"))).move == "b"
         big.advertise(running=4)
-        await network.until(lambda: network.engines._workers[big.name].load >= 1)
+        await network.until(lambda: advert_of(network, big).running >= 4)
         assert (await network.search(job("room"))).move == "g"
         assert pool.times == [None]
 
@@ -447,13 +452,13 @@ async def test_busy_failed_and_mismatched_workers_are_replaced(tmp_path: Path) -
     async with open_broker_network(tmp_path) as network:
         first, second = await network.add_worker(), await network.add_worker(cores=2)
         second.advertise(running=1)
-        await network.until(lambda: network.engines._workers[second.name].load > 0)
-        known = network.engines._workers
+        await network.until(lambda: advert_of(network, second).running > 0)
+        known, places = network.engines._workers.known, network.engines._dispatcher.places
         for reason in ("busy", "game.changed"):
             first.script, second.script = refuses(reason), answers("d")
             assert (await network.search(job(reason))).move == "d"
             await network.until(
-                lambda: first.name in known and known[first.name].busy_until_s < now_s()
+                lambda: first.name in known and first.name not in places.resting(now_s())
             )
         assert len(first.commands) == 2
         first.script = second.script = refuses("busy")
@@ -511,7 +516,7 @@ async def test_malformed_messages_are_counted_and_dropped(tmp_path: Path) -> Non
         worker.send(command, work.Answered(command.id, 1, Result("d", info("d"))))
         assert (await searching).move == "d"
         assert network.engines.counts.malformed == 2 * len(bad) + 1
-        assert "worker-enemy" not in network.engines._workers
+        assert "worker-enemy" not in network.engines._workers.known
 
 
 async def test_a_worker_whose_advert_grows_old_is_not_asked(
@@ -521,7 +526,7 @@ async def test_a_worker_whose_advert_grows_old_is_not_asked(
     async with open_broker_network(tmp_path) as network:
         await network.add_worker()
         network.workers.clear()
-        monkeypatch.setattr(remote, "ADVERT_EXPIRY_S", 0.1)
+        monkeypatch.setattr(workers, "ADVERT_EXPIRY_S", 0.1)
         await network.until(lambda: not network.engines.is_warm(GAME.id))
         with pytest.raises(EngineUnavailable):
             await network.search()

@@ -189,14 +189,14 @@ async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> 
 def record_reads(node: Node) -> list[str]:
     """Records the rooms whose logs are read from the store."""
     rooms: list[str] = []
-    store = node.fake.store
-    real = store.events
+    logs = node.fake.store.logs
+    real = logs.events
 
     async def events(room: str, after_v: int, limit: int = 1000) -> Any:
         rooms.append(room)
         return await real(room, after_v, limit)
 
-    store.events = events  # type: ignore[method-assign]
+    logs.events = events  # type: ignore[method-assign]
     return rooms
 
 

@@ -1,22 +1,97 @@
-"""The rate limits of the chat, for each identity and for the room.
+"""The chat: its lines, their audience, and its rate limits for each identity and for the room.
 
-They are computed from the log, so they are the same on every node.
+The limits are computed from the log, so they are the same on every node.
 """
 
 import asyncio
 
 import pytest
 
+from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import chat
 from server.rooms.commands import Chat
-from server.rooms.model import CommandRejected
+from server.rooms.events import Said
+from server.rooms.model import SNAPSHOT_CHAT_LINES, CommandRejected
+from server.rooms.text import clean_text
 from tests.support.fake_server import Client, FakeServer, Message, virtual
-from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, attempt
+from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, attempt, seated
+from tests.support.room_log import chat as line
 from tests.support.two_players import playing
 
 #: Time that passes with each command of `LoggedRoom`.
 STEP_MS = 7
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def test_chat() -> None:
+    """Everyone may write to the room; spectators may also write among themselves."""
+    played = seated()
+    assert played.do(CYD, line("hello")) == [Said("cyd", "Cyd", "hello")]
+    assert played.do(CYD, line("psst", "spectators")) == [Said("cyd", "Cyd", "psst", "spectators")]
+    assert played.do(ADA, line("hm")) == [Said("ada", "Ada", "hm")]
+    assert played.refuse(ADA, line("psst", "spectators")) is Code.SEAT_ALREADY
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("  two   words  ", "two words"),
+        ("one\ntwo\ttabs\r\n", "one two tabs"),
+        ("a\u202eb\u2066c\u200fd", "abcd"),
+        ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
+        ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("no\u00a0break\u3000wide", "no break wide"),
+        ("Grüße 🎲 日本 עברית", "Grüße 🎲 日本 עברית"),
+        ("<b>&amp;", "<b>&amp;"),
+        ("private\ue000use", "privateuse"),
+        ("line\u2028paragraph\u2029end", "line paragraph end"),
+    ],
+)
+def test_chat_is_cleaned(text: str, cleaned: str) -> None:
+    """A line loses its control, bidirectional and other invisible characters, and nothing else."""
+    played = seated()
+    (event,) = played.do(CYD, line(text))
+    assert isinstance(event, Said)
+    assert event.text == cleaned
+    assert clean_text(cleaned) == cleaned
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
+def test_an_empty_line_is_refused(nothing: str) -> None:
+    """A line without visible characters is refused."""
+    assert seated().refuse(CYD, line(nothing)) is Code.CHAT_EMPTY
+
+
+def test_a_room_keeps_its_last_lines() -> None:
+    """Room and snapshot keep the last 50 lines with their versions; the log has them all."""
+    played = seated()
+    for number in range(SNAPSHOT_CHAT_LINES + 9):
+        played.do(CYD, line(f"line {number}"))
+    assert [line.text for line in played.room.chat] == [
+        f"line {number}" for number in range(9, SNAPSHOT_CHAT_LINES + 9)
+    ]
+    assert [line.v for line in played.room.chat] == list(
+        range(played.room.v - SNAPSHOT_CHAT_LINES + 1, played.room.v + 1)
+    )
+    shown = views.snapshot(played.room, player=True).chat
+    assert [(line.v, line.at, line.text) for line in shown] == [
+        (line.v, line.at_ms, line.text) for line in played.room.chat
+    ]
+
+
+def test_players_do_not_receive_spectators_lines() -> None:
+    """I14: lines to spectators are in the snapshots of spectators, not of players."""
+    played = seated()
+    played.do(CYD, line("he should take the middle", "spectators"))
+    played.do(CYD, line("good luck"))
+    assert [line.text for line in views.snapshot(played.room, player=True).chat] == ["good luck"]
+    assert len(views.snapshot(played.room, player=False).chat) == 2
+
+
+# --- limits ---------------------------------------------------------------------------------------
 
 
 def say_at(played: LoggedRoom, *times_ms: int) -> None:
@@ -125,7 +200,7 @@ async def test_a_flood_is_refused() -> None:
         assert (error["code"], error["message"]) == (
             Code.RATE_EXCEEDED, "you may say 4 lines in 10 s; say it again in 10 s"
         )  # fmt: skip
-        assert await fake.store.heads([room]) == {room: 8}
+        assert await fake.store.logs.heads([room]) == {room: 8}
         assert await refusal(ben, room) is None
         assert await ada.ack(ada.chat(room, "x", key="first")) == 5
         await asyncio.sleep(10)

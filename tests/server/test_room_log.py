@@ -27,6 +27,7 @@ from tests.support.room_log import (
     attempt,
     chat,
     created,
+    decide,
     plain,
     raises,
     remove_ai,
@@ -88,7 +89,7 @@ def assert_rejects_all(room: Room, code: Code) -> None:
     ] + [plain(Rematch), sit(0), sit(1), add_ai(1)]  # fmt: skip
     for actor, command in itertools.product((ADA, BEN, CYD), commands):
         try:
-            played.decide(actor, command, room)
+            decide(room, actor, command, played.new_id)
         except CommandRejected:
             continue
         raise AssertionError(f"{actor} could {command} in a room frozen by {room.frozen}")
@@ -115,9 +116,9 @@ def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     assert views.turn(room, room.match) is None
     assert views.description(room).view is None
     assert room.ai_to_move() is None
-    assert played.decide(CYD, chat("indeed"), room)
-    assert played.decide(BEN, plain(Abort), room), "players can end the match"
-    assert played.decide(BEN, plain(Resign), room)
+    assert decide(room, CYD, chat("indeed"), played.new_id)
+    assert decide(room, BEN, plain(Abort), played.new_id), "players can end the match"
+    assert decide(room, BEN, plain(Resign), played.new_id)
 
 
 def test_changed_rules_that_agree_continue_the_match() -> None:
@@ -126,7 +127,7 @@ def test_changed_rules_that_agree_continue_the_match() -> None:
     played.moves("a1 b1")
     room = played.fold(lambda game_id: altered_game(game_id, digest="0123456789abcdef"))
     assert room.frozen is None
-    assert played.decide(ADA, played.move("c3"), room)
+    assert decide(room, ADA, played.move("c3"), played.new_id)
 
 
 def test_changed_rules_that_differ_freeze_the_match() -> None:
@@ -150,12 +151,12 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
     assert [move.move for move in room.match.moves] == ["a1", "b1"]
     for actor in (ADA, BEN):
         with pytest.raises(CommandRejected) as rejected:
-            played.decide(actor, played.move("c3"), room)
+            decide(room, actor, played.move("c3"), played.new_id)
         assert rejected.value.code is Code.GAME_CHANGED
-    for event in played.decide(ADA, plain(Resign), room):
+    for event in decide(room, ADA, plain(Resign), played.new_id):
         room = rules.evolve(room, event, 0)
     for actor in (ADA, BEN):
-        for event in played.decide(actor, plain(Rematch), room):
+        for event in decide(room, actor, plain(Rematch), played.new_id):
             room = rules.evolve(room, event, 0)
     assert room.frozen is None
     assert room.playing is not None
@@ -204,7 +205,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
         "turn",
         "ending",
     }
-    answer = attempt(lambda: played.decide(ADA, played.move("a3"), room))
+    answer = attempt(lambda: decide(room, ADA, played.move("a3"), played.new_id))
     match answer:
         case GameFault():
             assert "a defect of this game" in str(answer)
@@ -256,16 +257,16 @@ def test_options_that_a_game_no_longer_has() -> None:
     room = played.fold(find)
     assert room.frozen is Code.OPTION_UNKNOWN
     with pytest.raises(CommandRejected) as rejected:
-        played.decide(BEN, sit(1), room)
+        decide(room, BEN, sit(1), played.new_id)
     assert rejected.value.code is Code.OPTION_UNKNOWN
     assert_rejects_all(room, Code.OPTION_UNKNOWN)
     played.do(BEN, sit(1))
     played.do(BEN, plain(Resign))
     later = played.fold(find)
-    (offered,) = played.decide(ADA, plain(Rematch), later)
+    (offered,) = decide(later, ADA, plain(Rematch), played.new_id)
     later = rules.evolve(later, offered, 0)
     with pytest.raises(CommandRejected) as rejected:
-        played.decide(BEN, plain(Rematch), later)
+        decide(later, BEN, plain(Rematch), played.new_id)
     assert rejected.value.code is Code.OPTION_UNKNOWN
 
 

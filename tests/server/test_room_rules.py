@@ -32,14 +32,12 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
-    Said,
     SeatLeft,
     SeatTaken,
     Started,
     parse_event_body,
 )
-from server.rooms.model import AI, SERVER, SNAPSHOT_CHAT_LINES, Actor, CommandRejected, MatchResult
-from server.rooms.text import clean_text
+from server.rooms.model import AI, SERVER, Actor, CommandRejected, MatchResult
 from server.seats.ai import job_for
 from tests.support.room_log import (
     ADA,
@@ -53,6 +51,7 @@ from tests.support.room_log import (
     altered_game,
     chat,
     created,
+    decide,
     finished,
     plain,
     remove_ai,
@@ -507,74 +506,6 @@ def test_an_offer_of_a_rematch_ends() -> None:
     assert played.room.offers == ()
 
 
-# --- chat -----------------------------------------------------------------------------------------
-
-
-def test_chat() -> None:
-    """Everyone may write to the room; spectators may also write among themselves."""
-    played = seated()
-    assert played.do(CYD, chat("hello")) == [Said("cyd", "Cyd", "hello")]
-    assert played.do(CYD, chat("psst", "spectators")) == [Said("cyd", "Cyd", "psst", "spectators")]
-    assert played.do(ADA, chat("hm")) == [Said("ada", "Ada", "hm")]
-    assert played.refuse(ADA, chat("psst", "spectators")) is Code.SEAT_ALREADY
-
-
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
-    [
-        ("  two   words  ", "two words"),
-        ("one\ntwo\ttabs\r\n", "one two tabs"),
-        ("a\u202eb\u2066c\u200fd", "abcd"),
-        ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
-        ("zero\u200bwidth\ufeff", "zerowidth"),
-        ("no\u00a0break\u3000wide", "no break wide"),
-        ("Grüße 🎲 日本 עברית", "Grüße 🎲 日本 עברית"),
-        ("<b>&amp;", "<b>&amp;"),
-        ("private\ue000use", "privateuse"),
-        ("line\u2028paragraph\u2029end", "line paragraph end"),
-    ],
-)
-def test_chat_is_cleaned(text: str, cleaned: str) -> None:
-    """A line loses its control, bidirectional and other invisible characters, and nothing else."""
-    played = seated()
-    (event,) = played.do(CYD, chat(text))
-    assert isinstance(event, Said)
-    assert event.text == cleaned
-    assert clean_text(cleaned) == cleaned
-
-
-@pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
-def test_an_empty_line_is_refused(nothing: str) -> None:
-    """A line without visible characters is refused."""
-    assert seated().refuse(CYD, chat(nothing)) is Code.CHAT_EMPTY
-
-
-def test_a_room_keeps_its_last_lines() -> None:
-    """Room and snapshot keep the last 50 lines with their versions; the log has them all."""
-    played = seated()
-    for number in range(SNAPSHOT_CHAT_LINES + 9):
-        played.do(CYD, chat(f"line {number}"))
-    assert [line.text for line in played.room.chat] == [
-        f"line {number}" for number in range(9, SNAPSHOT_CHAT_LINES + 9)
-    ]
-    assert [line.v for line in played.room.chat] == list(
-        range(played.room.v - SNAPSHOT_CHAT_LINES + 1, played.room.v + 1)
-    )
-    shown = views.snapshot(played.room, player=True).chat
-    assert [(line.v, line.at, line.text) for line in shown] == [
-        (line.v, line.at_ms, line.text) for line in played.room.chat
-    ]
-
-
-def test_players_do_not_receive_spectators_lines() -> None:
-    """I14: lines to spectators are in the snapshots of spectators, not of players."""
-    played = seated()
-    played.do(CYD, chat("he should take the middle", "spectators"))
-    played.do(CYD, chat("good luck"))
-    assert [line.text for line in views.snapshot(played.room, player=True).chat] == ["good luck"]
-    assert len(views.snapshot(played.room, player=False).chat) == 2
-
-
 # --- every command and code -----------------------------------------------------------------------
 
 
@@ -600,6 +531,6 @@ def test_rejections_have_a_short_message() -> None:
         chat(""),
     ):
         with pytest.raises(CommandRejected) as rejected:
-            played.decide(ADA, command)
+            decide(played.room, ADA, command, played.new_id)
         assert "\n" not in rejected.value.message
         assert len(rejected.value.message) < 200

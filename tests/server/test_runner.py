@@ -66,7 +66,7 @@ async def test_only_its_sender_receives_a_refusal() -> None:
         assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
         await run_ready_tasks()
         assert [m for m in ada.messages[received:] if m["t"] != "presence"] == []
-        assert await fake.store.heads([room]) == {room: 4}
+        assert await fake.store.logs.heads([room]) == {room: 4}
 
 
 @virtual
@@ -104,7 +104,7 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
         ada.say(move)
         await ada.until(lambda _: len(ada.answers("m")) == 4)
         assert ada.answers("m") == [{"t": "ack", "id": "m", "v": 5}] * 4
-        assert await fake.store.heads([room]) == {room: 6}
+        assert await fake.store.logs.heads([room]) == {room: 6}
         assert [m["v"] for m in ada.events()] == [4, 5, 6] or [m["v"] for m in ada.events()] == [
             3,
             4,
@@ -125,7 +125,7 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
         again = Client(hub, "ada")
         assert await again.ack(again.move(room, 0, "b2", key="m")) == 5
         assert await again.ack(again.chat(room, "hello", key="c")) == 7
-        assert await fake.store.heads([room]) == {room: 7}
+        assert await fake.store.logs.heads([room]) == {room: 7}
 
 
 @virtual
@@ -152,7 +152,7 @@ async def test_two_clients_may_use_the_same_id() -> None:
         assert await ben.ack(ben.move(room, 1, "a1", key="1")) == 6
         assert await ben.ack(ben.move(room, 1, "a1", key="1")) == 6
         assert await ada.ack(ada.move(room, 0, "b2", key="1")) == 5
-        assert await fake.store.heads([room]) == {room: 6}
+        assert await fake.store.logs.heads([room]) == {room: 6}
 
 
 @virtual
@@ -184,7 +184,7 @@ async def test_old_ids_are_looked_up_in_the_store() -> None:
             await ada.ack(ada.chat(room, f"line {number}"))
         ada.messages.clear()
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
-        assert await fake.store.heads([room]) == {room: 5 + MAX_KEYS + 5}
+        assert await fake.store.logs.heads([room]) == {room: 5 + MAX_KEYS + 5}
 
 
 # --- limits ---------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ async def test_the_ai_moves() -> None:
             load_game("tic-tac-toe").digest,
         )
         match = ada.of("view")[-1]["match"]
-        (thought,) = await fake.store.thoughts(match)
+        (thought,) = await fake.store.projections.thoughts(match)
         assert (thought.v, thought.ply, json.loads(thought.body)["move"]) == (6, 1, "a1")
         assert [m["state"] for m in ada.of("thinking")] == ["queued", "searching", "done"]
 
@@ -196,10 +196,10 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
         await fake.engines.asked.wait()
         await ada.ack(ada.plain(wire.Resign, room))
         await ada.ack(ada.plain(wire.Rematch, room))
-        head = (await fake.store.heads([room]))[room]
+        head = (await fake.store.logs.heads([room]))[room]
         answer.set()
         await asyncio.sleep(5)
-        log = await fake.store.events(room, head)
+        log = await fake.store.logs.events(room, head)
         moved = [json.loads(event.body) for event in log]
         assert [(event["kind"], event.get("ply")) for event in moved] == [("moved", 0)], (
             "only the AI's first move of the new match"
@@ -288,16 +288,16 @@ async def test_two_nodes_that_both_search_make_one_move() -> None:
     async with against_ai(fake) as (_, room, ada), fake.hub("n2") as other:
         await ada.ack(ada.move(room, 0, "b2"))
         await fake.engines.asked.wait()
-        await fake.store.heartbeat("n1", -1)  # as if the first node had been silent
+        await fake.store.nodes.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_over_due_rooms(all_nodes=False) == 0:
-            await fake.store.heartbeat("n1", -1)
+            await fake.store.nodes.heartbeat("n1", -1)
         await asyncio.sleep(0.5)
         assert len(fake.engines.jobs) == 2
         answers.set()
         await asyncio.sleep(40)
-        kinds = [json.loads(event.body)["kind"] for event in await fake.store.events(room, 0)]
+        kinds = [json.loads(event.body)["kind"] for event in await fake.store.logs.events(room, 0)]
         assert kinds.count("moved") == 2
-        assert (await fake.store.find_command(room, CommandKey(AI_IDENTITY, "x"))) is None
+        assert (await fake.store.logs.find_command(room, CommandKey(AI_IDENTITY, "x"))) is None
 
 
 @virtual

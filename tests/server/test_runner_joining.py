@@ -36,7 +36,7 @@ async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int
         await first.ack(first.plain(wire.Resign, room))
         await ada.ack(ada.plain(wire.Rematch, room))
         await ben.ack(ben.plain(wire.Rematch, room))
-    return room, (await fake.store.heads([room]))[room]
+    return room, (await fake.store.logs.heads([room]))[room]
 
 
 @pytest.mark.parametrize("identity", ["ada", "cyd"])
@@ -49,7 +49,7 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
     fake = FakeServer()
     async with fake.hub() as hub, fake.hub("n2") as fresh:
         room, head = await create_room_with_history(fake, hub)
-        log = await fake.store.events(room, 0)
+        log = await fake.store.logs.events(room, 0)
         for node_hub in (hub, fresh):
             for since in range(1, head + 1):
                 client = Client(node_hub, identity)

@@ -32,21 +32,11 @@ async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
         assert await late.refused(late.move(room, 1, "a2")) == Code.MOVE_STALE
 
 
-class SharedStore(FaultyStore):
-    """A second node's access to the same store, with faults and gates of its own."""
-
-    def __init__(self, fake: FakeServer) -> None:
-        super().__init__()
-        self.__dict__.update(
-            {**fake.store.__dict__, "faults": {}, "gates": {}, "waiting": {}, "calls": {}}
-        )
-
-
 @virtual
 async def test_two_nodes_acknowledge_the_same_command() -> None:
     """I1: two nodes that receive the same command give the same ack and log it once."""
     async with playing() as (fake, _, room, ada, ben):
-        late = SharedStore(fake)
+        late = FaultyStore(fake.store.memory)
         async with fake.hub("n2", store=late) as other:
             again = Client(other, "ben")
             await again.ack(again.join(room))
@@ -75,7 +65,7 @@ async def test_one_of_two_concurrent_nodes_wins() -> None:
                 answers = await asyncio.gather(ada.ask(line), cyd.ask(other_line))
                 assert [m["t"] for m in answers] == ["ack", "ack"]
                 assert {m["v"] for m in answers} == {5 + 2 * number, 6 + 2 * number}
-            log = await fake.store.events(room, 4)
+            log = await fake.store.logs.events(room, 4)
             assert [event.v for event in log] == list(range(5, 25))
             await cyd.wait_for_v(24)
             assert [m["v"] for m in cyd.events()] == list(range(5, 25))
@@ -116,7 +106,7 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
         runner = hub.runner(room)
         assert runner is not None
         await ada.ack(ada.move(room, 0, "b2"))
-        log = tuple(await fake.store.events(room, 0))
+        log = tuple(await fake.store.logs.events(room, 0))
         forged = StoredEvent(9, 0, 0, b'{"kind":"seat_left","seat":0}')
         for message in (
             EventsAppended(room, "n9", log),
@@ -183,7 +173,7 @@ async def test_a_write_whose_outcome_is_unknown() -> None:
         await ben.event("moved")
         ada.messages.clear()
         assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
-        assert await fake.store.heads([room]) == {room: 5}
+        assert await fake.store.logs.heads([room]) == {room: 5}
 
 
 @virtual
@@ -194,7 +184,7 @@ async def test_a_chat_line_whose_outcome_is_unknown() -> None:
         assert await ada.refused(ada.chat(room, "hello", key="c")) == Code.STORE_RETRY
         ada.messages.clear()
         assert await ada.ack(ada.chat(room, "hello", key="c")) == 5
-        assert await fake.store.heads([room]) == {room: 5}
+        assert await fake.store.logs.heads([room]) == {room: 5}
 
 
 @virtual
@@ -248,7 +238,7 @@ async def test_an_unreadable_log_affects_its_room_only() -> None:
     """An unreadable log entry makes commands of its room server.fault; other rooms work."""
     async with playing() as (fake, hub, room, ada, _):
         broken = StoredEvent(5, 0, 0, b'{"kind":7}')
-        await fake.store.append(Append(room, 4, (broken,), "n9"))
+        await fake.store.logs.append(Append(room, 4, (broken,), "n9"))
         async with fake.hub("n2") as other:
             cyd = Client(other, "cyd")
             for _ in range(3):

@@ -88,7 +88,7 @@ async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
         await client.send(first)
         assert (await client.expect("error"))["code"] == code
         assert (await client.closed())[0] == Close.POLICY
-        assert node.fake.store._identities == {}
+        assert node.fake.store.memory.tables.identities == {}
 
 
 async def test_a_connection_without_hello_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ async def test_hello_without_a_store() -> None:
     """If the store fails, hello gets store.retry, and the connection is closed with 1012."""
     fake = FakeServer()
     async with serve(fake) as node, node.socket() as client:
-        fake.store.fail("add_identity")
+        fake.store.fail("add_guest")
         await client.send(wire.Hello(protocol=1))
         assert (await client.expect("error"))["code"] == Code.STORE_RETRY
         assert (await client.closed())[0] == Close.RESTARTING
@@ -141,7 +141,7 @@ async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: st
         assert (error["t"], error["code"], error["id"]) == ("error", code, key)
         await client.send(wire.Ping(id="p"))
         await client.expect("pong", id="p")
-        assert node.fake.store._rooms == {}
+        assert node.fake.store.memory.tables.rooms == {}
 
 
 async def test_a_frame_that_is_too_big_closes_the_connection() -> None:

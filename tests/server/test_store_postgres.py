@@ -53,7 +53,7 @@ async def test_two_nodes_race_for_the_same_rooms(
     async with open_postgres(url) as first, open_postgres(url) as second:
         rooms = ["r1", "r2"]
         for room in rooms:
-            await first.create_room(new_room(room, count=1))
+            await first.logs.create_room(new_room(room, count=1))
         acked: dict[bytes, tuple[str, int]] = {}
         conflicts = 0
 
@@ -93,18 +93,18 @@ async def test_groups_of_two_nodes_that_overlap_do_not_deadlock(
         postgres.session(database) as session,
     ):
         rooms = [f"r{n:03}" for n in range(60)]
-        await asyncio.gather(*(first.create_room(new_room(room)) for room in rooms))
+        await asyncio.gather(*(first.logs.create_room(new_room(room)) for room in rooms))
         async with other.transaction():
             await other.execute("SELECT FROM rooms WHERE id = 'r030' FOR UPDATE")
-            writes = [outcome(first.append(append(room, 2))) for room in rooms]
-            writes += [outcome(second.append(append(room, 2))) for room in reversed(rooms)]
+            writes = [outcome(first.logs.append(append(room, 2))) for room in rooms]
+            writes += [outcome(second.logs.append(append(room, 2))) for room in reversed(rooms)]
             writing = [asyncio.create_task(write) for write in writes]
             while await session.fetchval(WAITING) < 2:
                 assert not any(task.done() for task in writing)
         results = await asyncio.gather(*writing)
         assert [type(result) for result in results].count(type(None)) == 60
         assert [type(result) for result in results].count(Conflict) == 60
-        assert set((await second.heads(rooms)).values()) == {3}
+        assert set((await second.logs.heads(rooms)).values()) == {3}
         assert await session.fetchval(DEADLOCKS) == 0
 
 
@@ -141,8 +141,8 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
     url = postgres.url(database)
     async with open_postgres(url) as store:
         for n in range(8):
-            await store.create_room(new_room(f"r{n}", projections=[started(f"m{n}")]))
-        await store.append(append("r1", 2, CommandKey("ada", "used"), count=2))
+            await store.logs.create_room(new_room(f"r{n}", projections=[started(f"m{n}")]))
+        await store.logs.append(append("r1", 2, CommandKey("ada", "used"), count=2))
         operations = [
             append("r0", 2, CommandKey("ada", "1")),
             append("r1", 4, CommandKey("ada", "used")),
@@ -164,7 +164,7 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
             ),
         ]
         results = await asyncio.gather(
-            *(outcome(store.append(operation)) for operation in operations)
+            *(outcome(store.logs.append(operation)) for operation in operations)
         )
         assert [type(result) for result in results] == [
             type(None), Duplicate, Conflict, Conflict, StoreUnavailable, type(None), Conflict,
@@ -172,10 +172,10 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
         ]  # fmt: skip
         assert isinstance(results[1], Duplicate)
         assert (results[1].first_v, results[1].last_v) == (3, 4)
-        assert await store.heads([f"r{n}" for n in range(8)]) == dict(zip(
+        assert await store.logs.heads([f"r{n}" for n in range(8)]) == dict(zip(
             [f"r{n}" for n in range(8)], [3, 4, 2, 2, 2, 3, 3, 2], strict=True
         ))  # fmt: skip
-        match = await store.match("n6")
+        match = await store.projections.match("n6")
         assert match is not None
         assert match.plies == 7
 
@@ -192,23 +192,23 @@ async def test_a_group_with_conflicts_is_one_statement(
 
     monkeypatch.setattr(pg, "commit_appends", counted)
     async with open_postgres(postgres.url(database)) as store:
-        await asyncio.gather(*(store.create_room(new_room(f"r{n}")) for n in range(6)))
-        await store.append(append("r1", 2, CommandKey("ada", "used")))
+        await asyncio.gather(*(store.logs.create_room(new_room(f"r{n}")) for n in range(6)))
+        await store.logs.append(append("r1", 2, CommandKey("ada", "used")))
         operations = [
             append("r0", 2), append("r1", 3, CommandKey("ada", "used")), append("r2", 1),
             append("r3", 3),
             append("r4", 2, CommandKey("ada", "1")), append("r5", 0),
         ]  # fmt: skip
         results = await asyncio.gather(
-            *(outcome(store.append(operation)) for operation in operations)
+            *(outcome(store.logs.append(operation)) for operation in operations)
         )
         assert groups == [1, 6]
         kinds = [type(None), Duplicate, Conflict, Conflict, type(None), Conflict]
         assert [type(result) for result in results] == kinds
-        assert sorted((await store.heads([f"r{n}" for n in range(6)])).items()) == sorted(
+        assert sorted((await store.logs.heads([f"r{n}" for n in range(6)])).items()) == sorted(
             {"r0": 3, "r1": 3, "r2": 2, "r3": 2, "r4": 3, "r5": 2}.items()
         )
-        assert [len(await store.events(f"r{n}", 0)) for n in range(6)] == [3, 3, 2, 2, 3, 2]
+        assert [len(await store.logs.events(f"r{n}", 0)) for n in range(6)] == [3, 3, 2, 2, 3, 2]
 
 
 # --- locks and time-outs --------------------------------------------------------------------------
@@ -223,16 +223,16 @@ async def test_a_locked_room_delays_no_other(postgres: Postgres, database: str) 
         postgres.session(database) as other,
     ):
         for room in ("r1", "r2"):
-            await store.create_room(new_room(room))
+            await store.logs.create_room(new_room(room))
         async with other.transaction():
             await other.execute("SELECT FROM rooms WHERE id = 'r1' FOR UPDATE")
-            first, second = store.append(append("r1", 2)), store.append(append("r2", 2))
+            first, second = store.logs.append(append("r1", 2)), store.logs.append(append("r2", 2))
             results = await asyncio.gather(outcome(first), outcome(second))
             assert isinstance(results[0], StoreUnavailable)
             assert "locked" in str(results[0])
             assert results[1] is None
-        await store.append(append("r1", 2))
-        assert await store.heads(["r1", "r2"]) == {"r1": 3, "r2": 3}
+        await store.logs.append(append("r1", 2))
+        assert await store.logs.heads(["r1", "r2"]) == {"r1": 3, "r2": 3}
 
 
 async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: str) -> None:
@@ -243,19 +243,19 @@ async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: 
         open_postgres(postgres.url(database), QUICK_LIMITS) as store,
         postgres.session(database) as other,
     ):
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         async with other.transaction():
             await other.execute("LOCK TABLE events, identities")
             for work in (
-                store.append(append("r1", 2, CommandKey("ada", "1"))),
-                store.events("r1", 0),
-                store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS),
+                store.logs.append(append("r1", 2, CommandKey("ada", "1"))),
+                store.logs.events("r1", 0),
+                store.identities.add_guest(Identity("a1", "Ada"), b"hash", NOW_MS),
             ):
                 with pytest.raises(StoreUnavailable, match="lock"):
                     await work
-        assert await store.find_command("r1", CommandKey("ada", "1")) is None
-        await store.append(append("r1", 2, CommandKey("ada", "1")))
-        assert await store.events("r1", 0) == list(entries(1, 3))
+        assert await store.logs.find_command("r1", CommandKey("ada", "1")) is None
+        await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+        assert await store.logs.events("r1", 0) == list(entries(1, 3))
 
 
 async def test_a_slow_statement_is_reported(postgres: Postgres, database: str) -> None:
@@ -265,17 +265,17 @@ async def test_a_slow_statement_is_reported(postgres: Postgres, database: str) -
         open_postgres(postgres.url(database), limits) as store,
         postgres.session(database) as other,
     ):
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         async with other.transaction():
             await other.execute("LOCK TABLE events")
             with pytest.raises(StoreUnavailable, match="statement timeout"):
-                await store.append(append("r1", 2))
+                await store.logs.append(append("r1", 2))
             running = (
                 "SELECT count(*) FROM pg_stat_activity"
                 " WHERE application_name = 'plyroom' AND state = 'active'"
             )
             assert await other.fetchval(running + " AND datname = current_database()") == 0
-        await store.append(append("r1", 2))
+        await store.logs.append(append("r1", 2))
 
 
 async def test_a_busy_pool_is_reported(postgres: Postgres, database: str) -> None:
@@ -287,13 +287,13 @@ async def test_a_busy_pool_is_reported(postgres: Postgres, database: str) -> Non
         open_postgres(postgres.url(database), limits) as store,
         postgres.session(database) as other,
     ):
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         async with other.transaction():
             await other.execute("LOCK TABLE events")
-            first = asyncio.create_task(store.events("r1", 0))
+            first = asyncio.create_task(store.logs.events("r1", 0))
             await asyncio.sleep(0)
             with pytest.raises(StoreUnavailable, match="1 connections to the database are busy"):
-                await store.head("r1")
+                await store.logs.head("r1")
         assert await first == list(entries(1, 2))
 
 
@@ -312,15 +312,15 @@ async def test_a_rolled_back_group_is_tried_again(
 
     monkeypatch.setattr(pg, "commit_appends", failing)
     async with open_postgres(postgres.url(database)) as store:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         errors += [asyncpg.DeadlockDetectedError("one"), asyncpg.SerializationError("two")]
-        await store.append(append("r1", 2))
+        await store.logs.append(append("r1", 2))
         errors += [asyncpg.SerializationError("again")] * 99
         with pytest.raises(StoreUnavailable, match="other transactions won"):
-            await store.append(append("r1", 3))
+            await store.logs.append(append("r1", 3))
         assert len(errors) > 90
         errors.clear()
-        assert await store.heads(["r1"]) == {"r1": 3}
+        assert await store.logs.heads(["r1"]) == {"r1": 3}
 
 
 # --- broken connections ---------------------------------------------------------------------------
@@ -335,7 +335,7 @@ async def over_proxy(
         fault_proxy(postgres.port) as proxy,
         open_postgres(postgres.url(database, proxy.port), limits) as store,
     ):
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         yield store, proxy
 
 
@@ -347,9 +347,9 @@ async def test_a_commit_on_a_broken_connection_happens_once(
     The append succeeds or raises Duplicate with its v.
     """
     async with over_proxy(postgres, database) as (store, proxy):
-        await store.append(append("r1", 2, CommandKey("ada", "warm")))
+        await store.logs.append(append("r1", 2, CommandKey("ada", "warm")))
         before = dict(proxy.forwarded)
-        await store.append(append("r1", 3, CommandKey("ada", "warm 2")))
+        await store.logs.append(append("r1", 3, CommandKey("ada", "warm 2")))
         sizes = {toward: proxy.forwarded[toward] - before[toward] for toward in Toward}
         kinds: list[str] = []
         v = 4
@@ -359,10 +359,10 @@ async def test_a_commit_on_a_broken_connection_happens_once(
             ):
                 key = CommandKey("ada", f"{toward} {count}")
                 cut = proxy.cut_after(toward, count)
-                result = await outcome(store.append(append("r1", v, key)))
+                result = await outcome(store.logs.append(append("r1", v, key)))
                 kinds.append(type(result).__name__)
                 assert cut.is_set()
-                v_range = await store.find_command("r1", key)
+                v_range = await store.logs.find_command("r1", key)
                 assert v_range == (v + 1, v + 1), (toward, count, result)
                 if result is not None:
                     assert isinstance(result, Duplicate), result
@@ -382,18 +382,18 @@ async def test_an_append_without_a_key_stays_unknown_after_a_cut(
     Appends of its group that have a key are resolved by their keys.
     """
     async with over_proxy(postgres, database) as (store, proxy):
-        await store.create_room(new_room("r2"))
-        await store.append(append("r1", 2))
+        await store.logs.create_room(new_room("r2"))
+        await store.logs.append(append("r1", 2))
         cut = proxy.cut_after(Toward.CLIENT, 1)
         results = await asyncio.gather(
-            outcome(store.append(append("r1", 3))),
-            outcome(store.append(append("r2", 2, CommandKey("ada", "1")))),
+            outcome(store.logs.append(append("r1", 3))),
+            outcome(store.logs.append(append("r2", 2, CommandKey("ada", "1")))),
         )
         assert cut.is_set()
         assert isinstance(results[0], StoreUnavailable)
         assert "unknown" in str(results[0])
         assert isinstance(results[1], Duplicate)
-        assert await store.heads(["r1", "r2"]) == {"r1": 4, "r2": 3}
+        assert await store.logs.heads(["r1", "r2"]) == {"r1": 4, "r2": 3}
 
 
 async def test_a_room_is_created_once_on_a_broken_connection(
@@ -406,10 +406,11 @@ async def test_a_room_is_created_once_on_a_broken_connection(
         ):
             cut = proxy.cut_after(toward, count)
             assert (
-                await store.create_room(new_room(f"new{n}", projections=[started(f"n{n}")])) is None
+                await store.logs.create_room(new_room(f"new{n}", projections=[started(f"n{n}")]))
+                is None
             )
             assert cut.is_set()
-            assert await store.events(f"new{n}", 0) == list(entries(1, 2))
+            assert await store.logs.events(f"new{n}", 0) == list(entries(1, 2))
 
 
 async def test_a_frozen_connection_times_out(postgres: Postgres, database: str) -> None:
@@ -417,9 +418,12 @@ async def test_a_frozen_connection_times_out(postgres: Postgres, database: str) 
     async with over_proxy(
         postgres, database, Limits(connect_s=0.5, statement_s=0.2, lock_s=0.1)
     ) as (store, proxy):
-        await store.head("r1")
+        await store.logs.head("r1")
         proxy.freeze()
-        operations = [store.append(append("r1", 2, CommandKey("ada", "1"))), store.head("r1")]
+        operations = [
+            store.logs.append(append("r1", 2, CommandKey("ada", "1"))),
+            store.logs.head("r1"),
+        ]
         async with stopped_clock() as clock:
             waiting = asyncio.gather(*(outcome(operation) for operation in operations))
             await clock.until(waiting.done, within_s=5)
@@ -427,30 +431,38 @@ async def test_a_frozen_connection_times_out(postgres: Postgres, database: str) 
         assert await append_until_committed(
             store, "r1", CommandKey("ada", "1"), entries(3)[0].body
         ) == (0, 3)
-        assert await store.events("r1", 0) == list(entries(1, 3))
+        assert await store.logs.events("r1", 0) == list(entries(1, 3))
 
 
 async def test_reads_survive_closed_connections(postgres: Postgres, database: str) -> None:
     """Reads and writes succeed after the server has closed the store's idle connections."""
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         for v in range(2, 5):
-            await store.head("r1")
+            await store.logs.head("r1")
             assert await other.fetchval(DISCONNECT) == 2
-            assert await outcome(store.append(append("r1", v, CommandKey("ada", str(v))))) is None
-            assert await store.heartbeat("n1", 1000) > 0
-            assert await store.heads(["r1"]) == {"r1": v + 1}
+            assert (
+                await outcome(store.logs.append(append("r1", v, CommandKey("ada", str(v))))) is None
+            )
+            assert await store.nodes.heartbeat("n1", 1000) > 0
+            assert await store.logs.heads(["r1"]) == {"r1": v + 1}
 
 
 async def test_a_lost_answer_of_a_takeover_is_repeated(postgres: Postgres, database: str) -> None:
     """If the answer to a takeover is lost, the next call returns its rooms again."""
     async with over_proxy(postgres, database) as (store, proxy):
-        await store.heartbeat("me", 60_000)
+        await store.nodes.heartbeat("me", 60_000)
         for n in range(3):
-            await store.create_room(new_room(f"d{n}", node="dead", due_ms=NOW_MS, at_ms=NOW_MS - 9))
-        assert await store.due_rooms(NOW_MS - 1, "me", all_nodes=False) == []
+            await store.logs.create_room(
+                new_room(f"d{n}", node="dead", due_ms=NOW_MS, at_ms=NOW_MS - 9)
+            )
+        assert await store.nodes.due_rooms(NOW_MS - 1, "me", all_nodes=False) == []
         proxy.cut_after(Toward.CLIENT, 1)
         with pytest.raises(StoreUnavailable):
-            await store.due_rooms(NOW_MS, "me", all_nodes=False)
-        assert sorted(await store.due_rooms(NOW_MS, "me", all_nodes=False)) == ["d0", "d1", "d2"]
-        assert await store.due_rooms(NOW_MS, "me", all_nodes=False) == []
+            await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)
+        assert sorted(await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)) == [
+            "d0",
+            "d1",
+            "d2",
+        ]
+        assert await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False) == []

@@ -39,7 +39,7 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
     """
     async with durable.database() as database, open_postgres(durable.url(database)) as store:
         rooms = [f"r{n}" for n in range(20)]
-        await asyncio.gather(*(store.create_room(new_room(room, count=1)) for room in rooms))
+        await asyncio.gather(*(store.logs.create_room(new_room(room, count=1)) for room in rooms))
         stop, is_under_load = asyncio.Event(), asyncio.Event()
         written: dict[str, list[int]] = {room: [] for room in rooms}
 
@@ -60,7 +60,7 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
         playing = [asyncio.create_task(play(room)) for room in rooms]
         await is_under_load.wait()
         await asyncio.to_thread(durable.kill if end == "kill" else lambda: durable.stop(end))
-        for operation in (store.append(append("nowhere", 0)), store.check()):
+        for operation in (store.logs.append(append("nowhere", 0)), store.check()):
             async with stopped_clock() as clock:
                 waiting = asyncio.create_task(outcome(operation))
                 await clock.until(waiting.done, within_s=2)
@@ -86,11 +86,11 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
         open_postgres(durable.url(database), limits) as store,
     ):
         rooms = [f"r{n}" for n in range(5)]
-        await asyncio.gather(*(store.create_room(new_room(room, count=1)) for room in rooms))
+        await asyncio.gather(*(store.logs.create_room(new_room(room, count=1)) for room in rooms))
         for turn in range(turns):
             key = CommandKey("ada", str(turn))
             writing = [
-                asyncio.create_task(outcome(store.append(append(room, turn + 1, key))))
+                asyncio.create_task(outcome(store.logs.append(append(room, turn + 1, key))))
                 for room in rooms
             ]
             await asyncio.sleep(0)  # the requests are in flight now
@@ -103,7 +103,7 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
                         StoreUnavailable,
                         type(None),
                     }
-                    reading = asyncio.create_task(outcome(store.head("r1")))
+                    reading = asyncio.create_task(outcome(store.logs.head("r1")))
                     await clock.until(reading.done, within_s=2)
                     assert isinstance(await reading, StoreUnavailable)
             finally:
@@ -112,7 +112,7 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
                 *(append_until_committed(store, room, key, b'{"kind":"danced"}') for room in rooms)
             )
             assert [v for _, v in results] == [turn + 2] * len(rooms)
-        assert set((await store.heads(rooms)).values()) == {turns + 1}
+        assert set((await store.logs.heads(rooms)).values()) == {turns + 1}
 
 
 # --- servers that cannot be used ------------------------------------------------------------------
@@ -152,8 +152,8 @@ async def test_the_writable_one_of_several_hosts_is_used(postgres: Postgres, dat
     """The address may name several hosts and the state that it needs, as in libpq."""
     address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
     async with open_postgres(f"{address}?target_session_attrs=read-write", QUICK_LIMITS) as store:
-        await store.create_room(new_room("r1"))
-        assert await store.events("r1", 0) == list(entries(1, 2))
+        await store.logs.create_room(new_room("r1"))
+        assert await store.logs.events("r1", 0) == list(entries(1, 2))
 
 
 async def test_tls_follows_the_sslmode_of_the_address(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_tls_follows_the_sslmode_of_the_address(tmp_path: Path) -> None:
                     open_postgres(strict, QUICK_LIMITS) as store,
                     server.session(database) as session,
                 ):
-                    await store.create_room(new_room("r1"))
+                    await store.logs.create_room(new_room("r1"))
                     query = (
                         "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
                     )
@@ -216,9 +216,9 @@ async def test_too_many_connections_are_reported(postgres: Postgres, database: s
             )
             async with open_postgres(address, QUICK_LIMITS) as store:
                 with pytest.raises(StoreUnavailable, match="too many connections"):
-                    await store.head("r1")
+                    await store.logs.head("r1")
                 assert "too many connections" in await refusal(address)
-                await store.create_room(new_room("r1"))
+                await store.logs.create_room(new_room("r1"))
         finally:
             await other.execute("DROP OWNED BY few")
             await other.execute("DROP ROLE few")
@@ -231,7 +231,7 @@ async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
     async with postgres.database() as database, postgres.session() as other:
         url = postgres.url(database)
         async with open_postgres(url, QUICK_LIMITS) as store:
-            await store.create_room(new_room("r1"))
+            await store.logs.create_room(new_room("r1"))
             await other.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
             try:
                 assert "needs the one that takes writes" in await refusal(url)
@@ -239,12 +239,12 @@ async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
                     await session.execute(DISCONNECT)
                 for _ in range(2):
                     with pytest.raises(StoreUnavailable, match="needs the one that takes writes"):
-                        await store.append(append("r1", 2, CommandKey("ada", "1")))
+                        await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
             finally:
                 await other.execute(
                     f"ALTER DATABASE {database} RESET default_transaction_read_only"
                 )
-            await store.append(append("r1", 2))
+            await store.logs.append(append("r1", 2))
 
 
 async def test_another_database_at_the_same_address_is_noticed(
@@ -254,23 +254,23 @@ async def test_another_database_at_the_same_address_is_noticed(
     node is not ready.
     """
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         await store.check()
         await other.execute("UPDATE meta SET value = 'restored' WHERE key = 'epoch'")
         await other.fetchval(DISCONNECT)
         with pytest.raises(StoreUnavailable, match="not the same"):
             await store.check()
         with pytest.raises(StoreUnavailable, match="not the same"):
-            await store.append(append("r1", 2, CommandKey("ada", "1")))
-        assert await store.events("r1", 2) == []
+            await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+        assert await store.logs.events("r1", 2) == []
 
 
 async def test_long_dead_nodes_are_deleted(postgres: Postgres, database: str) -> None:
     """A node's first heartbeat deletes nodes that have been dead for a day, and no others."""
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
-        await store.heartbeat("yesterday's", -24 * 3_600_000 - 60_000)
-        await store.heartbeat("this morning's", -3_600_000)
-        await store.heartbeat("new", 1000)
+        await store.nodes.heartbeat("yesterday's", -24 * 3_600_000 - 60_000)
+        await store.nodes.heartbeat("this morning's", -3_600_000)
+        await store.nodes.heartbeat("new", 1000)
         assert [row[0] for row in await other.fetch("SELECT id FROM nodes ORDER BY id")] == [
             "new",
             "this morning's",

@@ -18,7 +18,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
 from migrations.env_config import FOLDER
-from server.store import schema, sql
+from server.store import schema, sqlite
 from server.store.base import (
     CommandKey,
     Conflict,
@@ -30,7 +30,8 @@ from server.store.base import (
     wall_clock_ms,
 )
 from server.store.group import commit_on_sqlite
-from server.store.sql import SqlStore, open_sqlite
+from server.store.sql import SqlStore
+from server.store.sqlite import open_sqlite
 from server.store.tables import metadata
 from server.store.writer import MAX_GROUP, MAX_QUEUED, GroupWriter, Op, Outcome, room_of
 from tests.support.log_entries import NOW_MS, TODAY, append, entries, new_database, new_room
@@ -83,14 +84,14 @@ async def test_committed_data_survives_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "100% für? #Spiele" / "store.sqlite3"
     async with open_sqlite(path) as store:
         epoch = store.epoch
-        await store.create_room(new_room("r1"))
-        await store.append(append("r1", 2, CommandKey("ada", "1")))
-        await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
+        await store.logs.create_room(new_room("r1"))
+        await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+        await store.identities.add_guest(Identity("a1", "Ada"), b"hash", NOW_MS)
     async with open_sqlite(path) as store:
         assert store.epoch == epoch
-        assert await store.events("r1", 0) == list(entries(1, 3))
-        assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
-        assert await store.identity_by_token(b"hash") == Identity("a1", "Ada", TODAY)
+        assert await store.logs.events("r1", 0) == list(entries(1, 3))
+        assert await store.logs.find_command("r1", CommandKey("ada", "1")) == (3, 3)
+        assert await store.identities.by_token(b"hash") == Identity("a1", "Ada", TODAY)
 
 
 async def test_two_stores_share_a_file(tmp_path: Path) -> None:
@@ -98,12 +99,12 @@ async def test_two_stores_share_a_file(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as first, open_sqlite(path) as second:
         assert first.epoch == second.epoch
-        await first.create_room(new_room("r1"))
-        assert await second.events("r1", 0) == list(entries(1, 2))
-        await second.append(append("r1", 2, node="n2"))
+        await first.logs.create_room(new_room("r1"))
+        assert await second.logs.events("r1", 0) == list(entries(1, 2))
+        await second.logs.append(append("r1", 2, node="n2"))
         with pytest.raises(Conflict):
-            await first.append(append("r1", 2, node="n1"))
-        assert await first.create_room(new_room("r2", "ada", "r1")) == "r1"
+            await first.logs.append(append("r1", 2, node="n1"))
+        assert await first.logs.create_room(new_room("r2", "ada", "r1")) == "r1"
 
 
 @pytest.mark.parametrize(
@@ -133,13 +134,13 @@ async def test_an_acknowledged_commit_is_synced(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as store:
         assert (
-            await store._write(
+            await store.database.write(
                 lambda connection: connection.exec_driver_sql("PRAGMA synchronous").scalar()
             )
             == 2
         )
         assert (
-            await store._write(
+            await store.database.write(
                 lambda connection: connection.exec_driver_sql("PRAGMA journal_mode").scalar()
             )
             == "wal"
@@ -155,24 +156,24 @@ async def test_a_lock_held_too_long_is_reported(tmp_path: Path) -> None:
     """
     path = new_database(tmp_path)
     async with open_sqlite(path, busy_ms=50) as store:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         async with locked(path):
             with pytest.raises(StoreUnavailable, match="locked"):
-                await store.append(append("r1", 2, CommandKey("ada", "1")))
+                await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
             with pytest.raises(StoreUnavailable, match="locked"):
-                await store.heartbeat("n1", NOW_MS)
-            assert await store.events("r1", 0) == list(entries(1, 2))
-            assert await store.find_command("r1", CommandKey("ada", "1")) is None
+                await store.nodes.heartbeat("n1", NOW_MS)
+            assert await store.logs.events("r1", 0) == list(entries(1, 2))
+            assert await store.logs.find_command("r1", CommandKey("ada", "1")) is None
             await store.check()
-        await store.append(append("r1", 2, CommandKey("ada", "1")))
-        assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
+        await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+        assert await store.logs.find_command("r1", CommandKey("ada", "1")) == (3, 3)
 
 
 async def test_a_hanging_disk_is_reported_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit that hangs fails as StoreUnavailable in time; the key later shows its outcome."""
-    monkeypatch.setattr(sql, "ANSWER_S", 0.1)
+    monkeypatch.setattr(sqlite, "ANSWER_S", 0.1)
     hang = threading.Event()
 
     def slow(connection: sqlite3.Connection, ops: list[Op]) -> list[Outcome]:
@@ -180,29 +181,29 @@ async def test_a_hanging_disk_is_reported_in_time(
         return commit_on_sqlite(connection, ops)
 
     async with open_sqlite(new_database(tmp_path)) as store:
-        await store.create_room(new_room("r1"))
-        monkeypatch.setattr(sql, "commit_on_sqlite", slow)
+        await store.logs.create_room(new_room("r1"))
+        monkeypatch.setattr(sqlite, "commit_on_sqlite", slow)
         with pytest.raises(StoreUnavailable, match="did not answer"):
-            await store.append(append("r1", 2, CommandKey("ada", "1")))
+            await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
         hang.set()
-        monkeypatch.setattr(sql, "commit_on_sqlite", commit_on_sqlite)
+        monkeypatch.setattr(sqlite, "commit_on_sqlite", commit_on_sqlite)
         with pytest.raises(Duplicate):  # it was committed after all
-            await store.append(append("r1", 3, CommandKey("ada", "1")))
+            await store.logs.append(append("r1", 3, CommandKey("ada", "1")))
 
 
 async def test_a_write_waits_for_a_short_lock(tmp_path: Path) -> None:
     """A write waits for a lock within the busy time, then succeeds."""
     path = new_database(tmp_path)
     async with open_sqlite(path, busy_ms=30_000) as store:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         async with locked(path) as other:
-            waiting = asyncio.create_task(store.append(append("r1", 2)))
+            waiting = asyncio.create_task(store.logs.append(append("r1", 2)))
             done, _ = await asyncio.wait([waiting], timeout=0.1)
             assert not done, "it did not wait for the lock"
             assert other.stdin is not None
             other.stdin.close()
             await waiting
-        assert await store.heads(["r1"]) == {"r1": 3}
+        assert await store.logs.heads(["r1"]) == {"r1": 3}
 
 
 async def test_opening_a_locked_file_is_reported(tmp_path: Path) -> None:
@@ -236,32 +237,32 @@ async def test_a_full_disk_is_reported_and_recovered_from(tmp_path: Path) -> Non
     without a restart.
     """
     async with open_sqlite(new_database(tmp_path)) as store:
-        await store.create_room(new_room("r1"))
-        pages = await store._write(
+        await store.logs.create_room(new_room("r1"))
+        pages = await store.database.write(
             lambda connection: connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         )
-        await store._write(
+        await store.database.write(
             lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={pages}").all()
         )
         v, error = 2, None
         while error is None:
-            error = await refusal(store.append(append("r1", v, CommandKey("ada", str(v)))))
+            error = await refusal(store.logs.append(append("r1", v, CommandKey("ada", str(v)))))
             v += error is None
             assert v < 1000, "the disk is not full yet"
         assert "full" in str(error)
-        assert await store.heads(["r1"]) == {"r1": v}
-        assert await store.find_command("r1", CommandKey("ada", str(v))) is None
-        await store._write(
+        assert await store.logs.heads(["r1"]) == {"r1": v}
+        assert await store.logs.find_command("r1", CommandKey("ada", str(v))) is None
+        await store.database.write(
             lambda connection: connection.exec_driver_sql("PRAGMA max_page_count=100000").all()
         )
-        await store.append(append("r1", v, CommandKey("ada", str(v))))
-        assert await store.heads(["r1"]) == {"r1": v + 1}
+        await store.logs.append(append("r1", v, CommandKey("ada", str(v))))
+        assert await store.logs.heads(["r1"]) == {"r1": v + 1}
 
 
 async def test_a_failed_commit_is_recovered_from(tmp_path: Path) -> None:
     """A store whose commits failed to write the file works again once the file can be written."""
     async with open_sqlite(new_database(tmp_path)) as store:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(
             resource.RLIMIT_FSIZE, ((tmp_path / "store.sqlite3-wal").stat().st_size, hard)
@@ -269,12 +270,12 @@ async def test_a_failed_commit_is_recovered_from(tmp_path: Path) -> None:
         try:
             for _ in range(3):
                 with pytest.raises(StoreUnavailable):
-                    await store.append(append("r1", 2, CommandKey("ada", "1")))
+                    await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        await store.append(append("r1", 2, CommandKey("ada", "1")))
-        assert await store.heads(["r1"]) == {"r1": 3}
-        assert await store.events("r1", 0) == list(entries(1, 3))
+        await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+        assert await store.logs.heads(["r1"]) == {"r1": 3}
+        assert await store.logs.events("r1", 0) == list(entries(1, 3))
 
 
 # --- group commit ---------------------------------------------------------------------------------
@@ -284,20 +285,20 @@ async def test_concurrent_writes_share_commits(tmp_path: Path) -> None:
     """300 concurrent appends take at most 5 commits."""
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
-        await asyncio.gather(*(store.create_room(new_room(f"r{n}")) for n in range(300)))
+        await asyncio.gather(*(store.logs.create_room(new_room(f"r{n}")) for n in range(300)))
         before = commits(path)
-        await asyncio.gather(*(store.append(append(f"r{n}", 2)) for n in range(300)))
+        await asyncio.gather(*(store.logs.append(append(f"r{n}", 2)) for n in range(300)))
         assert 1 <= commits(path) - before <= 5
-        assert set((await store.heads([f"r{n}" for n in range(300)])).values()) == {3}
+        assert set((await store.logs.heads([f"r{n}" for n in range(300)])).values()) == {3}
 
 
 async def test_a_single_write_is_one_commit(tmp_path: Path) -> None:
     """A single write is committed at once, without waiting for others."""
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
         before = commits(path)
-        await store.append(append("r1", 2))
+        await store.logs.append(append("r1", 2))
         assert commits(path) - before == 1
 
 
@@ -427,8 +428,8 @@ async def test_a_closed_store_reports_that_it_is_closed(tmp_path: Path) -> None:
     """
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
-        await store.create_room(new_room("r1"))
-        late = asyncio.create_task(store.append(append("r1", 2, CommandKey("ada", "1"))))
+        await store.logs.create_room(new_room("r1"))
+        late = asyncio.create_task(store.logs.append(append("r1", 2, CommandKey("ada", "1"))))
         await asyncio.sleep(0)
     try:
         await late
@@ -436,15 +437,15 @@ async def test_a_closed_store_reports_that_it_is_closed(tmp_path: Path) -> None:
     except StoreUnavailable:
         acknowledged = False
     for operation in (
-        store.head("r1"),
-        store.append(append("r1", 3)),
-        store.heartbeat("n1", 1),
+        store.logs.head("r1"),
+        store.logs.append(append("r1", 3)),
+        store.nodes.heartbeat("n1", 1),
         store.check(),
     ):
         with pytest.raises(StoreUnavailable):
             await operation
     async with open_sqlite(path) as again:
-        v_range = await again.find_command("r1", CommandKey("ada", "1"))
+        v_range = await again.logs.find_command("r1", CommandKey("ada", "1"))
         assert v_range == (3, 3) or (v_range is None and not acknowledged)
 
 
@@ -517,7 +518,7 @@ async def test_a_database_from_a_newer_plyroom_is_refused(tmp_path: Path) -> Non
     """A database of a newer version is refused with advice, and its file is unchanged."""
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as store:
-        await store.create_room(new_room("r1"))
+        await store.logs.create_room(new_room("r1"))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.execute("UPDATE meta SET value = '9999' WHERE key = 'needs'")
@@ -535,8 +536,8 @@ async def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     path.touch()
     async with open_sqlite(path) as store:
-        assert await store.create_room(new_room("r1")) is None
-        assert await store.events("r1", 0) == [
+        assert await store.logs.create_room(new_room("r1")) is None
+        assert await store.logs.events("r1", 0) == [
             StoredEvent(e.v, e.at_ms, e.audience, e.body) for e in entries(1, 2)
         ]
 
@@ -545,7 +546,7 @@ async def test_new_rooms_and_appends_share_a_commit(tmp_path: Path) -> None:
     """New rooms and appends to older rooms share a commit, each with its own outcome."""
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as store:
-        await store.create_room(new_room("r0"))
+        await store.logs.create_room(new_room("r0"))
         before = commits(path)
         operations: list[Op] = [append("r0", 2), new_room("r1"), new_room("r2", "ada", "r0")]
         assert await asyncio.gather(*(write(store, op) for op in operations)) == [None, None, "r0"]
@@ -555,13 +556,13 @@ async def test_new_rooms_and_appends_share_a_commit(tmp_path: Path) -> None:
             *(write(store, op) for op in operations), return_exceptions=True
         )
         assert [type(result) for result in results] == [type(None), Conflict, type(None), Conflict]
-        assert await store.heads(["r0", "r1", "r3"]) == {"r0": 4, "r1": 2, "r3": 2}
+        assert await store.logs.heads(["r0", "r1", "r3"]) == {"r0": 4, "r1": 2, "r3": 2}
 
 
 async def write(store: SqlStore, op: Op) -> str | None:
     if isinstance(op, NewRoom):
-        return await store.create_room(op)
-    await store.append(op)
+        return await store.logs.create_room(op)
+    await store.logs.append(op)
     return None
 
 
@@ -570,8 +571,8 @@ async def test_a_heartbeat_from_the_future_is_not_alive(
 ) -> None:
     """After the clock is set back by an hour, earlier heartbeats do not count as alive."""
     async with open_sqlite(new_database(tmp_path)) as store:
-        await store.heartbeat("before", 10_000)
-        await store.create_room(new_room("r1", node="before", due_ms=NOW_MS))
-        monkeypatch.setattr(sql, "wall_clock_ms", lambda: wall_clock_ms() - 3_600_000)
-        assert await store.alive_nodes() == frozenset()
-        assert await store.due_rooms(NOW_MS, "me", all_nodes=False) == ["r1"]
+        await store.nodes.heartbeat("before", 10_000)
+        await store.logs.create_room(new_room("r1", node="before", due_ms=NOW_MS))
+        monkeypatch.setattr(sqlite, "wall_clock_ms", lambda: wall_clock_ms() - 3_600_000)
+        assert await store.nodes.alive_nodes() == frozenset()
+        assert await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False) == ["r1"]

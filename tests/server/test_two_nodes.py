@@ -17,7 +17,7 @@ from server.limits import by_address as limits
 from server.ports import Ports
 from server.store.base import Store
 from server.store.postgres import open_postgres
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 from tests.oracle.history import READER, History, Message, check
 from tests.support.fake_server import FakeServer, FaultyBus, UnreliableStore, first_legal
 from tests.support.load import LoadClient, read_everything

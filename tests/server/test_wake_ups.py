@@ -8,6 +8,7 @@ from server.rooms.commands import MySeat
 from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
 from server.runtime.observers import RoomCommit
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent
+from server.store.memory import MemoryLogs, MemoryStore, MemoryTables
 from tests.server.test_forced_pass import TO_A_PASS, before_a_pass, is_pass, waiting_for_a_pass
 from tests.server.test_hub import leave_due_rooms, server_with
 from tests.support.fake_server import (
@@ -15,17 +16,18 @@ from tests.support.fake_server import (
     Client,
     FakeServer,
     FaultyStore,
+    loop_ms,
     virtual,
 )
 
 HOUR_MS = 3_600_000
 
 
-class RecordingStore(FaultyStore):
+class RecordingLogs(MemoryLogs):
     """Records the rooms to which events are appended."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, tables: MemoryTables) -> None:
+        super().__init__(tables)
         self.appended: list[str] = []
 
     async def append(self, append: Append) -> None:
@@ -51,12 +53,12 @@ async def add_room(fake: FakeServer, room: str, node: str, due_ms: int) -> None:
     """Adds a room to the store alone, in which a forced pass is due at that time."""
     entries = log_before_a_pass(due_ms - fake.settings.forced_pass_ms)
     append = Append(room, 0, entries, node, due_ms, CommandKey("create ada", room))
-    await fake.store.create_room(NewRoom(append, "othello", True, "ada", room, START_MS))
+    await fake.store.logs.create_room(NewRoom(append, "othello", True, "ada", room, START_MS))
 
 
 async def moves_in(fake: FakeServer, room: str) -> int:
     """The number of moves in the log of a room."""
-    events = await fake.store.events(room, 0)
+    events = await fake.store.logs.events(room, 0)
     return sum(json.loads(event.body)["kind"] == "moved" for event in events)
 
 
@@ -66,7 +68,9 @@ async def test_ten_thousand_rooms_wake_in_order_and_once() -> None:
     within the millisecond and once; some are due at the same time.
     """
     fake = server_with(forced_pass_ms=HOUR_MS).unlimited()
-    fake.store = store = RecordingStore()
+    memory = MemoryStore(loop_ms)
+    memory.logs = logs = RecordingLogs(memory.tables)
+    fake.store = FaultyStore(memory)
     due = {f"r{n}": START_MS + 5000 + n * 7919 % 20_000 // 3 * 3 for n in range(10_000)}
     for room, due_ms in due.items():
         await add_room(fake, room, "n1", due_ms)
@@ -74,8 +78,8 @@ async def test_ten_thousand_rooms_wake_in_order_and_once() -> None:
     async with fake.hub() as hub:
         hub.observers.subscribe(lambda commit: at_ms.append(commit.after.changed_ms))
         await until_ms(fake, START_MS + 40_000)
-    assert sorted(store.appended) == sorted(due)
-    assert [due[room] for room in store.appended] == sorted(due.values())
+    assert sorted(logs.appended) == sorted(due)
+    assert [due[room] for room in logs.appended] == sorted(due.values())
     late_ms = {at - due_ms for at, due_ms in zip(at_ms, sorted(due.values()), strict=True)}
     assert late_ms <= {-1, 0}, "the clock of the loop is rounded to a millisecond"
 
@@ -96,7 +100,7 @@ async def test_an_ai_moves_in_a_room_out_of_memory() -> None:
         rooms = await leave_due_rooms(fake)
         assert all(hub.runner(room) is None for room in rooms)
         await until_ms(fake, fake.now_ms() + 5000)
-        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5)
+        assert await fake.store.logs.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
 @virtual

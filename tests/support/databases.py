@@ -14,7 +14,8 @@ from server.protocol import messages as wire
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.store import schema
 from server.store.postgres import in_transaction, open_postgres
-from server.store.sql import SqlStore, open_sqlite
+from server.store.sql import SqlStore
+from server.store.sqlite import open_sqlite
 from server.store.tables import metadata
 from tests.support.fake_server import Client, FakeServer
 from tests.support.log_entries import new_database

@@ -23,9 +23,9 @@ from server.protocol.messages import (
 from server.protocol.views import description, snapshot, turn, view
 from server.rooms.commands import AiMove, Command
 from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
-from server.rooms.model import AI, Actor, CommandRejected, Room
-from server.rooms.rules import create, evolve, initial_room
-from tests.support.room_log import decide
+from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
+from server.rooms.rules import create, decide, evolve, initial_room
+from tests.support.room_log import SETTINGS
 from tests.support.scripted_server import Close, Link, Message
 
 ADA, BOB = Actor(IdentityId("i1"), "Ada"), Actor(IdentityId("i2"), "Bob")
@@ -117,7 +117,8 @@ class FakeRoom:
         return self._decide(actor, parse_command(command))
 
     def _decide(self, actor: Actor, command: Command) -> list[Logged]:
-        return [self._apply(event) for event in decide(self.room, actor, command, self._new_id)]
+        moment = Moment(actor, 0, 0, self._new_id, SETTINGS)
+        return [self._apply(event) for event in decide(self.room, command, moment)]
 
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)

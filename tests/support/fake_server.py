@@ -8,10 +8,10 @@ import functools
 import itertools
 import json
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from engine.game import Game
 from engine.rules.registry import load_game
@@ -39,19 +39,7 @@ from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.runtime.requests import Request
 from server.settings import Settings
-from server.store.base import (
-    Append,
-    CommandKey,
-    DaySpan,
-    Identity,
-    NewRoom,
-    Page,
-    RoomHead,
-    Store,
-    StoredEvent,
-    StoreUnavailable,
-    Thought,
-)
+from server.store.base import Store, StoreUnavailable
 from server.store.memory import MemoryStore
 from tests.support.virtual_time import run_virtual
 
@@ -100,28 +88,46 @@ class Fault:
     error: Exception = field(default_factory=lambda: StoreUnavailable("a fault of the test"))
 
 
-class FaultyStore(MemoryStore):
-    """The in-memory store; a test can make its calls fail or wait. `calls` counts them."""
+class FaultyStore:
+    """A store in memory; a test can make its calls fail or wait. `calls` counts them.
 
-    def __init__(self) -> None:
-        super().__init__(loop_ms)
+    A call has the name of its method: "append" is `store.logs.append`.
+    """
+
+    def __init__(self, memory: MemoryStore | None = None) -> None:
+        self.memory = memory or MemoryStore(loop_ms)
+        self.epoch = self.memory.epoch
+        self.logs = self._with_faults(self.memory.logs)
+        self.projections = self._with_faults(self.memory.projections)
+        self.nodes = self._with_faults(self.memory.nodes)
+        self.identities = self._with_faults(self.memory.identities)
+        self.expiry = self._with_faults(self.memory.expiry)
         self.faults: dict[str, list[Fault]] = {}
         self.down = False
         self.gates: dict[str, asyncio.Event] = {}
         self.waiting: dict[str, asyncio.Event] = {}
         self.calls: dict[str, int] = {}
 
+    def _with_faults(self, part: T) -> T:
+        return cast(T, _FaultyPart(part, self))
+
     def fail(self, call: str, *faults: Fault) -> None:
         """Makes the next calls of this name fail."""
+        assert self._has_call(call), f"a store has no {call}"
         self.faults.setdefault(call, []).extend(faults or [Fault()])
 
     def hold(self, call: str) -> asyncio.Event:
         """Blocks calls of this name until the event is set; `waiting` is set by a blocked call."""
+        assert self._has_call(call), f"a store has no {call}"
         self.waiting[call] = asyncio.Event()
         self.gates[call] = asyncio.Event()
         return self.gates[call]
 
-    async def _run(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+    def _has_call(self, call: str) -> bool:
+        return any(hasattr(part, call) for part in (self.memory, *vars(self.memory).values()))
+
+    async def run(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+        """Does the work of a call, with the call's faults."""
         self.calls[call] = self.calls.get(call, 0) + 1
         fault = self.faults[call].pop(0) if self.faults.get(call) else None
         if self.down or (fault is not None and not fault.after):
@@ -139,66 +145,25 @@ class FaultyStore(MemoryStore):
             raise fault.error
         return result
 
-    async def append(self, append: Append) -> None:
-        await self._run("append", super().append(append))
-
-    async def create_room(self, new: NewRoom) -> str | None:
-        return await self._run("create_room", super().create_room(new))
-
-    async def created_room(self, host: str, create_id: str) -> str | None:
-        return await self._run("created_room", super().created_room(host, create_id))
-
-    async def head(self, room: str) -> RoomHead | None:
-        return await self._run("head", super().head(room))
-
-    async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
-        return await self._run("heads", super().heads(rooms))
-
-    async def due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
-    ) -> list[str]:
-        return await self._run("due_rooms", super().due_rooms(now_ms, node, all_nodes, limit))
-
-    async def alive_nodes(self) -> frozenset[str]:
-        return await self._run("alive_nodes", super().alive_nodes())
-
-    async def thoughts(self, match: str) -> list[Thought]:
-        return await self._run("thoughts", super().thoughts(match))
-
-    async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
-        return await self._run("events", super().events(room, after_v, limit))
-
-    async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
-        return await self._run("find_command", super().find_command(room, key))
-
-    async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
-        await self._run("add_identity", super().add_identity(identity, token_hash, created_ms))
-
-    async def identity_by_token(self, token_hash: bytes) -> Identity | None:
-        return await self._run("identity_by_token", super().identity_by_token(token_hash))
-
-    async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
-        return await self._run(
-            "mark_identities_seen", super().mark_identities_seen(identities, day)
-        )
-
-    async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
-        return await self._run("mark_rooms_seen", super().mark_rooms_seen(rooms, day))
-
-    async def mark_permanent(self, identity: str) -> None:
-        await self._run("mark_permanent", super().mark_permanent(identity))
-
-    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
-        return await self._run("expire_rooms", super().expire_rooms(after, span, limit))
-
-    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        return await self._run("heartbeat", super().heartbeat(node, alive_for_ms))
-
-    async def rooms(self, limit: int) -> list[Any]:
-        return await self._run("rooms", super().rooms(limit))
+    async def bus_key(self) -> bytes:
+        return await self.run("bus_key", self.memory.bus_key())
 
     async def check(self) -> None:
-        await self._run("check", super().check())
+        await self.run("check", self.memory.check())
+
+
+class _FaultyPart:
+    """A part of a store, whose calls run with the faults of a FaultyStore."""
+
+    def __init__(self, part: object, store: FaultyStore) -> None:
+        self._part = part
+        self._store = store
+
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await self._store.run(name, getattr(self._part, name)(*args, **kwargs))
+
+        return call
 
 
 class UnreliableStore(FaultyStore):
@@ -210,10 +175,10 @@ class UnreliableStore(FaultyStore):
         self._rate = rate
         self._after = after
 
-    async def _run(self, call: str, work: Coroutine[Any, Any, T]) -> T:
-        if call not in ("add_identity", "heartbeat") and self._rng.random() < self._rate:
+    async def run(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+        if call not in ("add_guest", "heartbeat") and self._rng.random() < self._rate:
             self.fail(call, Fault(after=self._after and self._rng.random() < 0.5))
-        return await super()._run(call, work)
+        return await super().run(call, work)
 
 
 # --- the bus
@@ -327,16 +292,63 @@ class ScriptedEngines:
 # --- clients
 
 
-class Client:
+class Inbox:
+    """The messages that a client has received, in their order of arrival."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._received = asyncio.Event()
+
+    def receive(self, *messages: Message) -> None:
+        """Adds messages."""
+        self.messages += messages
+        self._received.set()
+
+    async def until(self, wanted: Callable[[Message], bool], since: int = 0) -> Message:
+        """Returns the first matching message from index `since` on; waits until there is one."""
+        at = since
+        async with asyncio.timeout(60):
+            while True:
+                while at < len(self.messages):
+                    if wanted(self.messages[at]):
+                        return self.messages[at]
+                    at += 1
+                self._received.clear()
+                await self._received.wait()
+
+    async def answer(self, key: str) -> Message:
+        """Returns the first answer to a command."""
+        return await self.until(lambda m: m["t"] in ("ack", "error") and m["id"] == key)
+
+    async def event(self, kind: str, since: int = 0) -> Message:
+        """Returns the first event of this kind."""
+        return await self.until(lambda m: m["t"] == "event" and m["kind"] == kind, since)
+
+    async def wait_for_v(self, v: int) -> None:
+        """Waits for event v, or for a snapshot at or beyond it."""
+        await self.until(lambda m: m["t"] in ("event", "snapshot") and m["v"] >= v)
+
+    def events(self) -> list[Message]:
+        """The events in their order of arrival."""
+        return [m for m in self.messages if m["t"] == "event"]
+
+    def of(self, t: str) -> list[Message]:
+        """The messages of one type."""
+        return [m for m in self.messages if m["t"] == t]
+
+    def answers(self, key: str) -> list[Message]:
+        """All answers to a command."""
+        return [m for m in self.messages if m["t"] in ("ack", "error") and m["id"] == key]
+
+
+class Client(Inbox):
     """A client in memory, connected to a hub: a `server.ports.Follower`."""
 
     def __init__(self, hub: Hub, identity: str, name: str | None = None) -> None:
+        super().__init__()
         self.actor = Actor(IdentityId(identity), name or identity.title())
         self.hub = hub
         self.closed = False
-        self.messages: list[Message] = []
-        self._read = 0
-        self._received = asyncio.Event()
         self._rooms: set[RoomId] = set()
 
     @property
@@ -344,8 +356,7 @@ class Client:
         return self.actor.identity
 
     def send(self, *messages: Outbound) -> None:
-        self.messages += [json.loads(message.payload()) for message in messages]
-        self._received.set()
+        self.receive(*[json.loads(message.payload()) for message in messages])
 
     def send_ephemeral(self, message: Outbound) -> None:
         self.send(message)
@@ -413,44 +424,6 @@ class Client:
     def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
         """A command of a kind that has no fields of its own."""
         return kind(id=self.new_id(), room=room)
-
-    # --- receiving
-
-    async def until(self, wanted: Callable[[Message], bool], since: int = 0) -> Message:
-        """Returns the first matching message from index `since` on; waits until there is one."""
-        at = since
-        async with asyncio.timeout(60):
-            while True:
-                while at < len(self.messages):
-                    if wanted(self.messages[at]):
-                        return self.messages[at]
-                    at += 1
-                self._received.clear()
-                await self._received.wait()
-
-    async def answer(self, key: str) -> Message:
-        """Returns the first answer to a command."""
-        return await self.until(lambda m: m["t"] in ("ack", "error") and m["id"] == key)
-
-    async def event(self, kind: str, since: int = 0) -> Message:
-        """Returns the first event of this kind."""
-        return await self.until(lambda m: m["t"] == "event" and m["kind"] == kind, since)
-
-    async def wait_for_v(self, v: int) -> None:
-        """Waits for event v, or for a snapshot at or beyond it."""
-        await self.until(lambda m: m["t"] in ("event", "snapshot") and m["v"] >= v)
-
-    def events(self) -> list[Message]:
-        """The events in their order of arrival."""
-        return [m for m in self.messages if m["t"] == "event"]
-
-    def of(self, t: str) -> list[Message]:
-        """The messages of one type."""
-        return [m for m in self.messages if m["t"] == t]
-
-    def answers(self, key: str) -> list[Message]:
-        """All answers to a command."""
-        return [m for m in self.messages if m["t"] in ("ack", "error") and m["id"] == key]
 
 
 # --- everything together

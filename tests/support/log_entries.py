@@ -127,10 +127,10 @@ async def append_until_committed(
     async with asyncio.timeout(within_s):
         while True:
             try:
-                head = await store.head(room)
+                head = await store.logs.head(room)
                 assert head is not None
                 event = StoredEvent(head.v + 1, NOW_MS, 0, body)
-                await store.append(Append(room, head.v, (event,), "n1", None, key))
+                await store.logs.append(Append(room, head.v, (event,), "n1", None, key))
                 return conflicts, head.v + 1
             except Conflict:
                 conflicts += 1
@@ -143,6 +143,6 @@ async def append_until_committed(
 async def log(store: Store, room: str) -> list[StoredEvent]:
     """The whole log of a room."""
     events: list[StoredEvent] = []
-    while page := await store.events(room, len(events)):
+    while page := await store.logs.events(room, len(events)):
         events += page
     return events

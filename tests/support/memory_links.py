@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from server.bus.broker import Broker
-from server.bus.link import Link, Receive, _matching_filters
+from server.bus.link import Link
+from server.bus.subscriptions import Receive, matching_filters
 
 
 class MemoryBroker:
@@ -22,7 +23,7 @@ class MemoryBroker:
         """Creates a connected link."""
         link = MemoryLink(self, name, status_topic)
         self.links.append(link)
-        link._set_is_up(True)
+        link.health.set_is_up(True)
         return link
 
     def send(self, topic: str, payload: bytes) -> None:
@@ -41,7 +42,7 @@ class MemoryBroker:
     def disconnect_all(self) -> None:
         """Disconnects every link, as if the broker had ended."""
         for link in self.links:
-            link._set_is_up(False)
+            link.health.set_is_up(False)
 
 
 class MemoryLink(Link):
@@ -52,7 +53,7 @@ class MemoryLink(Link):
         super().__init__(Broker("memory", 0), name, status_topic)
 
     def publish(self, topic: str, payload: bytes, *, reliable: bool = False) -> None:
-        if self._is_up:
+        if self.is_up:
             self._memory.send(topic, payload)
 
     def set_status(self, payload: bytes) -> None:
@@ -60,10 +61,10 @@ class MemoryLink(Link):
 
     def subscribe(self, topic_filter: str, receive: Receive, *, include_own: bool = False) -> Any:
         for topic, payload in self._memory.statuses.items():
-            if payload and topic_filter in _matching_filters(topic):
+            if payload and topic_filter in matching_filters(topic):
                 asyncio.get_running_loop().call_soon(receive, topic, payload)
         return super().subscribe(topic_filter, receive, include_own=include_own)
 
     def deliver(self, topic: str, payload: bytes) -> None:
-        if self._is_up:
+        if self.is_up:
             self._on_message(cast(Any, SimpleNamespace(topic=topic, payload=payload)))

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from client.connection import Connection, Timing, connect
+from client.connection import Connection, connect
 from client.errors import Refused
 from client.messages import LoggedEvent
 from client.model import Model, apply
+from client.timing import Timing
 from server.protocol.codes import Code
 from server.protocol.messages import (
     AiSeat,

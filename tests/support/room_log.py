@@ -60,10 +60,17 @@ def raises(*_arguments: object) -> Any:
 
 
 def decide(
-    room: Room, actor: Actor, command: Command, new_id: Callable[[], str], now_ms: int = 0
+    room: Room,
+    actor: Actor,
+    command: Command,
+    new_id: Callable[[], str],
+    now_ms: int | None = None,
 ) -> list[RoomEvent]:
-    """The events that a command makes, without limits of the chat."""
-    return rules.decide(room, command, Moment(actor, now_ms, now_ms, new_id), SETTINGS)
+    """The events that an actor's command makes, by default at the time of the room's last event,
+    without limits of the chat.
+    """
+    at_ms = room.changed_ms if now_ms is None else now_ms
+    return rules.decide(room, command, Moment(actor, at_ms, at_ms, new_id, SETTINGS))
 
 
 class LoggedRoom:
@@ -105,7 +112,7 @@ class LoggedRoom:
 
     def do(self, actor: Actor, command: Command) -> list[RoomEvent]:
         """Executes a command; returns its events."""
-        events = self.decide(actor, command)
+        events = decide(self.room, actor, command, self.new_id)
         assert events, "a command makes events or is rejected"
         self._append_all(events)
         return events
@@ -114,7 +121,7 @@ class LoggedRoom:
         """The code with which a command is rejected; asserts that it changed nothing."""
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            self.decide(actor, command)
+            decide(self.room, actor, command, self.new_id)
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message

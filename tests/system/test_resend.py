@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from client.connection import Connection, State, Timing, connect
+from client.connection import Connection, State, connect
 from client.errors import Refused
 from client.messages import LoggedEvent
+from client.timing import Timing
 from engine.game import Position
 from engine.rules.registry import load_game
 from server.protocol.messages import Chat, Create, Move, Moved, Said, Sit

@@ -7,7 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from client.connection import Connection, State, Timing, connect
+from client.connection import Connection, State, connect
+from client.timing import Timing
 from server.protocol.codes import Close
 from server.protocol.messages import Chat, Create, Join, Ping
 from tests.oracle.journal import Journal, read_logs

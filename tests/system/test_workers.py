@@ -85,7 +85,7 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
     """SIGKILL or SIGSTOP of the searching worker, again and again, does not stop the AI.
 
     One variant kills all workers and their helpers. Other rooms are served meanwhile. (How soon the
-    AI moves: tests/engine/test_pool.py.)
+    AI moves: tests/engine/test_pool_workers.py.)
     """
     served = 0
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **NO_RATE_LIMITS) as server:

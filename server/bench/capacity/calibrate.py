@@ -14,7 +14,7 @@ from server.bench.capacity.costs import Costs, Room, Run
 from server.bench.capacity.flow import Layout, Model, play
 from server.bench.capacity.machine import Process
 from server.bench.cluster import connected_pairs, measure_load
-from server.bench.moves import Meter
+from server.bench.pairs import Meter
 from server.bench.usage import Usage, read_counters
 from server.deploy.cluster.running import Cluster
 

@@ -194,7 +194,7 @@ class LoadCounts:
 
 
 class SimulatedPair:
-    """Two players who repeat the same match, like `server.bench.moves.Pair`: the next command
+    """Two players who repeat the same match, like `server.bench.pairs.Pair`: the next command
     starts when the last one has been acknowledged and has arrived.
     """
 
@@ -238,7 +238,7 @@ class SimulatedPair:
 
 
 class Pace:
-    """Starts moves at a rate over all pairs, or at once, like `server.bench.moves.Meter`."""
+    """Starts moves at a rate over all pairs, or at once, like `server.bench.pairs.Meter`."""
 
     def __init__(self, simulation: Simulation, per_s: float | None) -> None:
         self._simulation = simulation

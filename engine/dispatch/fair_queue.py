@@ -5,12 +5,17 @@ from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 
-class HasAffinity(Protocol):
+class Queueable(Protocol):
+    """What may wait: an item of an affinity, with its number in the order of admission."""
+
     @property
     def affinity(self) -> str: ...
 
+    @property
+    def number(self) -> int: ...
 
-T = TypeVar("T", bound=HasAffinity)
+
+T = TypeVar("T", bound=Queueable)
 
 
 class FairQueue(Generic[T]):
@@ -35,9 +40,13 @@ class FairQueue(Generic[T]):
         """Appends an item; the caller checks `is_full` first."""
         self._by_affinity.setdefault(item.affinity, deque()).append(item)
 
-    def put_first(self, item: T) -> None:
-        """Puts an item back at the head of the queue, even when the queue is full."""
-        self._by_affinity.setdefault(item.affinity, deque()).appendleft(item)
+    def put_back(self, item: T) -> None:
+        """Puts an item back at the head of the queue, even when the queue is full.
+
+        Within its affinity it goes before the items with higher numbers.
+        """
+        items = self._by_affinity.setdefault(item.affinity, deque())
+        items.insert(sum(other.number < item.number for other in items), item)
         self._by_affinity.move_to_end(item.affinity, last=False)
 
     def take(self, is_wanted: Callable[[T], bool]) -> T | None:

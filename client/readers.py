@@ -1,0 +1,198 @@
+"""The readers of a connection: queues of messages about followed rooms and about the lobby."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any
+
+from client.errors import PlyroomError, Refused
+from client.following import Subscription, Verdict
+from client.messages import EPHEMERAL, Refusal, RoomMessage, format_client_message
+from client.outbox import Outbox
+from client.timing import Timing
+from server.protocol.codes import Code
+from server.protocol.messages import Leave, Lobby, WatchLobby
+
+#: The most messages that wait for a reader. When more arrive, the reader receives a snapshot.
+MAX_QUEUED_MESSAGES = 1024
+#: The most rooms that a connection follows at the same time.
+MAX_ROOMS = 100
+
+#: Codes of a refused hello or join that may succeed later.
+RETRY_CODES = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
+
+
+class _FollowedRoom:
+    """A followed room: its position in the log, and the messages that wait for the reader."""
+
+    __slots__ = ("queue", "subscription")
+
+    def __init__(self, room: str) -> None:
+        self.subscription = Subscription(room)
+        self.queue: asyncio.Queue[RoomMessage | PlyroomError] = asyncio.Queue(MAX_QUEUED_MESSAGES)
+
+    def end(self, error: PlyroomError) -> None:
+        """Queues an error that ends the reader; if the queue is full, it replaces the messages."""
+        if self.queue.full():
+            _clear(self.queue)
+        self.queue.put_nowait(error)
+
+
+class FollowedRooms:
+    """The followed rooms, each with one reader."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        timing: Timing,
+        jitter: Callable[[], float],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._outbox = outbox
+        self._timing = timing
+        self._jitter = jitter
+        self._new_id = new_id
+        self._loop = asyncio.get_running_loop()
+        self._rooms: dict[str, _FollowedRoom] = {}
+
+    def __len__(self) -> int:
+        return len(self._rooms)
+
+    async def follow(self, room: str) -> AsyncGenerator[RoomMessage, None]:
+        """Joins a room and yields its messages; leaves it at the end."""
+        if room in self._rooms:
+            raise ValueError(f"the room {room} is followed already")
+        if len(self._rooms) >= MAX_ROOMS:
+            raise ValueError(f"a connection follows at most {MAX_ROOMS} rooms")
+        self._outbox.raise_failure()
+        followed = self._rooms[room] = _FollowedRoom(room)
+        self._join(followed)
+        try:
+            while True:
+                message = await followed.queue.get()
+                if isinstance(message, PlyroomError):
+                    raise message
+                yield message
+        finally:
+            del self._rooms[room]
+            self._outbox.post(format_client_message(Leave(id=self._new_id(), room=room)))
+
+    def joins(self) -> Iterator[str]:
+        """The frames with which a new socket begins: a join of each room."""
+        return map(self._join_frame, self._rooms.values())
+
+    def require_snapshots(self) -> None:
+        """Makes the next join of each room start from a snapshot."""
+        for room in self._rooms.values():
+            room.subscription.require_snapshot()
+
+    def deliver(self, message: RoomMessage) -> None:
+        """Queues a message for the reader, drops it, or joins again after a gap."""
+        room = self._rooms.get(message.room)
+        if room is None:
+            return
+        match room.subscription.check(message):
+            case Verdict.PASS:
+                self._enqueue(room, message)
+            case Verdict.GAP:
+                self._join(room)
+            case Verdict.DROP:
+                pass
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Joins again later when the server is busy; another refusal of a join ends the reader."""
+        for room in self._rooms.values():
+            if refusal.id is not None and room.subscription.join_id == refusal.id:
+                if refusal.code in RETRY_CODES:
+                    self._join_later(room)
+                else:
+                    room.end(Refused(refusal.code, refusal.message))
+
+    def fail(self, failure: PlyroomError) -> None:
+        """Ends every reader with an error."""
+        for room in self._rooms.values():
+            room.end(failure)
+
+    def _join(self, room: _FollowedRoom) -> None:
+        self._outbox.post(self._join_frame(room))
+
+    def _join_frame(self, room: _FollowedRoom) -> str:
+        return format_client_message(room.subscription.join(self._new_id()))
+
+    def _join_later(self, room: _FollowedRoom) -> None:
+        """Joins again after a delay, unless another join was sent meanwhile."""
+        refused_id = room.subscription.join_id
+
+        def rejoin() -> None:
+            if (
+                self._rooms.get(room.subscription.room) is room
+                and room.subscription.join_id == refused_id
+            ):
+                self._join(room)
+
+        self._loop.call_later(self._timing.retry_s * (0.5 + self._jitter()), rejoin)
+
+    def _enqueue(self, room: _FollowedRoom, message: RoomMessage) -> None:
+        """Queues a message.
+
+        Drops an ephemeral message when the queue is half full. Empties a full queue and joins
+        the room from 0, so that the server sends a snapshot.
+        """
+        if isinstance(message, EPHEMERAL) and room.queue.qsize() >= MAX_QUEUED_MESSAGES // 2:
+            return
+        if room.queue.full():
+            _clear(room.queue)
+            room.subscription.require_snapshot()
+            self._join(room)
+            return
+        room.queue.put_nowait(message)
+
+
+class LobbyReaders:
+    """The readers of the list of public rooms."""
+
+    def __init__(self, outbox: Outbox, new_id: Callable[[], str]) -> None:
+        self._outbox = outbox
+        self._new_id = new_id
+        self._queues: list[asyncio.Queue[Lobby | PlyroomError]] = []
+
+    async def read(self) -> AsyncGenerator[Lobby, None]:
+        """Yields the list, then its changes; the last reader unsubscribes."""
+        self._outbox.raise_failure()
+        queue: asyncio.Queue[Lobby | PlyroomError] = asyncio.Queue(MAX_QUEUED_MESSAGES)
+        self._queues.append(queue)
+        self._outbox.post(self._watch_frame())
+        try:
+            while True:
+                message = await queue.get()
+                if isinstance(message, PlyroomError):
+                    raise message
+                yield message
+        finally:
+            self._queues.remove(queue)
+            if not self._queues:
+                self._outbox.post(self._watch_frame(on=False))
+
+    def watches(self) -> Iterator[str]:
+        """The frame with which a new socket begins, if there is a reader."""
+        if self._queues:
+            yield self._watch_frame()
+
+    def deliver(self, message: Lobby) -> None:
+        """Queues a message for each reader that is not too far behind."""
+        for queue in self._queues:
+            if not queue.full():
+                queue.put_nowait(message)
+
+    def fail(self, failure: PlyroomError) -> None:
+        """Ends every reader with an error."""
+        for queue in self._queues:
+            _clear(queue)
+            queue.put_nowait(failure)
+
+    def _watch_frame(self, on: bool = True) -> str:
+        return format_client_message(WatchLobby(id=self._new_id(), on=on))
+
+
+def _clear(queue: "asyncio.Queue[Any]") -> None:
+    while not queue.empty():
+        queue.get_nowait()

@@ -1,0 +1,1 @@
+"""The commands of `plyroom`, a module each, and what they share."""

@@ -1,0 +1,103 @@
+"""The server of a command and the connection to it, with a stored token."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from client.address import Address
+from client.errors import WrongToken
+
+if TYPE_CHECKING:
+    from client.connection import Connection
+
+#: Seconds to reconnect to the server that this command started; nothing restarts that server.
+OWN_SERVER_RECONNECT_LIMIT_S = 5
+
+#: Seconds to reconnect when no user is at a terminal; on a terminal there is no limit.
+RECONNECT_LIMIT_S = 120
+
+
+@asynccontextmanager
+async def server_address(url: Address | None, data: Path | None) -> AsyncIterator[Address]:
+    """Yields `url`, or without one the address of a server that this command starts and stops."""
+    if url is not None:
+        yield url
+        return
+    from client.own_server import own_server
+
+    if sys.stderr.isatty():
+        click.echo("Starting a server on this machine …", err=True)
+    async with own_server(data) as address:
+        yield address
+
+
+@asynccontextmanager
+async def connect_as_guest(
+    address: Address, name: str | None, is_own_server: bool = False, data: Path | None = None
+) -> "AsyncIterator[Connection]":
+    """Yields a connection as the guest whose token is stored for this server.
+
+    When there is no token, or the server does not know it, the server creates a new guest; in the
+    second case the user reads so.
+    """
+    from client.connection import State, connect
+    from client.terminal.output import standard_output
+    from client.tokens import TokenFile, state_folder
+
+    output = standard_output()
+    is_down = False
+
+    def on_state(state: State) -> None:
+        nonlocal is_down
+        if state is State.CONNECTED:
+            if is_down:
+                output.report("Connected again.")
+            is_down = False
+        else:
+            is_down = True
+            problem = (
+                "The server restarts" if state is State.RESTARTING else "The connection is lost"
+            )
+            output.report(f"{problem}; trying again …")
+
+    tokens = TokenFile(state_folder() / "tokens.json")
+    key = _token_key(address, is_own_server, data)
+    stored_token = tokens.find(key, name) if key else None
+    limit_s = RECONNECT_LIMIT_S if not output.interactive else None
+    if is_own_server:
+        limit_s = OWN_SERVER_RECONNECT_LIMIT_S
+
+    def connect_with(token: str | None) -> "AbstractAsyncContextManager[Connection]":
+        guest_name = name or ("You" if is_own_server else None)
+        return connect(
+            str(address), token, guest_name, reconnect_limit_s=limit_s, on_state=on_state
+        )
+
+    async with AsyncExitStack() as stack:
+        try:
+            connection = await stack.enter_async_context(connect_with(stored_token))
+        except WrongToken:
+            connection = await stack.enter_async_context(connect_with(None))
+            output.report(
+                "Your earlier guest was not found on this server."
+                f" You are a new guest now: {connection.name}."
+            )
+        if key and connection.token is not None and connection.token != stored_token:
+            with suppress(OSError):
+                tokens.store(key, name, connection.token)
+        yield connection
+
+
+def _token_key(address: Address, is_own_server: bool, data: Path | None) -> str | None:
+    """The key under which the token file stores the tokens for a server.
+
+    The server that this command starts is identified by its data folder. Without such a folder the
+    key is None, and the tokens are not stored.
+    """
+    if not is_own_server:
+        return str(address)
+    return f"data:{data.absolute()}" if data is not None else None

@@ -1,0 +1,53 @@
+"""The options that several commands have, and the arguments that name a room or a match."""
+
+from pathlib import Path
+
+import click
+
+from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address, parse_link
+
+
+def _parse_url(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Address | None:
+    try:
+        return parse_address(value) if value else None
+    except BadAddress as error:
+        raise click.BadParameter(str(error)) from error
+
+
+url_option = click.option(
+    "--url",
+    callback=_parse_url,
+    envvar="PLYROOM_URL",
+    help=f"The server, for example {DEFAULT_SERVER}.  [env: PLYROOM_URL]",
+)
+data_option = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the matches of your own server (without --url).  [default: none is saved]",
+)
+as_option = click.option(
+    "--as", "name", metavar="NAME", help="Your name in the room; each name is a separate guest."
+)
+plain_option = click.option(
+    "--plain", is_flag=True, help="Plain lines of text (currently the only mode)."
+)
+brief_option = click.option(
+    "--brief", is_flag=True, help="Do not print the board after moves; type b to see it."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
+
+
+def parse_link_argument(text: str) -> tuple[Address | None, str]:
+    """The server, if the text names one, and the id; raises UsageError for any other text."""
+    try:
+        return parse_link(text)
+    except BadAddress as error:
+        raise click.UsageError(str(error)) from error
+
+
+def locate(text: str, url: Address | None) -> tuple[Address, str]:
+    """The server and the id; a bare id belongs to the server of --url, or of this machine."""
+    linked, room_id = parse_link_argument(text)
+    return linked or url or parse_address(DEFAULT_SERVER), room_id

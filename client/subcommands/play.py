@@ -1,0 +1,175 @@
+"""`plyroom play`: creates a room and plays in it."""
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from client.address import DEFAULT_SERVER, Address
+from client.subcommands.connecting import connect_as_guest, server_address
+from client.subcommands.games import list_games
+from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.options import (
+    as_option,
+    brief_option,
+    data_option,
+    plain_option,
+    url_option,
+)
+from client.subcommands.running import call_api, run_to_end
+
+if TYPE_CHECKING:
+    from client.api import GameInfo
+    from server.protocol.messages import AiSeat, MySeat, OpenSeat
+
+#: The AI's level in `plyroom play` without --level.
+DEFAULT_LEVEL = 3
+#: The personas of `server.protocol.messages`, repeated here so that `--help` need not import it.
+PERSONAS = ("average", "swindler", "random")
+
+
+@click.command()
+@click.argument("game")
+@click.option(
+    "--level",
+    type=click.IntRange(1, 8),
+    help=f"Play the AI at this level.  [default: {DEFAULT_LEVEL}]",
+)
+@click.option(
+    "--persona",
+    type=click.Choice(PERSONAS),
+    help="Play the AI with this persona instead of a level.",
+)
+@click.option(
+    "--friend", is_flag=True, help="Play a person: prints a link to send them, and waits."
+)
+@click.option(
+    "--side", type=click.Choice(["first", "second", "random"]), default="first", show_default=True
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the game; see `plyroom games`.",
+)
+@click.option("--unlisted", is_flag=True, help="Keep the room out of the server's list.")
+@url_option
+@data_option
+@as_option
+@brief_option
+@plain_option
+def play(
+    game: str,
+    level: int | None,
+    persona: "Literal['average', 'swindler', 'random'] | None",
+    friend: bool,
+    side: str,
+    options: tuple[str, ...],
+    unlisted: bool,
+    url: Address | None,
+    data: Path | None,
+    name: str | None,
+    brief: bool,
+    plain: bool,
+) -> None:
+    """Play GAME against the AI, or with --friend against a person.
+
+    Without --url a server runs on this machine for as long as you play. Type moves in the game's
+    notation, or commands (help lists them). In a pipe each line is read when it is your turn, and
+    the command ends with the match.
+    """
+    from server.protocol.messages import Create, Visibility
+
+    if (level is not None) + (persona is not None) + friend > 1:
+        raise click.UsageError(
+            "choose one of --level, --persona (the AI's) and --friend (for a person)"
+        )
+    if friend and url is None:
+        raise click.UsageError(
+            "--friend needs a server that both players can reach: "
+            f"start `plyroom serve`, then add --url {DEFAULT_SERVER}"
+        )
+    info = _find_game(url, game)
+    chosen_options = _parse_options(info, options)
+    if level is not None and level > info.levels:
+        raise click.BadParameter(
+            f"{info.title} has levels 1 to {info.levels}", param_hint="--level"
+        )
+    seats = _seats(side, friend, level or min(DEFAULT_LEVEL, info.levels), persona)
+    is_own_server = url is None
+
+    async def run() -> None:
+        async with (
+            server_address(url, data) as address,
+            connect_as_guest(address, name, is_own_server, data) as connection,
+        ):
+            visibility: Visibility = "unlisted" if unlisted or is_own_server else "public"
+            create = Create(
+                id=connection.new_id(),
+                game=info.id,
+                options=chosen_options,
+                seats=seats,
+                visibility=visibility,
+            )
+            room = (await connection.command(create)).room
+            assert isinstance(room, str), "the ack of create names the room"
+            await run_line_mode(
+                connection,
+                address,
+                room,
+                brief=brief,
+                invite=friend,
+                text_at_end=closing_text(address, is_own_server, data),
+            )
+
+    run_to_end(run())
+
+
+def _find_game(url: Address | None, name: str) -> "GameInfo":
+    """The game with this id or title; raises BadParameter with a suggestion when there is none."""
+    games = call_api(lambda: list_games(url))
+    for game in games:
+        if name.lower() in (game.id, game.title.lower()):
+            return game
+    ids = [game.id for game in games]
+    similar = difflib.get_close_matches(name.lower(), ids, 1, 0.5)
+    suggestion = f"Did you mean {similar[0]}? " if similar else ""
+    raise click.BadParameter(
+        f"there is no game {name!r}. {suggestion}There are: {', '.join(ids)}.", param_hint="GAME"
+    )
+
+
+def _parse_options(game: "GameInfo", arguments: tuple[str, ...]) -> dict[str, str]:
+    """The options of `--option NAME=VALUE` by name; raises BadParameter for unknown ones."""
+    chosen: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals or name not in game.options:
+            known = ", ".join(f"{n}={o.default}" for n, o in game.options.items()) or "none"
+            raise click.BadParameter(
+                f"{argument!r} is not an option of {game.title}; it has: {known}",
+                param_hint="--option",
+            )
+        option = game.options[name]
+        if value not in option.offered and not option.free:
+            raise click.BadParameter(
+                f"{name} is one of {', '.join(option.offered)}", param_hint="--option"
+            )
+        chosen[name] = value
+    return chosen
+
+
+def _seats(
+    side: str, friend: bool, level: int, persona: "Literal['average', 'swindler', 'random'] | None"
+) -> "tuple[MySeat | OpenSeat | AiSeat, ...]":
+    """The seats of a new room: one for the user, the other for a friend or the AI."""
+    import secrets
+
+    from server.protocol.messages import AiSeat, MySeat, OpenSeat
+
+    my_seat = secrets.randbelow(2) if side == "random" else int(side == "second")
+    ai = AiSeat(level) if persona is None else AiSeat(persona=persona)
+    opponent = OpenSeat() if friend else ai
+    return (MySeat(), opponent) if my_seat == 0 else (opponent, MySeat())

@@ -1,0 +1,75 @@
+"""`plyroom replay`: shows a match that was played."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from client.address import DEFAULT_SERVER, Address, linked_ply, parse_address
+from client.subcommands.connecting import server_address
+from client.subcommands.options import (
+    data_option,
+    json_option,
+    parse_link_argument,
+    plain_option,
+    url_option,
+)
+from client.subcommands.running import call_api, run_to_end
+
+
+@click.command()
+@click.argument("match", metavar="MATCH_OR_LINK")
+@click.option(
+    "--ply", type=click.IntRange(0), help="Print only the position after this many plies."
+)
+@url_option
+@data_option
+@json_option
+@plain_option
+def replay(
+    match: str, ply: int | None, url: Address | None, data: Path | None, as_json: bool, plain: bool
+) -> None:
+    """Replay a match.
+
+    On a terminal you step through it; in a pipe all positions are printed. With --data the match
+    is read from that folder, and no server needs to run.
+    """
+    linked, match_id = parse_link_argument(match)
+    ply = linked_ply(match) if ply is None else ply
+    if data is None or linked is not None or url is not None:
+        _replay(linked or url or parse_address(DEFAULT_SERVER), match_id, ply, as_json)
+        return
+
+    import asyncio
+
+    async def run() -> None:
+        async with server_address(None, data) as address:
+            await asyncio.to_thread(_replay, address, match_id, ply, as_json)
+
+    run_to_end(run())
+
+
+def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> None:
+    from client.api import fetch_match, fetch_views
+    from client.terminal.output import standard_output
+    from client.terminal.replay import print_json, print_match, step_through
+
+    record = call_api(lambda: fetch_match(address, match_id))
+    if ply is not None and ply > len(record.moves):
+        raise click.BadParameter(f"the match has {len(record.moves)} plies", param_hint="--ply")
+    views = (
+        call_api(lambda: fetch_views(address, match_id, 0, len(record.moves)))
+        if record.view is not None
+        else []
+    )
+    output = standard_output()
+    if as_json:
+        print_json(record, views, output, ply)
+    elif output.interactive:
+        step_through(record, views, output, _read_line, ply or 0)
+    else:
+        print_match(record, views, output, ply)
+
+
+def _read_line() -> str | None:
+    return sys.stdin.readline() or None

@@ -1,0 +1,75 @@
+"""Runs what a command does: an error ends it with one line, a signal with its clean-up."""
+
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import click
+
+from client.errors import PlyroomError, Refused, Unreachable
+
+T = TypeVar("T")
+
+
+#: Codes of refusals that mean wrong usage; the exit code is then 2.
+USAGE_CODES = frozenset(
+    {"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"}
+)
+
+
+class CommandFailed(click.ClickException):
+    """The command failed although its usage was right; exit code 1."""
+
+
+def call_api(request: Callable[[], T]) -> T:
+    """Calls a function; turns a PlyroomError into an error message of the command."""
+    try:
+        return request()
+    except PlyroomError as error:
+        raise _click_error(error) from error
+
+
+def run_to_end(main: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine to its end and reports an error in one line.
+
+    SIGTERM, SIGHUP and Ctrl-C cancel it, so that it can clean up.
+    """
+    import asyncio
+
+    try:
+        asyncio.run(_cancel_on_signals(main))
+    except PlyroomError as error:
+        raise _click_error(error) from error
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        click.echo("Stopped.", err=True)
+        sys.exit(1)
+
+
+async def _cancel_on_signals(main: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine in the current task, which SIGTERM and SIGHUP cancel."""
+    import asyncio
+
+    task = asyncio.current_task()
+    assert task is not None, "run by asyncio.run"
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(NotImplementedError, AttributeError):
+            loop.add_signal_handler(getattr(signal, name), task.cancel)
+    await main
+
+
+def _click_error(error: PlyroomError) -> click.ClickException:
+    """The error for the terminal, with advice on what to do about it."""
+    if isinstance(error, Refused):
+        if error.code in USAGE_CODES:
+            return click.UsageError(error.message)
+        if error.code == "room.unknown":
+            return CommandFailed(f"{error.message}; the server's first page lists its rooms")
+        return CommandFailed(error.message)
+    if isinstance(error, Unreachable):
+        return CommandFailed(
+            f"{error}. Is it running? `plyroom serve` starts one, --url names another."
+        )
+    return CommandFailed(str(error))

@@ -1,0 +1,46 @@
+"""The answers to the commands that only show a part of the room. This module does no I/O."""
+
+from client.model import Model
+from client.terminal import words
+from client.terminal.board import board_text, pieces_text
+from client.terminal.commands import CommandName, help_text, no_moves_reason
+from engine.view import Grid
+
+
+def board_now(model: Model, colour: bool) -> str:
+    """The current board, seen from the viewer's side."""
+    board = words.board_of(model)
+    if board is None or model.view is None:
+        return "There is no board yet."
+    grid = board.board
+    flip = isinstance(grid, Grid) and grid.flips and model.my_seat == 1
+    return board_text(board, model.view, colour, flip)
+
+
+def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> str:
+    """The output of a command that only shows a part of the room."""
+    board = words.board_of(model)
+    match name:
+        case CommandName.BOARD:
+            return board_now(model, colour)
+        case CommandName.PIECES if board is not None and model.view is not None:
+            return pieces_text(board, model.view, argument)
+        case CommandName.MOVES:
+            return (
+                "Moves: " + ", ".join(move.id for move in model.moves)
+                if model.moves
+                else no_moves_reason(model)
+            )
+        case CommandName.LAST if model.match is not None and model.ply:
+            seat = words.seat_of_ply(model, model.ply - 1)
+            return words.move_line(board, model.ply - 1, seat, model.match.moves[-1], model.view)
+        case CommandName.LAST:
+            return "No move yet."
+        case CommandName.THINKING if model.thinking is not None and model.thinking.moves:
+            return f"{words.thinker(model, model.thinking)}: {words.scores_text(model.thinking)}"
+        case CommandName.THINKING:
+            return "The AI has reported no scores."
+        case CommandName.HELP:
+            return help_text(model)
+        case _:
+            return "There is no board yet."

@@ -1,0 +1,254 @@
+"""Prints what happens in a room as lines: moves, boards, results, chat, searches and presence."""
+
+import asyncio
+from typing import assert_never
+
+import msgspec
+
+from client.address import Address
+from client.messages import LoggedEvent, RoomMessage
+from client.model import Model
+from client.terminal import words
+from client.terminal.output import Output
+from client.terminal.queries import board_now
+from server.protocol.messages import (
+    Declined,
+    Finished,
+    Joined,
+    Moved,
+    Offered,
+    Played,
+    Presence,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Snapshot,
+    Started,
+    Thinking,
+    Turn,
+    View,
+)
+
+#: The least time between two reports of a running search, in seconds.
+THINKING_INTERVAL_S = 3.0
+
+#: The most lines of earlier chat that are printed at the beginning.
+CHAT_SHOWN = 5
+
+
+class Transcript:
+    """Prints the messages about one room, and the prompts.
+
+    A move waits for the view after it, which has its notation. `brief` leaves the boards out.
+    """
+
+    def __init__(self, output: Output, address: Address, *, brief: bool) -> None:
+        self._output = output
+        self._address = address
+        self._brief = brief
+        #: The v of this player's `sit`: a match that ended before it is not the one to be played.
+        self.seated_at_v = 0
+        #: Moves that wait for their notation: ply, seat and move.
+        self._unprinted_moves: list[tuple[int, int, Played]] = []
+        self._is_result_unprinted = False
+        self._search_reports = SearchReports()
+
+    def introduce(self, model: Model) -> None:
+        """Prints the room, its players and the last lines of its chat."""
+        self._output.report(
+            f"{words.room_title(model)}. Room {model.room}: {self._address.room_url(model.room)}"
+        )
+        players = [
+            words.player_text(words.board_of(model), seat, occupant)
+            for seat, occupant in enumerate(model.seats)
+        ]
+        self._output.report(f"{', '.join(players)}")
+        for line in model.chat[-CHAT_SHOWN:]:
+            self._output.print(f"<{line.name}> {line.text}")
+
+    def introduce_match(self, model: Model) -> None:
+        """Prints the result of a match that is over already."""
+        if model.match is not None and model.match.over is not None:
+            self._output.print(words.result_text(words.board_of(model), model.match.over))
+            if not _sends_views(model):
+                self.prompt_after_match(model)
+
+    def is_over(self, model: Model) -> bool:
+        """Whether the match has ended and its last position is printed."""
+        has_view = model.view is not None or not _sends_views(model)
+        is_printed = not self._unprinted_moves and not self._is_result_unprinted
+        return (
+            model.match is not None
+            and model.match.over is not None
+            and has_view
+            and is_printed
+            and model.v >= self.seated_at_v
+        )
+
+    def show(self, before: Model, model: Model, message: RoomMessage) -> None:
+        """Prints a message that turned the model `before` into `model`."""
+        if not isinstance(message, LoggedEvent) or not isinstance(message.event, Moved | Finished):
+            self._print_moves(model, message if isinstance(message, View) else None)
+        match message:
+            case Joined():
+                if message.frozen is not None and before.frozen is None:
+                    self._output.report(words.frozen_text(message.frozen))
+            case Snapshot():
+                self._output.report("The room is up to date again.")
+            case LoggedEvent():
+                self._show_event(before, model, message)
+            case View():
+                self._show_view(before, model, message)
+            case Turn():
+                if not _is_repeat(before.turn, message):
+                    self.prompt_for_move(model)
+            case Thinking():
+                self._show_thinking(model, message)
+            case Presence():
+                self._show_presence(before, model, message)
+            case _:
+                assert_never(message)
+
+    def _show_event(self, before: Model, model: Model, message: LoggedEvent) -> None:
+        board = words.board_of(model)
+        if isinstance(message.event, Started | Moved | Finished):
+            self._output.end_prompt()  # it asked for something else
+        match message.event:
+            case Moved(ply=ply, seat=seat):
+                if model.match is not None and len(model.match.moves) > ply:
+                    self._unprinted_moves.append((ply, seat, model.match.moves[ply]))
+                    if not _sends_views(model):
+                        self._print_moves(model)
+            case Finished():
+                self._is_result_unprinted = True
+                if not (self._unprinted_moves and _sends_views(model)):
+                    self._print_moves(model)
+                if not _sends_views(model):
+                    self.prompt_after_match(model)
+            case Started(number=number, seats=seats):
+                players = " against ".join(
+                    f"{occupant.name} ({words.side_name(board, seat)})"
+                    for seat, occupant in enumerate(seats)
+                )
+                self._output.print(f"Match {number}: {players}")
+            case SeatTaken(seat=seat, occupant=occupant):
+                self._output.report(
+                    f"{occupant.name} takes a seat: {words.side_name(board, seat)}."
+                )
+            case SeatLeft(seat=seat):
+                former = before.seats[seat]
+                name = former.name if former else "Somebody"
+                self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
+            case Offered(seat=seat, what="draw" | "rematch" as what):
+                offer = "a draw" if what == "draw" else "a rematch"
+                advice = "" if seat == model.my_seat else " Type accept or decline."
+                self._output.report(f"{words.player_name(model, seat)} offered {offer}.{advice}")
+            case Declined(seat=seat, what=what):
+                self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
+            case Said(name=name, text=text, to=to):
+                self._output.print(
+                    f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else "")
+                )
+            case _:
+                pass
+
+    def _print_moves(self, model: Model, view: View | None = None) -> None:
+        """Prints the moves that waited for the view with their notation, then the result."""
+        board, match = words.board_of(model), model.match
+        for ply, seat, played in self._unprinted_moves:
+            after = view.view if view is not None and view.ply == ply + 1 else None
+            self._output.print(words.move_line(board, ply, seat, played, after))
+        self._unprinted_moves.clear()
+        if self._is_result_unprinted and match is not None and match.over is not None:
+            self._output.print(words.result_text(board, match.over))
+        self._is_result_unprinted = False
+
+    def _show_view(self, before: Model, model: Model, message: View) -> None:
+        """Prints the board; for a player only at the start, at their turns and at the end."""
+        if model.view is not message.view or _is_repeat(before.latest_view, message):
+            return
+        my_seat = model.my_seat
+        if not self._brief and (
+            my_seat is None or message.view.turn in (None, my_seat) or message.ply == 0
+        ):
+            self._output.print(board_now(model, self._output.colour))
+        if self.is_over(model):
+            self.prompt_after_match(model)
+
+    def _show_thinking(self, model: Model, thinking: Thinking) -> None:
+        if self._search_reports.is_due(thinking, asyncio.get_running_loop().time()):
+            name = words.thinker(model, thinking)
+            self._output.report(f"  {words.thinking_text(name, thinking)}")
+
+    def _show_presence(self, before: Model, model: Model, presence: Presence) -> None:
+        seats = zip(before.present, presence.seats, strict=False)
+        for seat, (was_present, is_present) in enumerate(seats):
+            if (
+                was_present != is_present
+                and seat != model.my_seat
+                and model.seats[seat] is not None
+            ):
+                change = "is back" if is_present else "has lost the connection or left"
+                self._output.report(f"{words.player_name(model, seat)} {change}.")
+
+    def prompt(self, model: Model) -> None:
+        """Shows the prompt again after a line of input."""
+        if self.is_over(model):
+            self.prompt_after_match(model)
+        else:
+            self.prompt_for_move(model)
+
+    def prompt_for_move(self, model: Model) -> None:
+        """Asks for a move, if it is this player's turn and the board has arrived."""
+        if model.moves and model.view is not None:
+            if model.claim is not None:
+                self._output.report(f"You may claim a draw ({model.claim}): type claim.")
+            self._output.prompt(
+                "Your move (or help)" if self._output.interactive else model.view.text
+            )
+
+    def prompt_after_match(self, model: Model) -> None:
+        """Asks what to do after a match, on a terminal."""
+        if self._output.interactive:
+            self._output.prompt(
+                "rematch or quit"
+                if model.my_seat is not None
+                else "quit, or wait for another match"
+            )
+
+
+class SearchReports:
+    """Decides which reports of the AI's searches are printed: waiting for an engine, compiling,
+    progress every `THINKING_INTERVAL_S`, and the final result.
+    """
+
+    def __init__(self) -> None:
+        self._printed_at_s = 0.0
+        self._state = ""
+
+    def is_due(self, thinking: Thinking, now_s: float) -> bool:
+        """Whether to print this report, the next one of the room."""
+        is_new_state = thinking.state != self._state
+        self._state = thinking.state
+        has_result = thinking.depth > 0
+        if is_new_state and thinking.state in ("searching", "queued"):
+            self._printed_at_s = now_s
+            return False
+        is_due = (
+            (is_new_state and thinking.state in ("warming", "absent"))
+            or (thinking.state == "done" and has_result)
+            or (now_s - self._printed_at_s >= THINKING_INTERVAL_S and has_result)
+        )
+        if is_due:
+            self._printed_at_s = now_s
+        return is_due
+
+
+def _sends_views(model: Model) -> bool:
+    """Whether the server sends views of the positions in this room."""
+    return words.board_of(model) is not None and model.frozen is None
+
+
+def _is_repeat(before: View | Turn | None, message: View | Turn) -> bool:
+    """Whether a message repeats the earlier one, as after a reconnect."""
+    return before is not None and msgspec.structs.replace(before, v=message.v) == message

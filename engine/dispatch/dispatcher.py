@@ -1,0 +1,271 @@
+"""The dispatcher decides what happens to searches: who gets each one, how often it is tried, in
+which time, and what its answer is.
+
+It knows no processes, no network and no clock. A transport carries out what it decides, and tells
+it what happened: `engine.pool` over the pipes of worker processes, `server.seats` over a broker.
+
+    attempt = dispatcher.assign(now_s, offers_of)        # the transport sends it
+    dispatcher.on_progress(attempt, info)                # what the place reported
+    settled = dispatcher.on_answer(attempt, result)      # the transport answers its caller
+
+A search has one present attempt. What any other attempt reports is stale and changes nothing.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from engine.dispatch.fair_queue import FairQueue
+from engine.dispatch.placing import Offer, Places, choose
+from engine.dispatch.search import MIN_RETRY_S, Attempt, P, PendingSearch
+from engine.search.job import Info, Result, SearchError, SearchFailed
+from engine.search.report import best_so_far
+
+#: Lost attempts after which a search fails, or goes to the caller's own engine.
+TRIES = 3
+#: Maximum number of attempts at a search, of all kinds.
+MAX_ATTEMPTS = 200
+
+S = TypeVar("S", bound=PendingSearch[Any])
+
+
+class QueueFull(SearchError):
+    """As many searches wait as may wait."""
+
+
+class WorkersLost(SearchFailed):
+    """Every worker that took the search died, hung or fell silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Generic[S, P]):
+    """The end of a search: its answer or its error, for the transport to hand to the caller.
+
+    If `running` is an attempt, its place still searches, and the transport stops it.
+    """
+
+    search: S
+    outcome: Result | Exception
+    running: Attempt[P] | None = None
+
+
+class Dispatcher(Generic[S, P]):
+    """Owns the searches from their admission to their answer.
+
+    `queue_size` searches may wait. `grace_s` is how late an answer may be before the best move so
+    far is the answer. `own` is the caller's own engine among the places, if it has one: it gets the
+    searches that others have lost TRIES times.
+    """
+
+    def __init__(self, queue_size: int, grace_s: float, own: P | None = None) -> None:
+        self.own = own
+        self.places: Places[P] = Places()
+        self._grace_s = grace_s
+        self._admitted = 0
+        self._waiting: FairQueue[S] = FairQueue(queue_size)
+        self._searches: dict[S, None] = {}
+        self._lost: dict[S, None] = {}
+        self._running: dict[Attempt[P], S] = {}
+
+    @property
+    def waiting(self) -> int:
+        """The number of searches that wait for a place."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """The number of searches that a place has."""
+        return len(self._running)
+
+    # --- admission
+
+    def admit(self, search: S) -> None:
+        """Takes a search into the queue, or raises QueueFull."""
+        if self._waiting.is_full:
+            raise QueueFull(f"{self._waiting.size} searches are waiting already")
+        self._admitted += 1
+        search.number = self._admitted
+        self._searches[search] = None
+        self._waiting.put(search)
+
+    def withdraw(self, search: S) -> Attempt[P] | None:
+        """Forgets a search whose caller went; returns its attempt, which the transport stops."""
+        return self._settle(search, SearchError("withdrawn")).running
+
+    # --- what the transport asks
+
+    def assign(
+        self, now_s: float, offers_of: Callable[[S], Iterable[Offer[P]]]
+    ) -> tuple[S, Attempt[P]] | None:
+        """Gives the next search in fair order to a place that `offers_of` it names.
+
+        Returns the search and its new attempt, or None when no waiting search has a place.
+        """
+        if not self._waiting:
+            return None
+        resting, found = self.places.resting(now_s), list[P]()
+
+        def has_place(search: S) -> bool:
+            place = choose(
+                search, offers_of(search), home=self.places.home(search.affinity),
+                resting=resting, own=self.own, only_own=search.losses >= TRIES,
+            )  # fmt: skip
+            if place is not None:
+                found.append(place)
+            return place is not None
+
+        search = self._waiting.take(has_place)
+        if search is None:
+            return None
+        search.attempts += 1
+        attempt = Attempt(found[0], search.attempts, now_s, search.time_ms(now_s))
+        search.attempt = attempt
+        self._running[attempt] = search
+        self.places.begin(search.affinity, attempt.place, is_home=attempt.place != self.own)
+        return search, attempt
+
+    def next_deadline_s(self) -> float | None:
+        """Loop time in seconds at which to call `expire` and `assign` again; None for never."""
+        ends_s = [late_s for search in self._lost if (late_s := self._late_s(search)) is not None]
+        rested_s = self.places.next_rest_end_s()
+        if rested_s is not None and self._waiting:
+            ends_s.append(rested_s)
+        return min(ends_s, default=None)
+
+    # --- what the transport reports
+
+    def on_begun(self, attempt: Attempt[P], begun_s: float) -> None:
+        """The place began to search at `begun_s`; the job's time runs from its first search on."""
+        search = self._running.get(attempt)
+        if search is not None and search.begun_s is None:
+            search.begun_s = begun_s
+
+    def on_progress(self, attempt: Attempt[P], info: Info) -> bool:
+        """Keeps what an attempt has seen; returns false if the attempt is stale."""
+        search = self._running.get(attempt)
+        if search is None:
+            return False
+        search.see(attempt, info)
+        return True
+
+    def on_answer(self, attempt: Attempt[P], result: Result) -> Settled[S, P] | None:
+        """The place has answered. The answer is the deepest that any attempt saw."""
+        search = self._end(attempt)
+        if search is None:
+            return None
+        if search.has_seen_deeper(attempt, result):
+            return self._settle_with_best(search)
+        return self._settle(search, result)
+
+    def on_lost(
+        self, attempt: Attempt[P], now_s: float, *, was_silent: bool
+    ) -> Settled[S, P] | None:
+        """The attempt is lost: its place died, or `was_silent` for too long.
+
+        The search waits again at the head of the queue, with the time that is left; time that
+        passed in silence counts. Without time or tries the best move so far is the answer. Without
+        a move and tries it fails with WorkersLost.
+        """
+        search = self._end(attempt)
+        if search is None:
+            return None
+        if was_silent and search.begun_s is None:
+            search.begun_s = attempt.sent_s
+        search.losses += 1
+        search.lost_at.add(attempt.place)
+        has_own = self.own is not None and self.own not in search.failed_at
+        is_last = search.losses >= TRIES and not has_own
+        left_s = search.left_s(now_s)
+        is_late = left_s is not None and left_s < MIN_RETRY_S
+        if is_last or (is_late and search.best is not None):
+            message = f"{search.losses} workers died, hung or fell silent over this search"
+            return self._settle_with_best(search, WorkersLost(message))
+        self._lost[search] = None
+        self._waiting.put_back(search)
+        return None
+
+    def put_back(
+        self, attempt: Attempt[P], failed_with: SearchError | None = None
+    ) -> Settled[S, P] | None:
+        """The place did not search: it was busy or not ready, or it `failed_with` an error.
+
+        The search waits again at the head of the queue, up to MAX_ATTEMPTS times. If the own engine
+        failed at a search that others have lost TRIES times, this is the end of the search.
+        """
+        search = self._end(attempt)
+        if search is None:
+            return None
+        if failed_with is not None:
+            search.failed_at.add(attempt.place)
+            if search.losses >= TRIES:
+                return self._settle_with_best(search, failed_with)
+        if search.attempts >= MAX_ATTEMPTS:
+            return self._settle_with_best(
+                search, SearchFailed("no worker has room for this search")
+            )
+        self._waiting.put_back(search)
+        return None
+
+    def fail(self, search: S, error: Exception) -> Settled[S, P] | None:
+        """Ends a search with an error; None if it has ended already."""
+        return None if search.is_settled else self._settle(search, error)
+
+    def fail_waiting(self, error_of: Callable[[S], Exception | None]) -> list[Settled[S, P]]:
+        """Ends those waiting searches for which `error_of` returns an error."""
+        errors = [(search, error_of(search)) for search in list(self._waiting)]
+        return [self._settle(search, error) for search, error in errors if error is not None]
+
+    def expire(self, now_s: float) -> list[Settled[S, P]]:
+        """Answers the lost searches whose time is over with their best move so far.
+
+        They do not wait for another place, which may take any time to become ready.
+        """
+        late = [
+            search
+            for search in self._lost
+            if (late_s := self._late_s(search)) is not None and late_s <= now_s
+        ]
+        return [self._settle_with_best(search) for search in late]
+
+    def close(self, error: Exception) -> list[Settled[S, P]]:
+        """Ends all searches with the error."""
+        return [self._settle(search, error) for search in list(self._searches)]
+
+    # --- one search
+
+    def _late_s(self, search: S) -> float | None:
+        """Loop time at which the best move so far is the answer; None while that does not apply."""
+        end_s = search.end_s() if search.has_answer_in_time else None
+        return None if end_s is None else end_s + self._grace_s
+
+    def _end(self, attempt: Attempt[P]) -> S | None:
+        """Ends an attempt; returns its search, or None if the attempt is stale."""
+        search = self._running.pop(attempt, None)
+        if search is not None:
+            search.attempt = None
+            self.places.end(attempt.place)
+        return search
+
+    def _settle_with_best(self, search: S, error: Exception | None = None) -> Settled[S, P]:
+        """Ends a search with the move that its level chooses by the deepest info.
+
+        If it has seen no move, it ends with the error.
+        """
+        if search.best is None:
+            assert error is not None, "it has seen a move"
+            return self._settle(search, error)
+        try:
+            return self._settle(search, best_so_far(search.job, search.game, search.best))
+        except SearchError as failure:
+            return self._settle(search, failure)
+
+    def _settle(self, search: S, outcome: Result | Exception) -> Settled[S, P]:
+        running = search.attempt
+        if running is not None:
+            self._end(running)
+        else:
+            self._waiting.remove(search)
+        self._searches.pop(search, None)
+        self._lost.pop(search, None)
+        search.is_settled = True
+        return Settled(search, outcome, running)

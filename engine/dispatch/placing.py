@@ -1,0 +1,126 @@
+"""Which place gets a search. Pure."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Generic
+
+from engine.dispatch.search import P, PendingSearch
+
+#: Maximum number of rooms for which the last place is remembered.
+MAX_HOMES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Offer(Generic[P]):
+    """A place that could take a search now.
+
+    `load` is its searches per core: below 1 it has a free core. A place that is full gets no search
+    until it has answered one. `speed` is in nodes per second, and `used_s` is the loop time at
+    which the place last got a search.
+    """
+
+    place: P
+    load: float = 0.0
+    speed: int = 0
+    used_s: float = 0.0
+    is_compiled: bool = True
+    is_full: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        return self.load < 1
+
+    @property
+    def cost(self) -> tuple[float, float, int]:
+        """The least loaded place first, then the least recently used, then the fastest."""
+        return (self.load, self.used_s, -self.speed)
+
+
+class Places(Generic[P]):
+    """What is remembered of places: the homes of rooms, who rests, and who runs how much."""
+
+    def __init__(self) -> None:
+        self._homes: dict[str, P] = {}
+        self._rests_until_s: dict[P, float] = {}
+        self._running: Counter[P] = Counter()
+
+    def home(self, affinity: str) -> P | None:
+        """The place that had the room's last search, and so holds its table."""
+        return self._homes.get(affinity)
+
+    def running_at(self, place: P) -> int:
+        """The number of attempts that the place has not ended yet."""
+        return self._running[place]
+
+    def begin(self, affinity: str, place: P, *, is_home: bool) -> None:
+        """Counts an attempt, and makes the place the room's home."""
+        self._running[place] += 1
+        if not is_home:
+            return
+        self._homes.pop(affinity, None)
+        self._homes[affinity] = place
+        if len(self._homes) > MAX_HOMES:
+            del self._homes[next(iter(self._homes))]
+
+    def end(self, place: P) -> None:
+        """Counts the end of an attempt."""
+        self._running[place] -= 1
+        if not self._running[place]:
+            del self._running[place]
+
+    def rest(self, place: P, until_s: float) -> None:
+        """Gives the place no searches until loop time `until_s`, because it was busy."""
+        self._rests_until_s[place] = until_s
+
+    def resting(self, now_s: float) -> Collection[P]:
+        """The places that rest now."""
+        if self._rests_until_s:
+            self._rests_until_s = {
+                place: until_s for place, until_s in self._rests_until_s.items() if until_s > now_s
+            }
+        return self._rests_until_s
+
+    def next_rest_end_s(self) -> float | None:
+        """Loop time in seconds at which the next place has rested; None if none rests."""
+        return min(self._rests_until_s.values(), default=None)
+
+    def forget(self, place: P) -> None:
+        """Forgets a place that will not come back."""
+        self._rests_until_s.pop(place, None)
+        for affinity in [room for room, home in self._homes.items() if home == place]:
+            del self._homes[affinity]
+
+
+def choose(
+    search: PendingSearch[P],
+    offers: Iterable[Offer[P]],
+    *,
+    home: P | None = None,
+    resting: Collection[P] = (),
+    own: P | None = None,
+    only_own: bool = False,
+) -> P | None:
+    """The place for the next attempt at a search; None if none suits now.
+
+    First come free places that have compiled the game, the `home` of the search before the others;
+    then `own`, the caller's own engine, if it is free and as ready as they are; then busy places;
+    then `own` in any state; and at the end places that lost the search before. A place that has not
+    compiled the game gets the search only if no other offers it. A place that failed at the search
+    never gets it again; one that is full or `resting` does not get it now.
+    """
+    usable = [offer for offer in offers if offer.place not in search.failed_at]
+    own_offers = [offer for offer in usable if offer.place == own]
+    others = [offer for offer in usable if offer.place != own and not only_own]
+    compiled = [offer for offer in others if offer.is_compiled]
+    if compiled or own_offers:
+        others = compiled
+    others = [offer for offer in others if not offer.is_full and offer.place not in resting]
+    fresh = [offer for offer in others if offer.place not in search.lost_at]
+    free = [offer for offer in fresh if offer.is_free]
+    own_ready = [o for o in own_offers if o.is_free and (o.is_compiled or not compiled)]
+    at_home = [offer for offer in free if offer.place == home]
+    for tier in (at_home, free, own_ready, fresh, own_offers, others):
+        if tier:
+            return min(tier, key=lambda offer: offer.cost).place
+    return None

@@ -1,0 +1,114 @@
+"""A search that waits for its answer, and one attempt at it. Pure."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Generic, TypeVar
+
+from engine.game import Game
+from engine.search.job import Info, Job, Result
+from engine.search.layout import MATE_BOUND
+from engine.search.levels import Level
+
+#: Time that an attempt after the first one gets at least, in seconds. A lost search with less time
+#: left is answered with its best move so far, if it has one.
+MIN_RETRY_S = 0.1
+
+#: A place that runs searches, as its transport names it: a worker process, or a worker elsewhere.
+P = TypeVar("P", bound=Hashable)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class PendingSearch(Generic[P]):
+    """A search that was admitted and is not yet answered. Transports add what they need."""
+
+    job: Job
+    game: Game
+    level: Level
+    #: The search's number in the order of admission.
+    number: int = 0
+    #: Loop time in seconds from which the job's time runs; None before it is first searched.
+    begun_s: float | None = None
+    #: The number of attempts, of all kinds.
+    attempts: int = 0
+    #: The number of lost attempts: the place died, or was silent or late.
+    losses: int = 0
+    #: The present attempt; None while the search waits.
+    attempt: "Attempt[P] | None" = None
+    #: The deepest info of any attempt, and that attempt's number.
+    best: Info | None = None
+    best_attempt: int = 0
+    #: Places that lost the search. They get it again only if there is no other place.
+    lost_at: set[P] = field(default_factory=set)
+    #: Places that failed at the search. They do not get it again.
+    failed_at: set[P] = field(default_factory=set)
+    #: Whether the search has its answer or its error.
+    is_settled: bool = False
+
+    @property
+    def affinity(self) -> str:
+        return self.job.affinity
+
+    def set_left(self, now_s: float, time_ms: int | None) -> None:
+        """Says that only `time_ms` of the job's time is left, because others have tried the job."""
+        if time_ms is not None and self.level.limit.time_ms is not None:
+            self.begun_s = now_s - max(0, self.level.limit.time_ms - time_ms) / 1000
+
+    def left_s(self, now_s: float) -> float | None:
+        """The rest of the job's time in seconds; None when the job has no time limit.
+
+        The job's time begins with its first search.
+        """
+        if self.level.limit.time_ms is None:
+            return None
+        begun_s = now_s if self.begun_s is None else self.begun_s
+        return self.level.limit.time_ms / 1000 - (now_s - begun_s)
+
+    def end_s(self, since_s: float = -inf) -> float | None:
+        """Loop time in seconds at which the job's time ends for an attempt that runs `since_s`.
+
+        That is at least MIN_RETRY_S later. None without a limit, and before the time has begun.
+        """
+        if self.level.limit.time_ms is None or self.begun_s is None:
+            return None
+        return max(self.begun_s + self.level.limit.time_ms / 1000, since_s + MIN_RETRY_S)
+
+    @property
+    def has_answer_in_time(self) -> bool:
+        """Whether its best move so far will be the answer when its time is over: it was lost."""
+        return self.losses > 0 and self.best is not None and self.end_s() is not None
+
+    def time_ms(self, now_s: float) -> int | None:
+        """The time that an attempt may take, in ms; None when it has the job's whole time."""
+        left_s = self.left_s(now_s)
+        if left_s is None or self.begun_s is None:
+            return None
+        return round(max(left_s, MIN_RETRY_S) * 1000)
+
+    def see(self, attempt: "Attempt[P]", info: Info) -> None:
+        """Keeps the info if it is the deepest so far. An info without moves gives no answer."""
+        is_usable = bool(info.pv and info.moves)
+        if is_usable and (self.best is None or info.depth >= self.best.depth):
+            self.best, self.best_attempt = info, attempt.number
+
+    def has_seen_deeper(self, attempt: "Attempt[P]", result: Result) -> bool:
+        """Whether an earlier attempt saw more than this attempt's result.
+
+        A proven win or loss is final at any depth, and a persona's move is more than its depth.
+        """
+        if self.best is None or self.best_attempt == attempt.number or self.job.persona is not None:
+            return False
+        return self.best.depth > result.info.depth and abs(result.info.score) <= MATE_BOUND
+
+
+@dataclass(eq=False, slots=True)
+class Attempt(Generic[P]):
+    """One attempt at a search, at one place."""
+
+    place: P
+    #: The attempt's number within its search, from 1 on.
+    number: int
+    #: Loop time in seconds at which the place got the search.
+    sent_s: float
+    #: The time that the attempt may take, in ms; None for the job's own.
+    time_ms: int | None

@@ -1,0 +1,165 @@
+"""The order in which games are compiled, one step of one game at a time, and their states.
+
+First come the searches of the requested games, then their requested additions (a solver, the
+personas), then the rest at idle priority: the searches of all games before any solver. Personas are
+compiled on request only, because few players use them. A request preempts an idle compilation. A
+step is settled when it is ready or has failed; a step that the cache holds is settled at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.compiler import code_cache
+from engine.pool.messages import Step
+from engine.rules.registry import load_game
+from engine.search.job import SearchError, SearchFailed
+
+#: The steps that add to a game's search.
+ADDITIONS: tuple[Step, ...] = ("solver", "persona")
+
+WarmState = Literal["cold", "warming", "warm", "failed"]
+#: A step of a game: the game's id, and the step.
+Key = tuple[str, Step]
+
+
+@dataclass(slots=True)
+class StepStatus:
+    """The state of one step of a game."""
+
+    state: WarmState = "cold"
+    error: SearchError | None = None
+    tries: int = 0
+    cpu_ms: int = 0
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class CompileQueue:
+    """Knows the state of every step, and which one is compiled next.
+
+    `idle_games` are compiled without a request. It calls `on_change(game, state)` at each change of
+    the state of a game's search, and `on_settled(game)` when a step of a game is ready or has
+    failed.
+    """
+
+    def __init__(
+        self,
+        idle_games: Iterable[str],
+        on_change: Callable[[str, WarmState], None],
+        on_settled: Callable[[str], None],
+    ) -> None:
+        self._on_change = on_change
+        self._on_settled = on_settled
+        self._statuses: dict[Key, StepStatus] = {}
+        self._requested: list[Key] = []
+        self._idle_games = list(idle_games)
+
+    # --- what is to be compiled
+
+    def request(self, key: Key) -> bool:
+        """Settles a step if the cache holds it, else adds it; returns whether it is to compile."""
+        if self.status(key).state != "cold" or self._settle_from_cache(key):
+            return False
+        if key not in self._requested:
+            self._requested.append(key)
+        return True
+
+    def add_idle_game(self, game_id: str) -> bool:
+        """Adds a game to compile without a request; returns whether it was new."""
+        if self.state(game_id) != "cold" or game_id in self._idle_games:
+            return False
+        self._idle_games.append(game_id)
+        return True
+
+    def forget(self, game_id: str) -> None:
+        """Makes a game cold again, because the cache has lost it."""
+        for step in ("search", *ADDITIONS):
+            self._statuses.pop((game_id, step), None)
+        self._on_change(game_id, "cold")
+
+    # --- the order
+
+    def preempts(self, key: Key, running: Key, is_idle: bool) -> bool:
+        """Whether a requested step ends the running compilation, which may be an idle one.
+
+        A request preempts idle work, and a requested search preempts any addition.
+        """
+        can_start = key[1] == "search" or self.state(key[0]) == "warm"
+        is_less_urgent = is_idle or (key[1] == "search" and running[1] != "search")
+        return can_start and is_less_urgent and running != key
+
+    def next_step(self) -> tuple[Key, bool] | None:
+        """The step to compile now, and whether at idle priority.
+
+        It settles the steps before it that the cache holds.
+        """
+        for key, is_idle in self._steps_in_order():
+            if self.status(key).state == "cold" and not self._settle_from_cache(key):
+                return key, is_idle
+        return None
+
+    def next_request(self) -> Key | None:
+        """The next requested step that is cold."""
+        return next(
+            (
+                key
+                for key, is_idle in self._steps_in_order()
+                if not is_idle and self.status(key).state == "cold"
+            ),
+            None,
+        )
+
+    def _steps_in_order(self) -> Iterator[tuple[Key, bool]]:
+        """All steps to compile, in order, each with whether it is compiled at idle priority."""
+        requested = tuple(self._requested)
+        yield from ((key, False) for key in requested if key[1] == "search")
+        yield from (
+            (key, False) for key in requested if key[1] != "search" and self.state(key[0]) == "warm"
+        )
+        games = tuple(dict.fromkeys((*(game_id for game_id, _ in requested), *self._idle_games)))
+        yield from (((game_id, "search"), True) for game_id in games)
+        yield from (
+            ((game_id, "solver"), True) for game_id in games if self.state(game_id) == "warm"
+        )
+
+    # --- the states
+
+    def status(self, key: Key) -> StepStatus:
+        """The status of a step."""
+        return self._statuses.setdefault(key, StepStatus())
+
+    def state(self, game_id: str) -> WarmState:
+        """The state of a game's search."""
+        return self.status((game_id, "search")).state
+
+    def set_state(self, key: Key, state: WarmState, error: SearchError | None = None) -> None:
+        """Changes the state of a step."""
+        status = self.status(key)
+        status.state, status.error = state, error
+        if key[1] == "search":
+            self._on_change(key[0], state)
+
+    def settle(self, key: Key, error: SearchError | None) -> None:
+        """Marks the step as ready, or as failed with the error."""
+        self.set_state(key, "warm" if error is None else "failed", error)
+        self.status(key).settled.set()
+        self._requested = [step for step in self._requested if step != key]
+        self._on_settled(key[0])
+
+    def _settle_from_cache(self, key: Key) -> bool:
+        """Settles a step that needs no compiling; returns whether it did.
+
+        Such a step is in the cache, has no solver to compile, or is of a game that cannot load.
+        """
+        game_id, step = key
+        try:
+            game = load_game(game_id)
+        except Exception as error:  # a plug-in's file may raise anything while it is imported
+            self.settle(key, SearchFailed(f"{type(error).__name__}: {error}"))
+            return True
+        has_no_solver = step == "solver" and not game.rules.SOLVER
+        if not has_no_solver and not code_cache.is_ready(game_id, game.digest, step):
+            return False
+        self.settle(key, None)
+        return True

@@ -1,0 +1,85 @@
+"""How the pool searches a job: with the compiled search, uncompiled until there is one, or never.
+
+Search workers compile only a game that they have repeatedly missed in the cache.
+"""
+
+from collections import Counter
+
+from engine.game import Game
+from engine.pool.slot import WorkerSlot
+from engine.pool.warmer import Warmer
+from engine.search.job import Job, RulesChanged, SearchError
+from engine.search.uncompiled import may_answer_uncompiled
+
+#: How often the warmer recompiles a game that a worker has missed in the cache. After one more miss
+#: the workers may compile it themselves.
+MISSES_BEFORE_COMPILING = 1
+
+
+class Readiness:
+    """Knows whether a job's search is compiled, from the warmer and the workers' misses."""
+
+    def __init__(self, warmer: Warmer) -> None:
+        self._warmer = warmer
+        self._cache_misses: Counter[str] = Counter()
+
+    def request(self, job: Job, game: Game) -> None:
+        """Requests the compilation of every step that would improve the job's answer."""
+        self._warmer.request(job.game)
+        if job.persona not in (None, "random"):
+            self._warmer.request(job.game, "persona")
+        elif job.level is None or job.level == game.levels:
+            self._warmer.request(job.game, "solver")
+
+    def error(self, job: Job) -> SearchError | None:
+        """The error with which the job must fail, because its game cannot be compiled.
+
+        If the only reason is that the game's files have been edited, a worker that loaded the old
+        rules may still search them uncompiled.
+        """
+        if self._warmer.state(job.game) != "failed":
+            return None
+        error = self._warmer.error(job.game)
+        return None if isinstance(error, RulesChanged) and may_answer_uncompiled(job) else error
+
+    def is_searchable(self, job: Job) -> bool:
+        """Whether the job can be searched now; if not, it waits for the compiled search."""
+        return may_answer_uncompiled(job) or self._is_compiled(job)
+
+    def is_uncompiled_at(self, slot: WorkerSlot, job: Job) -> bool:
+        """Whether this worker searches the job uncompiled.
+
+        It does so too with rules from before an edit, whose compiled search it cannot load.
+        """
+        if not self._is_compiled(job):
+            return True
+        return job.game in slot.only_uncompiled and may_answer_uncompiled(job)
+
+    def has_only_old_rules(self, slot: WorkerSlot, job: Job) -> bool:
+        """Notes that the worker cannot load the job's compiled search.
+
+        Returns whether it can search the job uncompiled instead.
+        """
+        if slot.is_uncompiled or not may_answer_uncompiled(job):
+            return False
+        slot.only_uncompiled.add(job.game)
+        return True
+
+    def on_not_compiled(self, game_id: str) -> None:
+        """Recompiles a game that the cache has lost; until then jobs are searched uncompiled.
+
+        If the workers miss it again, because they share no cache folder, they compile it
+        themselves.
+        """
+        self._cache_misses[game_id] += 1
+        if not self.may_compile(game_id) and self._warmer.state(game_id) == "warm":
+            self._warmer.forget(game_id)
+
+    def may_compile(self, game_id: str) -> bool:
+        """Whether the workers may compile the game themselves."""
+        return self._cache_misses[game_id] > MISSES_BEFORE_COMPILING
+
+    def _is_compiled(self, job: Job) -> bool:
+        if self._warmer.state(job.game) != "warm":
+            return False
+        return job.persona is None or self._warmer.is_settled(job.game, "persona")

@@ -1,0 +1,245 @@
+"""The pool's transport: gives searches to worker processes over their pipes, and tells the
+dispatcher what the workers report.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from engine.dispatch.dispatcher import Dispatcher, Settled, WorkersLost
+from engine.dispatch.placing import Offer
+from engine.dispatch.search import Attempt
+from engine.pool.messages import (
+    Accepted,
+    Answered,
+    Failed,
+    NotCompiled,
+    Progress,
+    Ready,
+    SearchCommand,
+    SearchStarted,
+    WorkerMessage,
+)
+from engine.pool.quarantine import Quarantine
+from engine.pool.readiness import Readiness
+from engine.pool.slot import PoolSearch, WorkerSlot
+from engine.pool.workers import Workers
+from engine.search.job import Info, Job, Result, RulesChanged, SearchError, SearchFailed
+
+
+@dataclass(slots=True)
+class PoolCounters:
+    """Counts since the pool was opened.
+
+    Searches were answered, failed or retried. `ended` counts the worker and compiling processes
+    that died or were killed.
+    """
+
+    answered: int = 0
+    failed: int = 0
+    retried: int = 0
+    ended: int = 0
+
+
+#: Makes the workers, from what they call with a message and at the end of a process.
+MakeWorkers = Callable[
+    [Callable[[WorkerSlot, WorkerMessage], None], Callable[[WorkerSlot], None]], Workers
+]
+
+
+class PipeTransport:
+    """Carries out what the dispatcher decides, on the workers that `make_workers` makes."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher[PoolSearch, WorkerSlot],
+        readiness: Readiness,
+        quarantine: Quarantine,
+        counts: PoolCounters,
+        make_workers: MakeWorkers,
+    ) -> None:
+        self.workers = make_workers(self._on_message, self._on_end)
+        self._dispatcher = dispatcher
+        self._readiness = readiness
+        self._quarantine = quarantine
+        self._counts = counts
+        self._timer: asyncio.TimerHandle | None = None
+
+    # --- to the workers
+
+    def dispatch(self) -> None:
+        """Sends waiting searches to idle workers."""
+        while any(slot.is_idle for slot in self.workers.slots):
+            assigned = self._dispatcher.assign(_now_s(), self._offers)
+            if assigned is None:
+                return
+            search, attempt = assigned
+            try:
+                self._send(search, attempt)
+            except SearchError as error:
+                attempt.place.release()
+                self.settle(self._dispatcher.fail(search, error))
+
+    def _offers(self, search: PoolSearch) -> Iterable[Offer[WorkerSlot]]:
+        if not self._readiness.is_searchable(search.job):
+            return ()
+        return [Offer(slot, used_s=slot.assigned_s) for slot in self.workers.slots if slot.is_idle]
+
+    def _send(self, search: PoolSearch, attempt: Attempt[WorkerSlot]) -> None:
+        slot, job = attempt.place, search.job
+        slot.begin(search, attempt, self._readiness.is_uncompiled_at(slot, job))
+        slot.process.send(
+            SearchCommand(
+                slot.command_number, job, attempt.time_ms, slot.is_uncompiled,
+                self._readiness.may_compile(job.game),
+            )
+        )  # fmt: skip
+
+    def settle(self, settled: Settled[PoolSearch, WorkerSlot] | None) -> None:
+        """Hands an answer or an error to the caller, and stops a worker that still searches."""
+        if settled is None:
+            return
+        if settled.running is not None:
+            self.stop(settled.running)
+        answer, outcome = settled.search.answer, settled.outcome
+        if answer.done():  # its caller was cancelled
+            return
+        if isinstance(outcome, Result):
+            self._counts.answered += 1
+            answer.set_result(outcome)
+        else:
+            self._counts.failed += 1
+            answer.set_exception(outcome)
+
+    def settle_all(self, settled: Sequence[Settled[PoolSearch, WorkerSlot]]) -> None:
+        for each in settled:
+            self.settle(each)
+
+    def stop(self, attempt: Attempt[WorkerSlot]) -> None:
+        """Cancels a running search."""
+        if attempt.place.attempt is attempt:
+            attempt.place.stop(_now_s())
+
+    # --- from the workers
+
+    def _on_message(self, slot: WorkerSlot, message: WorkerMessage) -> None:
+        """Handles a message of a worker; one about an earlier job is stale."""
+        match message:
+            case Ready():
+                self.dispatch()
+            case Accepted(number=number) if number == slot.command_number:
+                slot.on_accepted(_now_s())
+            case SearchStarted(number=number) if number == slot.command_number:
+                self._on_started(slot)
+            case Progress(number=number, info=info) if number == slot.command_number:
+                self._on_progress(slot, info)
+            case Answered(number=number, result=result) if number == slot.command_number:
+                self._on_answer(slot, result)
+            case Failed(number=number) as failed if number == slot.command_number:
+                self._on_failure(slot, failed)
+            case NotCompiled(number=number) if number == slot.command_number:
+                self._on_not_compiled(slot)
+            case _:
+                pass
+
+    def _on_started(self, slot: WorkerSlot) -> None:
+        if slot.attempt is not None:
+            now_s = _now_s()
+            self._dispatcher.on_begun(slot.attempt, now_s)
+            slot.on_started(now_s)
+
+    def _on_progress(self, slot: WorkerSlot, info: Info) -> None:
+        search, attempt = slot.pending, slot.attempt
+        if search is None or attempt is None or not self._dispatcher.on_progress(attempt, info):
+            return
+        slot.on_nodes(info.nodes, _now_s())
+        if search.on_info is not None:
+            try:
+                search.on_info(info)
+            except Exception as error:
+                self.settle(self._dispatcher.fail(search, error))
+
+    def _on_answer(self, slot: WorkerSlot, result: Result) -> None:
+        search, attempt = slot.pending, slot.attempt
+        slot.release()
+        if search is not None and attempt is not None:
+            self._quarantine.record_answer(search.job.game, search.job.rules)
+            self.settle(self._dispatcher.on_answer(attempt, result))
+        self.dispatch()
+
+    def _on_failure(self, slot: WorkerSlot, failed: Failed) -> None:
+        search, attempt = slot.pending, slot.attempt
+        slot.release()
+        if search is not None and attempt is not None:
+            is_changed = failed.reason == "rules_changed"
+            if is_changed and self._readiness.has_only_old_rules(slot, search.job):
+                self.settle(self._dispatcher.put_back(attempt))
+            else:
+                kind = RulesChanged if is_changed else SearchFailed
+                error = kind(failed.message or "the search was cancelled")
+                self.settle(self._dispatcher.fail(search, error))
+                if failed.reason == "fault":
+                    self._record_fault(search.job, failed.message)
+        self.dispatch()
+
+    def _on_not_compiled(self, slot: WorkerSlot) -> None:
+        search, attempt = slot.pending, slot.attempt
+        slot.release()
+        if search is not None and attempt is not None:
+            self._readiness.on_not_compiled(search.job.game)
+            self.settle(self._dispatcher.put_back(attempt))
+        self.dispatch()
+
+    def _on_end(self, slot: WorkerSlot) -> None:
+        """Gives the search of a worker that died or hung to another one, or answers it."""
+        self._counts.ended += 1
+        search, attempt = slot.pending, slot.attempt
+        slot.release()
+        self._dispatcher.places.forget(slot)
+        if self.workers.keep_failing:
+            error = SearchFailed("the search workers do not start")
+            self.settle_all(self._dispatcher.fail_waiting(lambda _: error))
+        if search is None or attempt is None:
+            return
+        settled = self._dispatcher.on_lost(attempt, _now_s(), was_silent=slot.is_hung)
+        self.settle(settled)
+        if settled is None:
+            self._counts.retried += 1
+            self._set_timer()
+            self.dispatch()
+        elif isinstance(settled.outcome, WorkersLost):
+            self._record_fault(search.job, str(settled.outcome))
+
+    def _record_fault(self, job: Job, message: str) -> None:
+        """Counts a fault of a game; if that quarantines the game, its waiting searches fail now."""
+        if self._quarantine.record_fault(job.game, job.rules, message):
+            self.settle_all(
+                self._dispatcher.fail_waiting(
+                    lambda search: self._quarantine.error(search.job.game, search.job.rules)
+                )
+            )
+
+    # --- time
+
+    def _set_timer(self) -> None:
+        """Calls `_expire` when the time of the next lost search is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline_s = self._dispatcher.next_deadline_s()
+        loop = asyncio.get_running_loop()
+        self._timer = None if deadline_s is None else loop.call_at(deadline_s, self._expire)
+
+    def _expire(self) -> None:
+        self.settle_all(self._dispatcher.expire(_now_s()))
+        self._set_timer()
+
+    def close(self, error: Exception) -> None:
+        """Ends all searches with the error."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for settled in self._dispatcher.close(error):
+            self.settle(settled)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

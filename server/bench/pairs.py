@@ -1,0 +1,209 @@
+"""The players of the benchmarks: pairs of minimal WebSocket clients that repeat a drawn match."""
+
+import asyncio
+import base64
+import json
+import os
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+#: The moves of a drawn tic-tac-toe match.
+DRAWN_GAME = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
+
+
+class Player(asyncio.Protocol):
+    """A minimal WebSocket client: sends text frames with a zero mask and calls `on_text` for each
+    text frame received.
+    """
+
+    def __init__(self) -> None:
+        self.on_text: Callable[[bytes], None] = lambda text: None
+        self.upgraded = asyncio.get_running_loop().create_future()
+        self._buffer = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        key = base64.b64encode(os.urandom(16)).decode()
+        self.transport.write(
+            f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer
+        buffer += data
+        if not self.upgraded.done():
+            end = buffer.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            if not buffer.startswith(b"HTTP/1.1 101"):
+                self.upgraded.set_exception(ConnectionError(bytes(buffer[:end]).decode("latin-1")))
+                return
+            del buffer[: end + 4]
+            self.upgraded.set_result(None)
+        start = 0
+        while True:
+            if len(buffer) - start < 2:
+                break
+            length = buffer[start + 1]
+            head = start + 2
+            if length == 126:
+                length = (
+                    int.from_bytes(buffer[head : head + 2], "big")
+                    if len(buffer) >= head + 2
+                    else 1 << 30
+                )
+                head += 2
+            if len(buffer) < head + length:
+                break
+            if buffer[start] == 0x81:
+                self.on_text(bytes(buffer[head : head + length]))
+            start = head + length
+        del buffer[:start]
+
+    def send(self, text: bytes) -> None:
+        length = len(text)
+        size = bytes((0x80 | length,)) if length < 126 else b"\xfe" + length.to_bytes(2, "big")
+        if not self.transport.is_closing():
+            self.transport.write(b"\x81" + size + b"\0\0\0\0" + text)
+
+
+async def connect(port: int) -> Player:
+    """Connects a player and completes the handshake."""
+    _, player = await asyncio.get_running_loop().create_connection(Player, "127.0.0.1", port)
+    await player.upgraded
+    return player
+
+
+class RequestClient:
+    """A player that waits for each reply; used only to set up rooms."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self._texts: asyncio.Queue[bytes] = asyncio.Queue()
+        player.on_text = self._texts.put_nowait
+
+    async def request(self, until: str, **message: Any) -> dict[str, Any]:
+        """Sends a message; returns the next reply of type `until`.
+
+        Raises RuntimeError if the server refuses the message.
+        """
+        self.player.send(json.dumps(message).encode())
+        while True:
+            answer = await self.receive(30)
+            if answer["t"] == "error":
+                raise RuntimeError(f"{message} was refused: {answer}")
+            if answer["t"] == until:
+                return answer
+
+    async def receive(self, within_s: float) -> dict[str, Any]:
+        """Returns the next message; raises TimeoutError after `within_s`."""
+        return cast(dict[str, Any], json.loads(await asyncio.wait_for(self._texts.get(), within_s)))
+
+
+# --- pairs that play ------------------------------------------------------------------------------
+
+
+class Pair:
+    """Two players in one room who repeat the same match. A player sends the next move once the
+    previous one is acknowledged and has reached the opponent.
+    """
+
+    def __init__(self, room: str, players: tuple[Player, Player], meter: "Meter") -> None:
+        self.room = room
+        self.players = players
+        self._meter = meter
+        self._ply = 0
+        self._first_mover = 0
+        self._sent_s = 0.0
+        self._commands = 0
+        self._acked = self._delivered = False
+        players[0].on_text = lambda text: self._on_text(0, text)
+        players[1].on_text = lambda text: self._on_text(1, text)
+
+    def _send(self, player: int, text: str) -> None:
+        self._commands += 1
+        self.players[player].send(
+            f'{{"id":"{self._commands}","room":"{self.room}",{text}}}'.encode()
+        )
+
+    def move(self) -> None:
+        """Sends the next move of the side to move."""
+        self._acked = self._delivered = False
+        self._sent_s = time.perf_counter()
+        self._send(
+            (self._ply + self._first_mover) & 1,
+            f'"t":"move","ply":{self._ply},"move":"{DRAWN_GAME[self._ply]}"',
+        )
+
+    def _on_text(self, player: int, text: bytes) -> None:
+        mover = (self._ply + self._first_mover) & 1
+        if text.startswith(b'{"t":"ack"'):
+            if player == mover and self._ply < len(DRAWN_GAME):
+                self._meter.latencies_ms.append((time.perf_counter() - self._sent_s) * 1000)
+                self._acked = True
+                self._advance()
+        elif text.startswith(b'{"t":"event"'):
+            if player != mover and b'"kind":"moved"' in text and b'"ply":%d,' % self._ply in text:
+                self._delivered = True
+                self._advance()
+            elif b'"kind":"offered"' in text and player == 1:
+                self._send(1, '"t":"rematch"')
+            elif b'"kind":"started"' in text and player == 1:
+                self._ply, self._first_mover = 0, 1 - self._first_mover
+                self._meter.schedule(self.move)
+        elif text.startswith(b'{"t":"error"'):
+            raise RuntimeError(f"the server refused: {text.decode()}")
+
+    def _advance(self) -> None:
+        if not (self._acked and self._delivered):
+            return
+        self._acked = self._delivered = False
+        self._ply += 1
+        self._meter.moves += 1
+        if self._ply < len(DRAWN_GAME):
+            self._meter.schedule(self.move)
+        else:
+            self._send(0, '"t":"rematch"')
+
+
+class Meter:
+    """Counts moves and schedules the next one of each pair: at once, or at a fixed rate over all
+    pairs.
+    """
+
+    def __init__(self, per_s: float | None) -> None:
+        self.moves = 0
+        self.latencies_ms: list[float] = []
+        self._per_s = per_s
+        self._next_s = 0.0
+        self._is_open = True
+
+    def schedule(self, move: Callable[[], None]) -> None:
+        if not self._is_open:
+            return
+        if self._per_s is None:
+            move()
+            return
+        loop = asyncio.get_running_loop()
+        self._next_s = max(self._next_s + 1 / self._per_s, loop.time())
+        loop.call_at(self._next_s, move)
+
+    def close(self) -> None:
+        self._is_open = False
+
+
+async def make_pair(port: int, meter: Meter, number: int) -> Pair:
+    """Makes two guests and a room in which they start a match."""
+    clients = [RequestClient(await connect(port)) for _ in range(2)]
+    for n, client in enumerate(clients):
+        await client.request("welcome", t="hello", protocol=1, name=f"p{number}-{n}")
+    seats = [{"who": "me"}, {"who": "open"}]
+    room = (
+        await clients[0].request("ack", t="create", id="create", game="tic-tac-toe", seats=seats)
+    )["room"]
+    for client in clients:
+        await client.request("joined", t="join", id="join", room=room)
+    await clients[1].request("ack", t="sit", id="sit", room=room, seat=1)
+    return Pair(room, (clients[0].player, clients[1].player), meter)

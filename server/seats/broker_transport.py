@@ -1,0 +1,290 @@
+"""The transport of searches to workers over the broker: sends attempts, watches the workers, and
+tells the dispatcher what they report.
+
+Workers are not trusted: `server.seats.answers` checks their messages about a search. An answer
+counts only if it carries the search's id and present attempt.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+import structlog
+
+from engine.dispatch.dispatcher import Dispatcher, Settled
+from engine.dispatch.search import Attempt, PendingSearch
+from engine.search.job import Info, Job, Result, SearchFailed
+from server.bus import work
+from server.bus.link import Link
+from server.bus.work import Malformed
+from server.ports import OnInfo
+from server.seats.answers import Checker, ImpossibleAnswer, position_of
+from server.seats.workers import RemoteWorkers, quoted
+
+log = structlog.get_logger()
+
+#: Time within which a worker must confirm a search, in seconds. Otherwise the attempt is lost.
+ACCEPT_S = 1.0
+#: Longest silence of a searching worker, in seconds. A worker sends a message twice a second.
+SILENCE_S = 1.5
+#: Grace period after the search's own time, in seconds.
+GRACE_S = 0.5
+#: Deadline of one attempt, in seconds; it allows for compiling the game.
+DEADLINE_S = 120.0
+#: Pause before a worker that was busy gets a search again, in seconds.
+BUSY_S = 0.25
+#: Shortest time between two progress messages that are read, in seconds. A worker sends ten a
+#: second.
+PROGRESS_S = 0.08
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class RemoteSearch(PendingSearch[str]):
+    """A search that a room waits for. Its places are workers, by name."""
+
+    id: str
+    answer: asyncio.Future[Result]
+    on_info: OnInfo
+    #: The error with which the node's own pool failed at the search.
+    own_error: SearchFailed | None = None
+    _checker: Checker | None = None
+
+    def checker(self) -> Checker:
+        """The checker of this search's answers.
+
+        Raises SearchFailed for a job that cannot be searched.
+        """
+        if self._checker is None:
+            self._checker = Checker(position_of(self.job, self.game))
+        return self._checker
+
+
+@dataclass(eq=False, slots=True)
+class SentAttempt:
+    """An attempt that a worker has, and when the worker counts as silent or late."""
+
+    search: RemoteSearch
+    attempt: Attempt[str]
+    is_compiled: bool
+    #: The loop time at which the worker counts as silent.
+    silent_at_s: float
+    #: The loop time from which progress is read again.
+    progress_at_s: float = 0.0
+    alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def end_s(self) -> float:
+        """The loop time at which the attempt is late."""
+        end_s = self.attempt.sent_s + DEADLINE_S
+        job_end_s = self.search.end_s(self.attempt.sent_s)
+        # Compiling may take longer than the search.
+        return min(end_s, job_end_s + GRACE_S) if job_end_s and self.is_compiled else end_s
+
+
+@dataclass(slots=True)
+class Counts:
+    """Counts since the start: answered searches, lost attempts, late and malformed messages.
+
+    `Metrics.bad_answers` counts impossible messages.
+    """
+
+    answered: int = 0
+    lost: int = 0
+    late: int = 0
+    malformed: int = 0
+
+
+class BrokerTransport:
+    """Sends the searches of `node` to workers.
+
+    It calls `on_end(settled)` whenever an attempt has ended, with the end of its search, if that
+    has ended too.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        node: str,
+        dispatcher: Dispatcher[RemoteSearch, str],
+        workers: RemoteWorkers,
+        counts: Counts,
+        on_end: Callable[[Settled[RemoteSearch, str] | None], None],
+    ) -> None:
+        self._link = link
+        self._node = node
+        self._dispatcher = dispatcher
+        self._workers = workers
+        self._counts = counts
+        self._on_end = on_end
+        #: The attempts that workers have, by the id of their search.
+        self._sent: dict[str, SentAttempt] = {}
+
+    # --- to the workers
+
+    def send(self, search: RemoteSearch, attempt: Attempt[str]) -> None:
+        """Sends an attempt to its worker; raises SearchFailed if it is too long."""
+        command = work.Search(
+            id=search.id, attempt=attempt.number, server=self._node, job=_hide_room(search.job),
+            deadline_ms=int(DEADLINE_S * 1000), time_ms=attempt.time_ms,
+        )  # fmt: skip
+        payload = work.encode(command)
+        if len(payload) > work.MAX_BYTES:
+            raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
+        is_compiled = search.job.game in self._workers.known[attempt.place].advert.games
+        sent = SentAttempt(search, attempt, is_compiled, attempt.sent_s + ACCEPT_S)
+        self._sent[search.id] = sent
+        self._link.publish(work.commands_topic(attempt.place), payload, reliable=True)
+        self._watch(sent)
+
+    def stop(self, search: RemoteSearch, attempt: Attempt[str]) -> None:
+        """Tells the worker that nobody waits for the attempt any more."""
+        self._forget(search)
+        command = work.encode(work.Stop(search.id, attempt.number))
+        self._link.publish(work.commands_topic(attempt.place), command, reliable=True)
+
+    def lose_all(self, reason: str, worker: str | None = None) -> None:
+        """Loses the attempts of one worker that is gone, or of all."""
+        for sent in list(self._sent.values()):
+            if worker in (None, sent.attempt.place):
+                self._lose(sent, reason, was_silent=False)
+
+    # --- silence
+
+    def _watch(self, sent: SentAttempt) -> None:
+        """Sets the alarm for the moment at which the worker counts as silent or late."""
+        if sent.alarm is not None:
+            sent.alarm.cancel()
+        at_s = min(sent.silent_at_s, sent.end_s)
+        sent.alarm = asyncio.get_running_loop().call_at(at_s, self._on_alarm, sent)
+
+    def _on_alarm(self, sent: SentAttempt) -> None:
+        self._lose(sent, "late" if sent.end_s <= _now_s() else "silent", was_silent=True)
+
+    def _lose(self, sent: SentAttempt, reason: str, *, was_silent: bool) -> None:
+        self._counts.lost += 1
+        search, name = sent.search, sent.attempt.place
+        log.warning("search lost", worker=quoted(name), game=search.job.game, reason=reason)
+        self.stop(search, sent.attempt)
+        self._on_end(self._dispatcher.on_lost(sent.attempt, _now_s(), was_silent=was_silent))
+
+    def _forget(self, search: RemoteSearch) -> None:
+        sent = self._sent.pop(search.id, None)
+        if sent is not None and sent.alarm is not None:
+            sent.alarm.cancel()
+
+    # --- from the workers
+
+    def on_message(self, topic: str, payload: bytes) -> None:
+        """Handles a worker's message about a search."""
+        try:
+            message = work.parse_worker_message(payload)
+        except Malformed as error:
+            reject_message(self._link, self._counts, topic, error)
+            header = work.parse_search_id(payload)
+            sent = None if header is None else self._present(header.id, header.attempt)
+            if sent is not None:
+                self._discredit(sent, "a malformed answer")
+            return
+        sent = self._present(message.id, message.attempt)
+        if sent is None:
+            self._counts.late += 1
+            return
+        sent.silent_at_s = _now_s() + SILENCE_S
+        match message:
+            case work.Taken():
+                self._watch(sent)
+            case work.Progress(info=info):
+                self._on_progress(sent, info)
+            case work.Answered(result=result):
+                self._on_answer(sent, result)
+            case work.Refused(reason=reason, message=text):
+                self._on_refused(sent, reason, text)
+
+    def _present(self, search_id: str, number: int) -> SentAttempt | None:
+        """The attempt with this number, if it is the present one of its search."""
+        sent = self._sent.get(search_id)
+        return sent if sent is not None and sent.attempt.number == number else None
+
+    def _on_progress(self, sent: SentAttempt, info: Info) -> None:
+        """Passes on a progress message after checking it, unless it comes too soon."""
+        search, now_s = sent.search, _now_s()
+        if now_s >= sent.progress_at_s:
+            sent.progress_at_s = now_s + PROGRESS_S
+            try:
+                info = search.checker().check_info(info)
+                self._dispatcher.on_begun(sent.attempt, now_s - info.time_ms / 1000)
+                self._dispatcher.on_progress(sent.attempt, info)
+                search.on_info(info)
+            except ImpossibleAnswer as error:
+                self._discredit(sent, str(error))
+                return
+            except Exception as error:
+                self._on_end(self._dispatcher.fail(search, error))
+                return
+        self._watch(sent)
+
+    def _on_answer(self, sent: SentAttempt, result: Result) -> None:
+        """Ends the attempt with the answer after checking it."""
+        search = sent.search
+        try:
+            result = search.checker().check_result(result)
+        except ImpossibleAnswer as error:
+            self._discredit(sent, str(error))
+        except SearchFailed as error:
+            self._on_end(self._dispatcher.fail(search, error))
+        else:
+            self._forget(search)
+            self._counts.answered += 1
+            self._on_end(self._dispatcher.on_answer(sent.attempt, result))
+
+    def _on_refused(self, sent: SentAttempt, reason: str, text: str) -> None:
+        search, name = sent.search, sent.attempt.place
+        self._forget(search)
+        failed_with = None
+        match reason:
+            case "busy":
+                self._dispatcher.places.rest(name, _now_s() + BUSY_S)
+            case "game.changed":
+                self._workers.forget(name)  # until it advertises again
+            case "quarantined":
+                reason = f"it has the game in quarantine: {text}"
+                self._workers.distrust(name, search.game, reason)
+            case _:
+                game, text = search.job.game, quoted(text)
+                log.warning(
+                    "search failed at a worker", worker=quoted(name), game=game, reason=text
+                )
+                failed_with = SearchFailed(f"no worker that offers {game} gave a usable answer")
+        self._on_end(self._dispatcher.put_back(sent.attempt, failed_with))
+
+    def _discredit(self, sent: SentAttempt, reason: str) -> None:
+        """Ends the attempt of a worker that is not trusted with this game any more."""
+        self._workers.distrust(sent.attempt.place, sent.search.game, reason)
+        self.stop(sent.search, sent.attempt)
+        self._on_end(self._dispatcher.put_back(sent.attempt))
+
+
+def reject_message(link: Link, counts: Counts, topic: str, error: Malformed) -> None:
+    """Counts a malformed message, and logs the 1st, 2nd, 4th, 8th, … one."""
+    counts.malformed += 1
+    link.counts.refused += 1
+    if counts.malformed.bit_count() == 1:
+        log.warning(
+            "worker message refused",
+            topic=quoted(topic),
+            reason=quoted(str(error)),
+            refused=counts.malformed,
+        )
+
+
+def _hide_room(job: Job) -> Job:
+    """The job with a hash of its room's id: anyone who knows the id can enter an unlisted room."""
+    return msgspec.structs.replace(
+        job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest()
+    )
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

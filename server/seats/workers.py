@@ -1,0 +1,192 @@
+"""The engine workers that a node knows from their adverts, and the games that it trusts each with.
+
+A worker gets no more searches of a game under the same rules after an impossible message, or when
+it has the game in quarantine. A restarted worker has another name and starts afresh. The reason is
+in this node's log.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import structlog
+
+from engine.dispatch.placing import Offer
+from engine.game import Game, GameError, GameFault
+from engine.search.job import Job
+from server.bus import work
+from server.bus.work import Advert, CompilingGame, ReadyGame
+from server.process.metrics import Metrics
+
+log = structlog.get_logger()
+
+#: Age after which a worker's advert no longer counts, in seconds.
+ADVERT_EXPIRY_S = 3.5
+#: Maximum number of distrusted workers that are remembered.
+MAX_DISTRUSTED = 1000
+#: Longest quotation of a worker's text in the log, in characters.
+MAX_QUOTE = 200
+
+
+@dataclass(eq=False, slots=True)
+class RemoteWorker:
+    """A worker as this node knows it."""
+
+    advert: Advert
+    last_heard_s: float
+
+    def offers(self, game_id: str) -> Iterator[ReadyGame | CompilingGame]:
+        """What the worker advertises for a game."""
+        if (ready := self.advert.games.get(game_id)) is not None:
+            yield ready
+        if (compiling := self.advert.warming.get(game_id)) is not None:
+            yield compiling
+
+    def offer_for(self, job: Job) -> ReadyGame | CompilingGame | None:
+        """The worker's offer of the job's game with the job's rules.
+
+        None also if the job needs more than the worker's program can do.
+        """
+        if job.needs and not set(job.needs) <= set(self.advert.can):
+            return None
+        return next((offer for offer in self.offers(job.game) if offer.rules == job.rules), None)
+
+    def load(self, own_searches: int) -> float:
+        """The worker's searches per core, running and waiting.
+
+        `own_searches` are those of this node that the worker has not answered yet.
+        """
+        return max(own_searches, self.advert.running + self.advert.waiting) / self.advert.cores
+
+
+class RemoteWorkers:
+    """The workers whose adverts have arrived. None of them counts while `is_up` is false."""
+
+    def __init__(
+        self, is_up: Callable[[], bool], find_game: Callable[[str], Game], metrics: Metrics
+    ) -> None:
+        self.known: dict[str, RemoteWorker] = {}
+        self._is_up = is_up
+        self._find_game = find_game
+        self._metrics = metrics
+        #: The games that each worker is not trusted with, by its name, with their rules' digests.
+        #: The entries outlive the workers' adverts.
+        self._distrusted: dict[str, set[tuple[str, str]]] = {}
+
+    # --- adverts
+
+    def on_advert(self, advert: Advert) -> None:
+        """Handles a worker's advert."""
+        worker = self.known.get(advert.worker)
+        if worker is not None:
+            worker.advert, worker.last_heard_s = advert, _now_s()
+            return
+        self.known[advert.worker] = RemoteWorker(advert, _now_s())
+        log.info(
+            "engine worker",
+            worker=quoted(advert.worker),
+            cores=advert.cores,
+            games=len(advert.games),
+        )
+
+    def on_gone(self, topic: str) -> list[str]:
+        """Forgets the worker whose advert had this topic; returns its name, if it was known."""
+        names = [name for name in self.known if work.worker_topic(name) == topic]
+        for name in names:
+            del self.known[name]
+            log.info("engine worker gone", worker=quoted(name))
+        return names
+
+    def forget(self, name: str) -> None:
+        """Forgets a worker until it advertises again."""
+        self.known.pop(name, None)
+
+    def distrust(self, name: str, game: Game, reason: str) -> None:
+        """Excludes the worker from searches of this game, and logs that once."""
+        self._metrics.bad_answers += 1
+        offered = (game.id, game.digest)
+        if offered in self._distrusted.setdefault(name, set()):
+            return
+        self._distrusted[name].add(offered)
+        if len(self._distrusted) > MAX_DISTRUSTED:
+            del self._distrusted[next(iter(self._distrusted))]
+        log.error(
+            "worker not asked any more", worker=quoted(name), game=game.id, reason=quoted(reason)
+        )
+
+    # --- what they offer
+
+    def live(self) -> list[RemoteWorker]:
+        """The workers with a recent advert; none while the broker is unreachable."""
+        if not self._is_up():
+            return []
+        since_s = _now_s() - ADVERT_EXPIRY_S
+        return [worker for worker in self.known.values() if worker.last_heard_s > since_s]
+
+    def offers(self, job: Job, running_at: Callable[[str], int]) -> list[Offer[str]]:
+        """The trusted workers that can search the job, for the dispatcher to choose from.
+
+        `running_at` is how many searches of this node a worker has.
+        """
+        offers = []
+        for worker in self.live():
+            name, offer = worker.advert.worker, worker.offer_for(job)
+            if offer is not None and self._is_trusted(name, job.game, offer.rules):
+                load = worker.load(running_at(name))
+                nps = offer.nps if isinstance(offer, ReadyGame) else 0
+                offers.append(
+                    Offer(
+                        name, load, nps, is_compiled=isinstance(offer, ReadyGame),
+                        is_full=load >= 1 + work.QUEUED_PER_CORE,
+                    )
+                )  # fmt: skip
+        return offers
+
+    def is_advertised(self, job: Job) -> bool:
+        """Whether a worker could search the job, trusted or not."""
+        return any(worker.offer_for(job) is not None for worker in self.live())
+
+    def is_warm(self, game_id: str) -> bool:
+        """Whether a trusted worker has compiled the game."""
+        offers = [
+            (worker.advert.worker, worker.advert.games.get(game_id)) for worker in self.live()
+        ]
+        return any(
+            offer is not None and self._is_trusted(name, game_id, offer.rules)
+            for name, offer in offers
+        )
+
+    def warming(self, game_id: str) -> dict[str, int]:
+        """The workers that are compiling the game, by name, with their progress in percent."""
+        return {
+            worker.advert.worker: worker.advert.warming[game_id].percent
+            for worker in self.live()
+            if game_id in worker.advert.warming
+        }
+
+    def cores(self) -> int:
+        """The cores of all workers."""
+        return sum(worker.advert.cores for worker in self.live())
+
+    def other_rules(self) -> int:
+        """The number of games that workers offer with a digest other than this node's."""
+        count = 0
+        for worker in self.live():
+            for game_id in {**worker.advert.warming, **worker.advert.games}:
+                offer = next(worker.offers(game_id))
+                with contextlib.suppress(GameError, GameFault):  # this node cannot play the game
+                    count += offer.rules != self._find_game(game_id).digest
+        return count
+
+    def _is_trusted(self, name: str, game_id: str, rules: str) -> bool:
+        return (game_id, rules) not in self._distrusted.get(name, ())
+
+
+def quoted(text: str) -> str:
+    """A worker's text for the log: truncated, and without control and format characters."""
+    return "".join(c if c.isprintable() else "?" for c in text[:MAX_QUOTE])
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,184 @@
+"""The store in a SQLite file: threads with a connection each, one of them for all writes."""
+
+import asyncio
+import secrets
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, TypeVar, cast
+
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    insert,
+    literal,
+    select,
+)
+from sqlalchemy.exc import DBAPIError
+
+from server.store import tables as t
+from server.store.base import StoreUnavailable, wall_clock_ms
+from server.store.folder import make_folder
+from server.store.group import Contended, commit_on_sqlite
+from server.store.schema import upgrade_sqlite
+from server.store.sql import SqlStore
+from server.store.writer import Op, Outcome
+
+T = TypeVar("T")
+
+#: SQLite connections for reads, each with its own thread.
+READERS = 4
+#: Time that a SQLite write waits for another process that holds the database, in ms.
+BUSY_MS = 2000
+#: WAL size at which SQLite checkpoints, in pages (16 MB). In a large WAL, many moves change a page
+#: that is then copied to the database file only once.
+CHECKPOINT_PAGES = 4000
+#: Time after which a disk operation counts as failed, in seconds. The server must answer every
+#: command within 10 s.
+ANSWER_S = 6.0
+
+
+@asynccontextmanager
+async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator[SqlStore]:
+    """Opens the store in a SQLite file, which it creates or migrates if needed.
+
+    A write waits up to `busy_ms` for another process that locks the file. Raises StoreUnavailable
+    with the reason if the file cannot be used.
+    """
+    try:
+        make_folder(path.parent)
+        await asyncio.to_thread(upgrade_sqlite, path)
+    except (OSError, sqlite3.Error, DBAPIError) as error:
+        raise StoreUnavailable(f"cannot use the database {path}: {error}") from error
+    with (
+        _Threads(path, 1, "BEGIN IMMEDIATE", busy_ms) as writer,
+        _Threads(path, READERS, "BEGIN", busy_ms) as reader,
+    ):
+
+        async def commit(ops: list[Op]) -> list[Outcome]:
+            try:
+                return await writer.run_raw(partial(commit_on_sqlite, ops=ops))
+            except sqlite3.IntegrityError as error:
+                raise Contended from error
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"the database failed: {error}") from error
+
+        try:
+            epoch = await writer.run(_epoch)
+        except DBAPIError as error:
+            raise StoreUnavailable(f"cannot use the database {path}: {error.orig}") from error
+        store = SqlStore(commit, writer.run, reader.run, epoch, _local_clock)
+        task = asyncio.create_task(store.logs.writer.run(), name="store writer")
+        try:
+            yield store
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+class _Threads:
+    """Worker threads, each with its own connection.
+
+    A whole transaction takes one trip to a thread and back. With a driver that changes threads for
+    every statement (aiosqlite), a move in a group of 50 took twice the CPU time.
+    """
+
+    def __init__(self, path: Path, count: int, begin: str, busy_ms: int) -> None:
+        url = URL.create("sqlite", database=str(path))
+        self._engine = create_engine(
+            url, pool_size=count, max_overflow=0, connect_args={"check_same_thread": False}
+        )
+        _prepare_sqlite(self._engine, begin, busy_ms)
+        self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
+        self._thread_local = threading.local()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._executor.shutdown()
+        self._engine.dispose()
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Runs a function in a transaction; see TransactionRunner."""
+
+        def in_transaction() -> T:
+            connection = self._connection()
+            with connection.begin():
+                return work(connection)
+
+        return await self._in_thread(in_transaction)
+
+    async def run_raw(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Runs a function that manages its own transaction on the driver's connection."""
+
+        def on_driver() -> T:
+            return work(cast(sqlite3.Connection, self._connection().connection.driver_connection))
+
+        return await self._in_thread(on_driver)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        try:
+            future = asyncio.get_running_loop().run_in_executor(self._executor, work)
+        except RuntimeError as error:
+            raise StoreUnavailable("the store is closed") from error
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await future
+        except TimeoutError as error:
+            # A thread cannot be interrupted, so the operation may still be committed.
+            raise StoreUnavailable(f"the disk did not answer within {ANSWER_S:g} s") from error
+
+    def _connection(self) -> Connection:
+        if not hasattr(self._thread_local, "connection"):
+            self._thread_local.connection = self._engine.connect()
+        return cast(Connection, self._thread_local.connection)
+
+
+def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
+    """Configures WAL, an fsync per commit, and transactions that start with `begin`.
+
+    With BEGIN IMMEDIATE a transaction takes its write lock at the start, so it never has to upgrade
+    a read lock.
+    """
+
+    @event.listens_for(engine, "connect")
+    def on_connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        checkpoint = f"wal_autocheckpoint={CHECKPOINT_PAGES}"
+        for pragma in (
+            f"busy_timeout={busy_ms}",
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            checkpoint,
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def on_begin(connection: Any) -> None:
+        connection.exec_driver_sql(begin)
+
+
+def _epoch(connection: Connection) -> str:
+    """The store's epoch, created on first use."""
+    epoch = connection.execute(select(t.meta.c.value).where(t.meta.c.key == "epoch")).scalar()
+    if epoch is None:
+        epoch = secrets.token_hex(8)
+        connection.execute(insert(t.meta), {"key": "epoch", "value": epoch})
+    return str(epoch)
+
+
+def _local_clock() -> ColumnElement[int]:
+    """This machine's time, for a store in a local file."""
+    return literal(wall_clock_ms(), BigInteger)

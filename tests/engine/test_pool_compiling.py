@@ -1,0 +1,307 @@
+"""The pool with real processes: games that are compiled, faulty, cold or lost."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.compiler import code_cache
+from engine.pool.compile_queue import WarmState
+from engine.pool.messages import CompileCommand, Compiled, NotCompiled, SearchCommand, WorkerCommand
+from engine.pool.pool import Pool
+from engine.pool.process import WorkerProcess
+from engine.pool.quarantine import FAULTS_IN_A_ROW
+from engine.pool.worker import IDLE_NICE
+from engine.rules.registry import load_game
+from engine.search.job import GameQuarantined, Limit, Result, SearchFailed
+from tests.support.clock import until
+from tests.support.pools import SOURCE, job_of, timed_job
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+#: The root of the repository.
+ROOT = Path(__file__).parents[2]
+
+
+def without_time(result: Result) -> tuple[object, ...]:
+    """Returns the fields of a result that do not depend on time."""
+    return result.move, result.info.depth, result.info.nodes, result.info.moves
+
+
+# Compiling takes seconds, and the code cache keeps the last three versions of a game. The tests of
+# planted games are in an order in which they find code that earlier tests have compiled.
+#: Faulty bodies of `evaluate`.
+FAULTY = {
+    "raises": "    if s[0] & FULL and s[1]:\n        raise ValueError('faulty')\n    return 0\n",
+    "does not compile": "    return {}.get(s[0], 0)\n",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+async def test_a_faulty_game_fails_alone(plug_in: Callable[[str, str], Path], fault: str) -> None:
+    """Rules that raise or do not compile fail only the jobs of their game."""
+    plug_in("planted", SOURCE.replace("    return 0\n", FAULTY[fault]))
+    async with Pool(workers=1, warm=()) as own_pool:
+        for _ in range(2):
+            with pytest.raises(SearchFailed, match=r"faulty|do not compile"):
+                await own_pool.search(job_of("planted", limit=Limit(depth=3)))
+        pids = set(own_pool.pids)
+        assert (await own_pool.search(timed_job(50))).move
+        assert pids <= set(own_pool.pids)
+        assert own_pool.warm_state("planted") == ("warm" if fault == "raises" else "failed")
+
+
+async def test_a_game_that_cannot_be_loaded_fails_alone(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """A rules file with a syntax error fails only its own jobs; other games are still compiled."""
+    plug_in("planted", "this is not a rules file")
+    async with Pool(workers=1, warm=["planted", "tic-tac-toe"]) as own_pool:
+        with pytest.raises(SearchFailed, match="SyntaxError"):
+            await own_pool.warm("planted")
+        with pytest.raises(SearchFailed, match="planted cannot be loaded: SyntaxError"):
+            await own_pool.search(replace(job_of(), game="planted"))
+        await own_pool.warm("tic-tac-toe")
+        assert (await own_pool.search(job_of("tic-tac-toe", level=1))).move
+
+
+async def test_a_game_that_keeps_failing_is_quarantined(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """After three consecutive faults all searches of a game fail, including waiting ones.
+
+    Other games are not affected, invalid jobs do not count, an answer resets the count, and so do
+    edited rules.
+    """
+    plug_in("planted", SOURCE.replace("    return 0\n", FAULTY["raises"]))
+    failing, working = (
+        job_of("planted", limit=Limit(depth=3)),
+        job_of("planted", limit=Limit(depth=1)),
+    )
+    async with Pool(workers=1, warm=()) as own_pool:
+        for _ in range(FAULTS_IN_A_ROW):
+            with pytest.raises(SearchFailed, match="nonsense"):
+                await own_pool.search(replace(working, start="nonsense"))
+        for _ in range(FAULTS_IN_A_ROW - 1):
+            with pytest.raises(SearchFailed, match="faulty"):
+                await own_pool.search(failing)
+        assert (await own_pool.search(working)).move, (
+            "a search of depth 1 does not raise, and its answer resets the count"
+        )
+        tasks = [asyncio.create_task(own_pool.search(failing)) for _ in range(FAULTS_IN_A_ROW + 2)]
+        kinds = [type(error) for error in await asyncio.gather(*tasks, return_exceptions=True)]
+        assert kinds == [SearchFailed] * FAULTS_IN_A_ROW + [GameQuarantined] * 2
+        with pytest.raises(GameQuarantined, match=r"planted gets no more searches.*faulty"):
+            await own_pool.search(working)
+        assert (await own_pool.search(timed_job(50))).move
+        plug_in("planted", SOURCE)
+        os.kill(own_pool.pids[0], signal.SIGKILL)  # this worker has the old rules
+        assert (await own_pool.search(job_of("planted", limit=Limit(depth=3)))).move
+
+
+async def test_a_compiler_that_dies_is_restarted(plug_in: Callable[[str, str], Path]) -> None:
+    """The death of the compiling process delays a game but does not fail it."""
+    plug_in("planted", SOURCE.replace("    return 0\n", "    return 3\n"))
+    async with Pool(workers=1, warm=()) as own_pool:
+        waiting = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=2))))
+        await until(lambda: own_pool.warm_state("planted") == "warming")
+        process = own_pool._warmer.process
+        assert process is not None
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        assert (await waiting).info.score == 3
+
+
+async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
+    """An endless loop in compiled rules gets its worker killed; the job fails after three tries."""
+    plug_in(
+        "planted",
+        SOURCE.replace(
+            "    return 0\n", "    n = 1\n    while n > 0:\n        n = (n & 7) + 1\n    return n\n"
+        ),
+    )
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("planted")
+        with pytest.raises(SearchFailed, match="3 workers"):
+            await own_pool.search(job_of("planted", limit=Limit(time_ms=100)))
+        assert (await own_pool.search(timed_job(50))).move
+
+
+async def test_a_cold_game_is_compiled_on_demand(plug_in: Callable[[str, str], Path]) -> None:
+    """A game's first job starts its compilation, and a job with its own limits waits for it."""
+    plug_in("planted", f"{SOURCE}# only for {os.getpid()}\n")
+    states: list[tuple[str, WarmState]] = []
+    async with Pool(
+        workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
+    ) as own_pool:
+        assert own_pool.warm_state("planted") == "cold"
+        result = await own_pool.search(job_of("planted", limit=Limit(depth=9)))
+        assert (result.info.score, result.info.depth, result.info.warming) == (0, 9, False)
+        assert states == [("planted", "warming"), ("planted", "warm")]
+
+
+async def test_a_cold_game_is_played_uncompiled(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A game that is not compiled yet plays its low levels as usual.
+
+    Its other levels search less deeply and set `warming` until the game is compiled.
+    """
+    plug_in("planted", f"{SOURCE}# held back by {os.getpid()}\n")
+    held: list[tuple[WorkerProcess, WorkerCommand]] = []
+    send = WorkerProcess.send
+
+    def hold(process: WorkerProcess, command: WorkerCommand) -> None:
+        if isinstance(command, CompileCommand):
+            held.append((process, command))
+        else:
+            send(process, command)
+
+    monkeypatch.setattr(WorkerProcess, "send", hold)
+    async with Pool(workers=1, warm=()) as own_pool:
+        low = [await own_pool.search(job_of("planted", level=level)) for level in (1, 2)]
+        level_3 = await own_pool.search(job_of("planted", level=3))
+        random_move = await own_pool.search(replace(job_of("planted"), persona="random"))
+        average = await own_pool.search(replace(job_of("planted"), persona="average"))
+        assert [result.info.warming for result in (*low, level_3, random_move, average)] == [
+            False,
+            False,
+            True,
+            False,
+            True,
+        ]
+        assert own_pool.warm_state("planted") == "warming"
+        assert own_pool.warm_percent("planted") < 100
+        assert [command for _, command in held] == [
+            CompileCommand("planted", load_game("planted").digest, idle=False)
+        ]
+        send(*held.pop())
+        await own_pool.warm("planted")
+        assert own_pool.warm_percent("planted") == 100
+        again = [await own_pool.search(job_of("planted", level=level)) for level in (1, 2)]
+        for before, after in zip(low, again, strict=True):
+            assert without_time(before) == without_time(after)
+        assert not (await own_pool.search(job_of("planted", level=3))).info.warming
+
+
+@pytest.mark.parametrize("loss", ["damaged", "missing"])
+async def test_a_game_that_the_cache_has_lost(
+    plug_in: Callable[[str, str], Path], loss: str
+) -> None:
+    """A game that the cache has lost is compiled again and meanwhile played uncompiled."""
+    plug_in("planted", f"{SOURCE}# this is lost\n")
+    game = load_game("planted")
+    states: list[WarmState] = []
+    async with Pool(
+        workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
+    ) as own_pool:
+        await own_pool.warm("planted")
+        folder, tag = code_cache.cache_folder(), code_cache.tag_of("planted", game.digest)
+        files = code_cache.code_files(folder, tag)
+        assert files
+        for file in files:
+            if loss == "damaged":
+                file.write_bytes(file.read_bytes()[:-1])
+            else:
+                file.unlink()
+        result = await own_pool.search(job_of("planted", level=3))
+        assert result.info.warming
+        await own_pool.warm("planted")
+        assert not (await own_pool.search(job_of("planted", level=3))).info.warming
+        assert states[-4:] == ["warm", "cold", "warming", "warm"]
+
+
+async def test_a_worker_with_its_own_cache_compiles(
+    plug_in: Callable[[str, str], Path], monkeypatch: Any
+) -> None:
+    """A worker with its own cache compiles a game itself after the second cache miss."""
+    plug_in("planted", f"{SOURCE}# apart\n")
+    sent: list[SearchCommand] = []
+    send = WorkerProcess.send
+
+    def record(process: WorkerProcess, command: WorkerCommand) -> None:
+        if isinstance(command, SearchCommand):
+            sent.append(command)
+            slot = own_pool._workers.slot_of(process)
+            if not command.uncompiled and not command.may_compile:
+                assert slot is not None
+                asyncio.get_running_loop().call_soon(
+                    own_pool._workers.on_message, process, NotCompiled(command.number)
+                )
+                return
+        send(process, command)
+
+    monkeypatch.setattr(WorkerProcess, "send", record)
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("planted")
+        results = [await own_pool.search(job_of("planted", level=3)) for _ in range(3)]
+    assert not results[-1].info.warming
+    assert sent[-1].may_compile
+
+
+async def test_idle_compilations_have_low_priority(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idle compilation runs in a low-priority process, a requested one in another process."""
+    cold = f"{SOURCE}# never compiled\n"
+    plug_in("planted", cold)
+    plug_in("second", cold.replace('"planted"', '"second"'))
+    commands: list[tuple[str, bool, bool]] = []
+    low_priority: set[int] = set()
+
+    def send(process: WorkerProcess, command: WorkerCommand) -> None:
+        assert isinstance(command, CompileCommand)
+        assert process.pid is not None
+        if command.step == "search":
+            commands.append((command.game, command.idle, process.pid in low_priority))
+        if command.idle:
+            low_priority.add(process.pid)
+        own_pool._warmer._on_message(process, Compiled(command.game, None))
+
+    monkeypatch.setattr(WorkerProcess, "send", send)
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("planted", idle=True)
+        await own_pool.warm("second")
+    assert commands == [("planted", True, False), ("second", False, False)]
+
+
+async def test_lower_priority() -> None:
+    """A second call of `lower_priority` does not lower the priority further."""
+    code = (
+        "import os; from engine.pool.worker import lower_priority as lower;"
+        " lower(); lower(); print(os.nice(0))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    running = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, env=environment, stdout=subprocess.PIPE
+    )
+    output, _ = await running.communicate()
+    assert int(output) == max(IDLE_NICE, os.nice(0))
+
+
+async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:
+    """The only worker answers jobs while another process compiles a game."""
+    plug_in("planted", f"{SOURCE}# not compiled before in this run\n")
+    states: list[WarmState] = []
+    async with Pool(
+        workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
+    ) as own_pool:
+        await own_pool.warm("othello")
+        await until(lambda: own_pool.ready_workers == 1)
+        states.clear()
+        cold = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=3))))
+        await until(lambda: own_pool.warm_state("planted") == "warming")
+        played = 0
+        while own_pool.warm_state("planted") == "warming":
+            played += bool((await own_pool.search(timed_job(20, "other"))).move)
+        assert played > 3
+        await until(lambda: len(states) >= 2)  # the pool reports a state in the loop's next round
+        assert states == ["warming", "warm"]
+        assert (await cold).move

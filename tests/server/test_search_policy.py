@@ -1,0 +1,303 @@
+"""What a search may rely on, whoever runs it: the pool's processes or workers on a broker.
+
+Both are transports of `engine.dispatch`, tested here with fake places on virtual time. The policy
+itself is tested in tests/engine/test_dispatch.py.
+"""
+
+import asyncio
+
+import pytest
+
+from engine.dispatch.dispatcher import TRIES, QueueFull, WorkersLost
+from engine.dispatch.search import MIN_RETRY_S
+from engine.search.job import Info
+from tests.support.fake_server import virtual
+from tests.support.search_places import (
+    TIME_MS,
+    Transport,
+    broker_places,
+    loop_s,
+    move_at,
+    pool_places,
+    run_callbacks,
+)
+
+TRANSPORTS = pytest.mark.parametrize(
+    "transport", [pool_places, broker_places], ids=["pool", "broker"]
+)
+
+
+@TRANSPORTS
+@virtual
+async def test_a_search_is_answered(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search has the job's own time, streams its progress, and gets its place's answer."""
+    async with transport(2, monkeypatch) as places:
+        seen: list[Info] = []
+        searching = places.search(on_info=seen.append)
+        sent = await places.next_sent()
+        assert sent.time_ms is None
+        await sent.report(3)
+        assert (places.load.running, places.load.waiting) == (1, 0)
+        await sent.answer(5)
+        assert (await searching).move == move_at(5)
+        assert [info.depth for info in seen] == [3]
+        assert (places.load.running, places.load.waiting) == (0, 0)
+
+
+@TRANSPORTS
+@virtual
+async def test_a_lost_search_moves(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another place gets a lost search at once, with the rest of the time."""
+    async with transport(2, monkeypatch) as places:
+        searching = places.search()
+        first = await places.next_sent()
+        await first.report(3)
+        await asyncio.sleep(0.4)
+        died_s = loop_s()
+        await first.die()
+        second = await places.next_sent()
+        assert second.place != first.place
+        assert second.time_ms == TIME_MS - 400
+        assert loop_s() == died_s
+        await second.answer(6)
+        assert (await searching).move == move_at(6)
+
+
+@TRANSPORTS
+@virtual
+async def test_a_silent_place_costs_time(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place that says nothing after the start loses the search, and the time counts.
+
+    Nothing was seen, so another place gets the shortest time.
+    """
+    async with transport(2, monkeypatch) as places:
+        searching = places.search()
+        first = await places.next_sent()
+        second = await places.next_sent()
+        assert loop_s() < TIME_MS / 1000 + 1.0
+        assert first.was_stopped
+        assert second.time_ms == MIN_RETRY_S * 1000
+        await second.answer(2)
+        assert (await searching).move == move_at(2)
+
+
+@TRANSPORTS
+@virtual
+async def test_a_late_place_is_not_waited_for(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the time is over, a place that still reports is late: the best move so far counts."""
+    async with transport(1, monkeypatch) as places:
+        searching = places.search()
+        sent = await places.next_sent()
+        depth = 0
+        while not searching.done():
+            depth += 1
+            await sent.report(depth)
+            await asyncio.sleep(0.1)
+        assert loop_s() <= TIME_MS / 1000 + 1.0
+        assert (await searching).info.depth >= depth - 1
+        assert sent.was_stopped
+
+
+@TRANSPORTS
+@virtual
+async def test_three_places_are_tried(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that TRIES places have lost without a report fails, though there are others."""
+    async with transport(TRIES + 2, monkeypatch) as places:
+        searching = places.search()
+        tried = set()
+        for _ in range(TRIES):
+            sent = await places.next_sent()
+            tried.add(sent.place)
+            await sent.die()
+        with pytest.raises(WorkersLost, match=f"{TRIES} workers"):
+            await searching
+        assert len(places.sent) == len(tried) == TRIES
+
+
+@TRANSPORTS
+@virtual
+async def test_the_deepest_report_is_the_answer(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After TRIES losses the answer is from the deepest report, not from the last one."""
+    async with transport(TRIES, monkeypatch) as places:
+        searching = places.search()
+        for depth in (4, 8, 6):
+            sent = await places.next_sent()
+            await sent.report(depth)
+            await sent.die()
+        result = await searching
+        assert (result.move, result.info.depth) == (move_at(8), 8)
+
+
+@TRANSPORTS
+@virtual
+async def test_a_later_answer_that_saw_less(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second place that had less time, and saw less, does not replace what the first one saw."""
+    async with transport(2, monkeypatch) as places:
+        searching = places.search()
+        first = await places.next_sent()
+        await first.report(9)
+        await asyncio.sleep(0.8)
+        await first.die()
+        second = await places.next_sent()
+        await second.answer(5)
+        assert (await searching).info.depth == 9
+
+
+@TRANSPORTS
+@virtual
+async def test_without_another_place_the_best_move_counts(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If no other place is ready before the time is over, the best move so far is the answer."""
+    async with transport(1, monkeypatch) as places:
+        searching = places.search()
+        sent = await places.next_sent()
+        await sent.report(7)
+        places.close_door()
+        await sent.die()
+        assert not searching.done()
+        assert (await searching).move == move_at(7)
+        assert TIME_MS / 1000 <= loop_s() <= TIME_MS / 1000 + 1.0
+        assert len(places.sent) == 1
+
+
+@TRANSPORTS
+@virtual
+async def test_stale_messages_are_dropped(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a place that was given up still sends is neither progress nor an answer."""
+    async with transport(2, monkeypatch) as places:
+        seen: list[Info] = []
+        searching = places.search(on_info=seen.append)
+        first = await places.next_sent()
+        await first.die()
+        second = await places.next_sent()
+        await first.report(9)
+        await first.answer(9)
+        assert not searching.done()
+        await second.report(2)
+        await second.answer(3)
+        await second.answer(4)
+        assert (await searching).info.depth == 3
+        assert [info.depth for info in seen] == [2]
+
+
+@TRANSPORTS
+@virtual
+async def test_a_room_returns_to_its_place(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each room's next search goes to the place that has its table, if that is free."""
+    async with transport(3, monkeypatch) as places:
+        homes: dict[str, str] = {}
+        for room in ("a", "b", "c", "b", "a", "c", "c", "a"):
+            searching = places.search(room)
+            sent = await places.next_sent()
+            assert sent.place == homes.setdefault(room, sent.place)
+            # Others are busy meanwhile, so that the first searches of the rooms spread.
+            if len(homes) < 3:
+                continue
+            for other in places.sent:
+                await other.answer(3)
+            await searching
+        assert len(set(homes.values())) == 3
+
+
+@TRANSPORTS
+@virtual
+async def test_a_busy_home_is_not_waited_for(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A room whose place is busy gets another one that is free."""
+    async with transport(2, monkeypatch) as places:
+        both = [places.search("room"), places.search("room")]
+        first, second = await places.next_sent(), await places.next_sent()
+        assert first.place != second.place
+        for sent in (first, second):
+            await sent.answer(3)
+        await asyncio.gather(*both)
+
+
+@TRANSPORTS
+@virtual
+async def test_a_cancelled_search_is_stopped(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller who is cancelled leaves nothing running or waiting."""
+    async with transport(1, monkeypatch) as places:
+        searching = places.search()
+        sent = await places.next_sent()
+        searching.cancel()
+        await asyncio.gather(searching, return_exceptions=True)
+        await run_callbacks()
+        assert sent.was_stopped
+        assert (places.load.running, places.load.waiting) == (0, 0)
+
+
+@TRANSPORTS
+@virtual
+async def test_a_failing_listener_ends_its_search(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception in `on_info` is raised from its search, and the place is stopped."""
+
+    def fail(info: Info) -> None:
+        raise LookupError("the listener failed")
+
+    async with transport(1, monkeypatch) as places:
+        searching = places.search(on_info=fail)
+        sent = await places.next_sent()
+        await sent.report(3)
+        with pytest.raises(LookupError, match="listener"):
+            await searching
+        await run_callbacks()
+        assert sent.was_stopped
+
+
+@TRANSPORTS
+@virtual
+async def test_a_full_queue_refuses(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While as many searches wait as may wait, another one is refused at once."""
+    async with transport(1, monkeypatch, queue_size=2) as places:
+        tasks = [places.search(room) for room in "abc"]
+        sent = await places.next_sent()
+        await run_callbacks()
+        assert (places.load.running, places.load.waiting) == (1, 2)
+        with pytest.raises(QueueFull, match="2 searches"):
+            await places.search("d")
+        for _ in tasks[1:]:
+            await sent.answer(3)
+            sent = await places.next_sent()
+        await sent.answer(3)
+        assert all(result.move for result in await asyncio.gather(*tasks))
+
+
+@TRANSPORTS
+@virtual
+async def test_rooms_take_turns(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A room with many searches does not delay a room that comes later.
+
+    Within a room the order is that of arrival.
+    """
+    async with transport(1, monkeypatch) as places:
+        rooms = "xaaab"
+        tasks = [places.search(room, seed=number) for number, room in enumerate(rooms)]
+        order = []
+        for _ in rooms:
+            sent = await places.next_sent()
+            order.append(sent.job.seed)
+            await sent.answer(3)
+        await asyncio.gather(*tasks)
+        assert [rooms[number] for number in order] == list("xabaa")
+        assert order == [0, 1, 4, 2, 3]

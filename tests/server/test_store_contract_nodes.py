@@ -1,0 +1,155 @@
+"""The contract of server/store/base.py: the nodes, their due rooms, and the identities."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from server.store.base import (
+    DueRoom,
+    Identity,
+    RoomHead,
+    Store,
+    StoreError,
+    wall_clock_ms,
+)
+from tests.support.log_entries import (
+    NOW_MS,
+    TODAY,
+    append,
+    new_room,
+)
+
+# --- nodes and wake-ups ---------------------------------------------------------------------------
+
+
+async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
+    """A room whose wake-up is due and whose node is dead is taken over by the caller, once."""
+    for node, alive_for_ms in (("alive", 60_000), ("dead", -1), ("me", 60_000)):
+        await store.nodes.heartbeat(node, alive_for_ms)
+    for room, node, due_ms in (
+        ("r1", "alive", NOW_MS), ("r2", "dead", NOW_MS), ("r3", "dead", NOW_MS + 1),
+        ("r4", "dead", None),
+        ("r5", "never seen", NOW_MS - 99), ("r6", "me", NOW_MS),
+    ):  # fmt: skip
+        await store.logs.create_room(new_room(room, node=node, due_ms=due_ms))
+    assert sorted(await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)) == ["r2", "r5"]
+    assert await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False) == []
+    assert await store.logs.head("r2") == RoomHead(2, "me", NOW_MS)
+    assert await store.nodes.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r3"]
+    await store.nodes.heartbeat("alive", -1)
+    assert await store.nodes.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
+
+
+async def test_a_room_due_at_its_last_event_is_due_by_any_clock(store: Store) -> None:
+    """A wake-up that was due at the room's last event is due even if the caller's clock is behind.
+
+    Any other wake-up depends on the caller's clock.
+    """
+    hour_ms = 3_600_000
+    await store.logs.create_room(
+        new_room("r1", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS + hour_ms)
+    )
+    await store.logs.create_room(new_room("r2", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS))
+    await store.logs.create_room(new_room("r3", node="dead", due_ms=NOW_MS + 5, at_ms=NOW_MS))
+    await store.logs.append(append("r3", 2, node="dead", due_ms=NOW_MS + 9, at_ms=NOW_MS + 9))
+    assert sorted(await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)) == ["r1", "r3"]
+    assert await store.nodes.due_rooms(NOW_MS, "me", all_nodes=True) == []
+    assert await store.nodes.due_rooms(NOW_MS + hour_ms, "me", all_nodes=False) == ["r2"]
+
+
+async def test_own_due_rooms_come_in_the_order_of_their_wake_ups(store: Store) -> None:
+    """A node's own due rooms come page by page in the order of their wake-ups, those of the same
+    time too; rooms of others, later ones and those without a wake-up do not.
+    """
+    due = {"r1": 5, "r2": 3, "r3": 5, "r4": 0, "r5": 5, "late": 6}
+    for room, due_ms in due.items():
+        await store.logs.create_room(new_room(room, node="me", due_ms=NOW_MS + due_ms))
+    await store.logs.create_room(new_room("other", node="n2", due_ms=NOW_MS))
+    await store.logs.create_room(new_room("never", node="me", due_ms=None))
+    found: list[DueRoom] = []
+    while page := await store.nodes.own_due_rooms(
+        "me", NOW_MS + 5, found[-1] if found else None, 2
+    ):
+        assert len(page) <= 2
+        found += page
+    expected = sorted((NOW_MS + due_ms, room) for room, due_ms in due.items() if room != "late")
+    assert found == expected
+    await store.logs.append(append("r4", 2, node="n2", due_ms=NOW_MS))
+    await store.logs.append(append("r2", 2, node="me", due_ms=None))
+    assert await store.nodes.own_due_rooms("me", NOW_MS) == []
+
+
+async def test_the_nodes_that_are_alive(store: Store) -> None:
+    """`alive_nodes` returns the nodes whose last heartbeat has not expired."""
+    assert await store.nodes.alive_nodes() == frozenset()
+    for node, alive_for_ms in (("n1", 10_000), ("n2", 10_000), ("eternal", 10**9)):
+        await store.nodes.heartbeat(node, alive_for_ms)
+    assert await store.nodes.alive_nodes() == {"n1", "n2", "eternal"}
+    await store.nodes.heartbeat("n2", -1)
+    assert await store.nodes.alive_nodes() == {"n1", "eternal"}
+
+
+async def test_a_heartbeat_returns_the_stores_time(store: Store) -> None:
+    """A heartbeat returns the store's clock, here this machine's, in ms since 1970."""
+    before_ms = wall_clock_ms()
+    times = [
+        await store.nodes.heartbeat("n1", 1000),
+        await store.nodes.heartbeat("n1", -1000),
+        await store.nodes.heartbeat("n2", 0),
+    ]
+    assert [before_ms, *times, wall_clock_ms()] == sorted([before_ms, *times, wall_clock_ms()])
+
+
+async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
+    """With all_nodes, a room is taken over even from an alive node, `limit` rooms per call."""
+    await store.nodes.heartbeat("before", 10_000)
+    for n in range(5):
+        await store.logs.create_room(new_room(f"r{n}", node="before", due_ms=NOW_MS))
+    taken = [await store.nodes.due_rooms(NOW_MS, "me", all_nodes=True, limit=2) for _ in range(4)]
+    assert [len(rooms) for rooms in taken] == [2, 2, 1, 0]
+    assert sorted(itertools.chain(*taken)) == [f"r{n}" for n in range(5)]
+
+
+async def test_one_node_takes_each_due_room(store: Store) -> None:
+    """Of many nodes that take over at once, exactly one gets each room."""
+    for n in range(30):
+        await store.logs.create_room(new_room(f"r{n}", node="dead", due_ms=NOW_MS))
+    for n in range(4):
+        await store.nodes.heartbeat(f"n{n}", 60_000)
+    taken = await asyncio.gather(
+        *(store.nodes.due_rooms(NOW_MS, f"n{n}", all_nodes=False) for n in range(4))
+    )
+    assert sorted(itertools.chain(*taken)) == sorted(f"r{n}" for n in range(30))
+
+
+async def test_taking_over_does_not_move_the_head(store: Store) -> None:
+    """After a takeover the previous node can still append at the same v."""
+    await store.logs.create_room(new_room("r1", node="slow", due_ms=NOW_MS))
+    await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)
+    await store.logs.append(append("r1", 2, node="slow"))
+    assert await store.logs.head("r1") == RoomHead(3, "slow", None)
+
+
+# --- identities -----------------------------------------------------------------------------------
+
+
+async def test_identities_are_found_by_token(store: Store) -> None:
+    """An identity is found by its token's hash, with its latest name; unknown tokens give None."""
+    await store.identities.add_guest(Identity("a1", "Ada"), b"\x00hash\xff", NOW_MS)
+    await store.identities.add_guest(Identity("b1", "Ben"), b"other", NOW_MS)
+    assert await store.identities.by_token(b"\x00hash\xff") == Identity("a1", "Ada", TODAY)
+    await store.identities.rename("a1", "Ada L.")
+    assert await store.identities.by_token(b"\x00hash\xff") == Identity("a1", "Ada L.", TODAY)
+    assert await store.identities.by_token(b"other") == Identity("b1", "Ben", TODAY)
+    assert await store.identities.by_token(b"\x00hash") is None
+
+
+async def test_a_token_belongs_to_one_identity(store: Store) -> None:
+    """A second identity with the same token or id is refused."""
+    await store.identities.add_guest(Identity("a1", "Ada"), b"hash", NOW_MS)
+    for identity, token_hash in ((Identity("b1", "Ben"), b"hash"), (Identity("a1", "Ben"), b"new")):
+        with pytest.raises(StoreError):
+            await store.identities.add_guest(identity, token_hash, NOW_MS)
+    assert await store.identities.by_token(b"hash") == Identity("a1", "Ada", TODAY)
+    assert await store.identities.by_token(b"new") is None

@@ -1,0 +1,40 @@
+"""The stores that must keep the contract of server/store/base.py."""
+
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from server.deploy.postgres import Postgres
+from server.store.base import Store, StoreError
+from server.store.memory import MemoryStore
+from server.store.postgres import open_postgres
+from server.store.sqlite import open_sqlite
+from tests.support.log_entries import new_database
+
+#: The backends; a new one is added here.
+BACKENDS = ["memory", "sqlite", "postgres"]
+
+
+@asynccontextmanager
+async def open_backend(name: str, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    """An empty store of that kind."""
+    if name == "memory":
+        yield MemoryStore()
+    elif name == "sqlite":
+        folder: Path = request.getfixturevalue("tmp_path")
+        async with open_sqlite(new_database(folder)) as store:
+            yield store
+    else:
+        postgres: Postgres = request.getfixturevalue("postgres")
+        async with postgres.database() as database, open_postgres(postgres.url(database)) as store:
+            yield store
+
+
+async def result_of(operation: Awaitable[object]) -> object:
+    """The operation's result, or the StoreError that it raises."""
+    try:
+        return await operation
+    except StoreError as error:
+        return error
