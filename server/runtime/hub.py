@@ -140,7 +140,7 @@ class Hub:
         node, before_ms = self.ports.node, self._wake_before_ms()
         rooms = await self.ports.store.nodes.due_rooms(before_ms, node, all_nodes)
         for room_id in rooms:
-            self._wake(RoomId(room_id))
+            self._wake(room_id)
         return len(rooms)
 
     async def wake_due_rooms(self) -> None:
@@ -153,7 +153,7 @@ class Hub:
         while True:
             page = await self.ports.store.nodes.own_due_rooms(self.ports.node, before_ms, after)
             for due in page:
-                self._wake(RoomId(due.room))
+                self._wake(due.room)
             if len(page) < DUE_PAGE:
                 return
             after = page[-1]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server.deploy.postgres import DISCONNECT, Postgres
+from server.ids import IdentityId
 from server.store import postgres as pg
 from server.store.base import (
     Append,
@@ -249,7 +250,7 @@ async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: 
             for work in (
                 store.logs.append(append("r1", 2, CommandKey("ada", "1"))),
                 store.logs.events("r1", 0),
-                store.identities.add_guest(Identity("a1", "Ada"), b"hash", NOW_MS),
+                store.identities.add_guest(Identity(IdentityId("a1"), "Ada"), b"hash", NOW_MS),
             ):
                 with pytest.raises(StoreUnavailable, match="lock"):
                     await work
