@@ -21,7 +21,7 @@ import click
 
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
-from server.bench.pairs import RequestClient, connect
+from server.bench.players import RequestClient, connect
 from server.bench.processes import UNLIMITED_ENVIRON, spawn
 
 #: Longest wait for a message, in seconds.

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from server.bench.pairs import Meter, Pair, connect
+from server.bench.pairs import Meter, Pair
+from server.bench.players import connect
 
 
 async def relay(ready: Callable[[int], None]) -> None:

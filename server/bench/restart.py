@@ -27,7 +27,7 @@ import websockets.asyncio.client as websockets
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE
 from server.bench.moves import report
-from server.bench.pairs import connect
+from server.bench.players import connect
 from server.bench.processes import cpu_seconds
 from server.ids import IdentityId, RoomId
 from server.rooms import rules

@@ -17,7 +17,8 @@ from engine.search.job import Info, Job
 from server.bench.capacity import costs
 from server.bench.capacity.machine import quantiles_of
 from server.bench.cluster import connected_pairs, fresh_cluster, measure_load
-from server.bench.pairs import Meter, Player, RequestClient, connect
+from server.bench.pairs import Meter
+from server.bench.players import Player, RequestClient, connect
 from server.bench.processes import resident_bytes
 from server.bench.usage import process_tree, used_by
 from server.bus.base import LobbyChanged
