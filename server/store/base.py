@@ -270,10 +270,10 @@ class ProjectionStore(Protocol):
         `before` is the (finished_ms, match) of the previous page's last match.
         """
 
-    async def match(self, match: str) -> StoredMatch | None:
+    async def match(self, match: MatchId) -> StoredMatch | None:
         """One match, public or not, running or finished."""
 
-    async def thoughts(self, match: str) -> list[Thought]:
+    async def thoughts(self, match: MatchId) -> list[Thought]:
         """The AI's analyses of a match's moves, ordered by ply."""
 
 

@@ -224,11 +224,11 @@ class MemoryProjections:
             if before is None or key < before
         ][:limit]
 
-    async def match(self, match: str) -> StoredMatch | None:
+    async def match(self, match: MatchId) -> StoredMatch | None:
         await asyncio.sleep(0)
         return self._matches.get(match)
 
-    async def thoughts(self, match: str) -> list[Thought]:
+    async def thoughts(self, match: MatchId) -> list[Thought]:
         await asyncio.sleep(0)
         return sorted(
             (thought for thought in self._tables.thoughts.values() if thought.match == match),

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, or_, select, tuple_, update
 
-from server.ids import IdentityId, RoomId
+from server.ids import IdentityId, MatchId, RoomId
 from server.store import tables as t
 from server.store.base import (
     DUE_PAGE,
@@ -209,11 +209,11 @@ class SqlProjections:
         )
         return [StoredMatch(*row) for row in rows]
 
-    async def match(self, match: str) -> StoredMatch | None:
+    async def match(self, match: MatchId) -> StoredMatch | None:
         rows = await self._database.select(select(*MATCH_COLUMNS).where(t.matches.c.id == match))
         return StoredMatch(*rows[0]) if rows else None
 
-    async def thoughts(self, match: str) -> list[Thought]:
+    async def thoughts(self, match: MatchId) -> list[Thought]:
         c = t.thoughts.c
         rows = await self._database.select(
             select(c.match, c.v, c.ply, c.body).where(c.match == match).order_by(c.ply)
