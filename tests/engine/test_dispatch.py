@@ -65,6 +65,16 @@ def test_the_rest_of_the_time_is_shared_by_all_attempts() -> None:
     assert times == [None, 700, MIN_RETRY_S * 1000]
 
 
+def test_the_end_of_the_time() -> None:
+    """It is fixed once the time has begun, but an attempt gets MIN_RETRY_S even at the end."""
+    search = search_of()
+    assert search.end_s() is None
+    search.begun_s = 100.0
+    assert (search.end_s(), search.end_s(100.5)) == (101.0, 101.0)
+    assert search.end_s(100.95) == 100.95 + MIN_RETRY_S
+    assert search_of(time_ms=None).end_s(100.0) is None
+
+
 def test_a_job_that_others_have_tried() -> None:
     """`set_left` takes the time that others have used; a job without a limit has all the time."""
     search, unlimited = search_of(), search_of(time_ms=None)
@@ -313,7 +323,7 @@ def test_stale_reports_change_nothing() -> None:
     assert dispatcher.put_back(stale, SearchFailed("stale")) is None
     assert dispatcher.on_lost(stale, 0.0, was_silent=True) is None
     assert (search.best, search.begun_s, search.losses) == (None, None, 1)
-    assert search.failed_at == set()
+    assert search.failed_at == frozenset()
     assert (dispatcher.waiting, dispatcher.running) == (0, 1)
 
 

@@ -16,8 +16,8 @@ def choice(search: Search, *offers: Offer[str], **facts: Any) -> str | None:
 def test_the_order_of_places() -> None:
     """Each place is chosen over all that follow it here, in whatever order they are offered."""
     search = search_of()
-    search.lost_at = {"lost"}
-    search.failed_at = {"failed"}
+    search.lost_at = frozenset({"lost"})
+    search.failed_at = frozenset({"failed"})
     order = [
         Offer("home", load=0.5),
         Offer("idle"),
