@@ -237,7 +237,7 @@ async def test_an_unexpected_exception_fails_one_command(monkeypatch: pytest.Mon
 async def test_an_unreadable_log_affects_its_room_only() -> None:
     """An unreadable log entry makes commands of its room server.fault; other rooms work."""
     async with playing() as (fake, hub, room, ada, _):
-        broken = StoredEvent(5, 0, 0, b'{"kind":"from_the_future"}')
+        broken = StoredEvent(5, 0, 0, b'{"kind":7}')
         await fake.store.logs.append(Append(room, 4, (broken,), "n9"))
         async with fake.hub("n2") as other:
             cyd = Client(other, "cyd")

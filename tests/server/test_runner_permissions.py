@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.commands import format_kinds
 from server.rooms.chat import WINDOW_MS
@@ -27,7 +28,7 @@ def kinds(messages: list[Message]) -> list[str]:
 
 
 def room_of(hub: Hub, room: str) -> Room:
-    runner = hub.runner(room)
+    runner = hub.runner(RoomId(room))
     assert runner is not None
     assert runner.room is not None
     return runner.room
