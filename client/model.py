@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from client.messages import LoggedEvent, RoomMessage
-from engine.view import MoveView, PositionView
+from engine.view import SEATS, MoveView, PositionView
 from server.protocol.messages import (
     AnyEvent,
     ChatLine,
@@ -58,7 +58,7 @@ class Model(Struct, frozen=True, kw_only=True):
     in_sync: bool = True
     description: RoomDescription | None = None
     frozen: str | None = None
-    seats: tuple[Occupant | None, ...] = (None, None)
+    seats: tuple[Occupant | None, ...] = (None,) * SEATS
     match: MatchState | None = None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()

@@ -203,7 +203,32 @@ function applySnapshot(room, message) {
 function applyEventMessage(room, event) {
     if (event.v <= room.v) return room;
     if (event.v > room.v + 1) return { ...room, gap: true };
-    return { ...applyEvent(room, event), v: event.v };
+    return { ...(isReadable(event) ? applyEvent(room, event) : room), v: event.v };
+}
+
+/**
+ * Whether the event's fields have the form that this client knows; a newer server may write others.
+ * @param {EventMessage | HiddenMessage} event
+ */
+function isReadable(event) {
+    switch (event.kind) {
+        case "seat_taken":
+            return Number.isInteger(event.seat) && typeof event.occupant?.name === "string";
+        case "seat_left":
+        case "offered":
+        case "declined":
+            return Number.isInteger(event.seat);
+        case "started":
+            return Number.isInteger(event.number) && Array.isArray(event.seats);
+        case "moved":
+            return Number.isInteger(event.ply) && typeof event.move === "string";
+        case "finished":
+            return [event.how, event.reason].every((text) => typeof text === "string");
+        case "said":
+            return [event.name, event.text].every((text) => typeof text === "string");
+        default:
+            return true;
+    }
 }
 
 /**

@@ -158,7 +158,7 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     match = room.match
     if match is None or match.id != event.match:
         return room
-    if room.frozen is Code.ROOM_NEWER:
+    if room.frozen is not None and room.frozen is Code.ROOM_NEWER:
         return _show_moved(room, match, event)
     position, turn = match.position, match.turn
     frozen: Code | None = room.frozen

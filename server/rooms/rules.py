@@ -105,7 +105,7 @@ def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
 
     Raises CommandRejected when it is refused and GameFault when the rules fail.
     """
-    if room.frozen is Code.ROOM_NEWER:
+    if room.frozen is not None and room.frozen is Code.ROOM_NEWER:
         raise CommandRejected(Code.ROOM_NEWER, NEWER)
     rule = RULES.get(type(command))
     if rule is None:

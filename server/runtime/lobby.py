@@ -8,10 +8,12 @@ import msgspec
 import structlog
 
 from server.bus.base import LobbyChanged
+from server.codes import Code
 from server.ids import RoomId
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
+from server.rooms.model import Room
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
 from server.runtime.projections import is_listed, summary
 from server.runtime.room_runner import RoomRunner
@@ -91,9 +93,9 @@ class Lobby:
 
     def on_lobby_changed(self, message: LobbyChanged) -> None:
         """Applies another node's changes, except for rooms that are open on this node."""
-        rooms = [entry for entry in message.rooms if not self._is_open(entry.room)]
+        rooms = [entry for entry in message.rooms if self._open_room(entry.room) is None]
         self._update_entries(
-            rooms, [room_id for room_id in message.gone if not self._is_open(room_id)]
+            rooms, [room_id for room_id in message.gone if self._open_room(room_id) is None]
         )
 
     async def run(self) -> None:
@@ -147,10 +149,10 @@ class Lobby:
         rooms: list[wire.RoomSummary] = []
         gone: list[str] = []
         for room_id in sorted(changed):
-            runner = self._get_runner(room_id)
-            room = runner.room if runner else None
-            if room is None:
+            open_here = self._open_room(room_id)
+            if open_here is None:
                 continue
+            _, room = open_here
             if is_listed(room):
                 rooms.append(self._with_live_counts(summary(room)))
             elif room.visibility == "public":
@@ -177,18 +179,26 @@ class Lobby:
             for follower in tuple(self._watchers):
                 follower.send_ephemeral(change)
 
-    def _is_open(self, room_id: str) -> bool:
+    def _open_room(self, room_id: str) -> tuple[RoomRunner, Room] | None:
+        """A room that is open on this node, with its runner.
+
+        None for a room that a newer version has written to: its state is not known here, so the
+        entry comes from the store and from newer nodes.
+        """
         runner = self._get_runner(RoomId(room_id))
-        return runner is not None and runner.room is not None
+        room = runner.room if runner is not None else None
+        if runner is None or room is None or room.frozen is Code.ROOM_NEWER:
+            return None
+        return runner, room
 
     def _with_live_counts(self, entry: wire.RoomSummary) -> wire.RoomSummary:
         """The entry with the current ply, length and watchers.
 
         Only nodes on which the room is open know these.
         """
-        runner = self._get_runner(RoomId(entry.room))
-        if runner is not None and runner.room is not None:
-            live = summary(runner.room)
+        if (open_here := self._open_room(entry.room)) is not None:
+            runner, room = open_here
+            live = summary(room)
             return msgspec.structs.replace(
                 entry, ply=live.ply, length=live.length, watching=runner.followers.watching
             )

@@ -186,9 +186,13 @@ def test_a_search_is_reported_in_one_line() -> None:
         (MatchResult(None, "board", "the board is full"), "Draw: the board is full."),
         (MatchResult(None, "abort", "the match was aborted"), "No result: the match was aborted."),
         (MatchResult(1, "resign", "Red resigned"), "Yellow wins: Red resigned."),
+        (MatchResult(None, "failure", "the AI broke"), "No result: the AI broke."),
+        (MatchResult(1, "flag", "Red ran out of time"), "Yellow wins: Red ran out of time."),
+        (MatchResult(None, "verdict", "the arbiter ended it"), "Match over: the arbiter ended it."),
     ],
 )
 def test_a_result_names_the_winner_and_the_reason(over: MatchResult, text: str) -> None:
+    """A way to end that only a newer server knows is shown by its reason."""
     board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
     assert words.result_text(board, over) == text
 

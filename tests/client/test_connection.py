@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from client.connection import State, connect
@@ -14,7 +15,8 @@ from client.errors import (
     Unreachable,
     WrongToken,
 )
-from server.protocol.messages import Chat, Create, Move
+from client.messages import LoggedEvent, parse_server_message
+from server.protocol.messages import Chat, Create, Hidden, Move
 from tests.client.conftest import Test
 from tests.support.scripted_server import (
     Backend,
@@ -146,6 +148,20 @@ def test_unknown_messages_are_ignored_and_unknown_codes_are_passed_on(
             assert refused.value.code == "future.code"
 
     run(test)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"kind": "taken_back", "ply": 3},
+        {"kind": "moved", "ply": {"n": 3}},
+        {"kind": "seat_taken", "seat": 1, "occupant": {"name": "Ben"}},
+    ],
+)
+def test_an_event_that_this_client_cannot_read_keeps_its_v(event: dict[str, object]) -> None:
+    """An unknown kind and unknown fields of a known kind are a hidden event."""
+    frame = msgspec.json.encode({"t": "event", "room": "r", "v": 7, "at": 1, **event})
+    assert parse_server_message(frame) == LoggedEvent("r", 7, 1, Hidden())
 
 
 async def test_an_address_without_a_server_is_unreachable() -> None:

@@ -35,6 +35,7 @@ from server.rooms.commands import (
 from server.rooms.events import RoomEvent, format_event_body
 from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
+from tests.support import golden_logs
 from tests.support.browser import open_chromium, open_files
 from tests.support.room_log import SETTINGS
 
@@ -181,3 +182,25 @@ async def test_after_a_missing_event_the_model_reports_a_gap_until_a_snapshot(pa
             len(rooms) - missing - 1
         )
         assert rooms[-1] == last_room
+
+
+async def test_a_log_of_a_newer_version_makes_the_servers_room(page: Page) -> None:
+    """Unknown kinds, words and fields leave the same room as on a server of this version."""
+    histories = [
+        [json.loads(frame) | {"room": "r"} for frame in golden_logs.frames(name)]
+        for name in golden_logs.NAMES
+    ]
+    results = await page.evaluate(APPLY_ALL, histories)
+    assert [rooms[-1] for rooms in results] == [
+        {
+            "offers": [],
+            "chat": [],
+            "gap": False,
+            **{
+                field: value
+                for field, value in golden_logs.expected(name)["spectator"].items()
+                if field not in ("t", "room")
+            },
+        }
+        for name in golden_logs.NAMES
+    ]

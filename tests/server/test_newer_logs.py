@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -36,6 +35,7 @@ from server.rooms.commands import (
 )
 from server.rooms.events import Declined, Moved, Offered, Said, Unknown, parse_event_body
 from server.rooms.model import AI, CommandRejected, Room
+from tests.support.golden_logs import NAMES, Log, expected, read
 from tests.support.room_log import (
     ADA,
     AI_SEAT,
@@ -49,21 +49,8 @@ from tests.support.room_log import (
     seated,
 )
 
-#: Logs as the store has them, one entry a line, each with the room that it makes beside it. They
-#: are never made anew: what an older version wrote must always be shown like this.
-LOGS = Path(__file__).parents[1] / "data/logs"
-NAMES = sorted(path.stem for path in LOGS.glob("*.jsonl"))
 #: Logs of events that this version knows, though not all of their words.
 READABLE = {"today", "words"}
-
-#: A log as the store has it: the time and the body of each entry.
-Log = list[tuple[int, bytes]]
-
-
-def read(name: str) -> Log:
-    """A log of the golden files."""
-    entries = map(json.loads, (LOGS / f"{name}.jsonl").read_text("utf-8").splitlines())
-    return [(entry["at"], msgspec.json.encode(entry["body"])) for entry in entries]
 
 
 def states(log: Log) -> Iterator[Room]:
@@ -101,7 +88,7 @@ def folded(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_golden_log_makes_the_same_room_for_ever(name: str) -> None:
     """The room of a stored log is what it was when the log was written."""
-    assert folded(name) == json.loads((LOGS / f"{name}.json").read_text("utf-8"))
+    assert folded(name) == expected(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -28,7 +28,11 @@ from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.room_log import SETTINGS
 from tests.support.scripted_server import Close, Link, Message
 
-ADA, BOB = Actor(IdentityId("i1"), "Ada"), Actor(IdentityId("i2"), "Bob")
+ADA, BOB, CYD = (
+    Actor(IdentityId("i1"), "Ada"),
+    Actor(IdentityId("i2"), "Bob"),
+    Actor(IdentityId("i3"), "Cyd"),
+)
 Logged = tuple[int, RoomEvent]
 
 
@@ -113,6 +117,10 @@ class FakeRoom:
         await link.ack(message, self.room.v)
         await self._tell(events)
 
+    def append(self, event: RoomEvent) -> None:
+        """Appends an event to the log without a command, before anybody joined."""
+        self._apply(event)
+
     def decide(self, actor: Actor, command: RoomCommand) -> list[Logged]:
         return self._decide(actor, parse_command(command))
 
@@ -124,6 +132,8 @@ class FakeRoom:
         since = message.get("since", 0)
         await link.ack(message)
         joined: dict[str, Any] = {"t": "joined", "room": "r", "v": self.room.v, "epoch": "e1"}
+        if self.room.frozen is not None:
+            joined["frozen"] = self.room.frozen
         await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
         if not since:
             await self._send(format_message(snapshot(self.room, player=True)))

@@ -1,5 +1,6 @@
 import { EMPTY_MODEL, apply, follow, headPly, legalMoves, mySeat, withThoughts, withViews } from "/client/web/model.js";
 import { countText, moveText, resultText, scoreText, durationText } from "/client/web/words.js";
+import { drawActions, statusText } from "/client/web/room-actions.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const ROOM = "r7Kq2";
@@ -129,6 +130,23 @@ test("changes of the lobby are ignored until the whole list arrives", async () =
     assertEqual(Object.keys(apply(full, { t: "lobby", full: true }).lobby), []);
 });
 
+test("a room of a newer version is shown with the reason, and offers no action", async () => {
+    const model = await joined();
+    const newer = apply(model, { ...(await golden("server-joined")), frozen: "room.newer" });
+    const sentence = "This room was made by a newer Plyroom; it can be read here and played elsewhere";
+    const app = { model: newer, command: () => {} };
+    const confirmation = { confirming: null, confirm: () => {} };
+    assertEqual(statusText(newer, newer.room), sentence);
+    assertEqual(statusText(newer, { ...newer.room, match: null }), sentence);
+    assertEqual(drawActions(app, newer.room, confirmation), null);
+    assert(drawActions({ ...app, model }, model.room, confirmation) !== null, "other rooms have actions");
+    const over = { winner: null, how: "verdict", reason: "the arbiter ended it" };
+    const ended = { ...newer.room, match: { ...newer.room.match, over } };
+    assertEqual(statusText(newer, ended), "Match over: the arbiter ended it");
+    const offered = apply(newer, { t: "event", room: ROOM, v: 5, at: 1, kind: "offered", seat: 1, what: "takeback" });
+    assertEqual([offered.room.v, offered.room.offers], [5, []]);
+});
+
 test("scores, counts, durations and results have these texts", () => {
     assertEqual(
         [12, -3, 0, 29995, -29990].map((score) => scoreText(score)),
@@ -140,9 +158,13 @@ test("scores, counts, durations and results have these texts", () => {
     const board = { seats: [{ name: "Red" }, { name: "Noughts" }] };
     const over = (winner, how) => ({ winner, how, reason: "" });
     assertEqual(
-        [over(0, "board"), over(1, "resign"), over(null, "board"), over(null, "abort")].map((result) =>
-            resultText(result, board),
+        [over(0, "board"), over(1, "resign"), over(null, "board"), over(null, "abort"), over(null, "failure")].map(
+            (result) => resultText(result, board),
         ),
-        ["Red wins", "Noughts win", "Draw", "Aborted"],
+        ["Red wins", "Noughts win", "Draw", "Aborted", "No result"],
     );
+    assertEqual([over(1, "flag"), over(null, "adjudication")].map((result) => resultText(result, board)), [
+        "Noughts win",
+        "Match over",
+    ]);
 });

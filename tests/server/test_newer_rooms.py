@@ -1,0 +1,193 @@
+"""Rooms that a newer node writes to, on a node of this version: they can be read, not played."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from server.bus.base import EventsAppended, LobbyChanged
+from server.codes import Code
+from server.ids import RoomId
+from server.protocol import messages as wire
+from server.rooms.commands import AiSeat, MySeat, OpenSeat
+from server.rooms.events import Moved, Said, format_event_body
+from server.runtime.hub import Hub
+from server.runtime.lobby import COMPARE_S
+from server.store.base import SPECTATORS, Append, StoredEvent
+from tests.server.test_api import get
+from tests.server.test_bus_nodes import Watcher
+from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
+from tests.support.node import serve
+from tests.support.two_players import playing
+
+#: The audience of a line between the players, which only a newer version has.
+PLAYERS = 2
+TAKEN_BACK = b'{"kind":"taken_back","ply":0,"by":1}'
+
+
+async def append_elsewhere(
+    fake: FakeServer, hub: Hub, room: str, *bodies: bytes, audience: int = 0, due_ms: Any = None
+) -> int:
+    """A newer node "n9" appends events and announces them; returns the last v."""
+    runner = hub.runner(RoomId(room))
+    head = await fake.store.logs.head(room)
+    assert head is not None
+    events = tuple(
+        StoredEvent(v, fake.now_ms(), audience, body) for v, body in enumerate(bodies, head.v + 1)
+    )
+    await fake.store.logs.append(Append(room, head.v, events, "n9", due_ms))
+    if runner is not None:
+        runner.receive(EventsAppended(room, "n9", events))
+    await run_ready_tasks()
+    return head.v + len(events)
+
+
+@virtual
+async def test_followers_learn_that_the_room_can_only_be_read() -> None:
+    """An unknown event reaches the followers as it stands, followed by the reason in `joined`.
+
+    Every command is then refused with `room.newer`, and nobody is disconnected.
+    """
+    async with playing() as (fake, hub, room, ada, ben):
+        eve = Client(hub, "eve")
+        await eve.ack(eve.join(room))
+        at = len(ada.messages)
+        v = await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        for client, seat in ((ada, 0), (ben, 1), (eve, None)):
+            joined = await client.until(lambda m: m["t"] == "joined" and "frozen" in m)
+            assert (joined["v"], joined["frozen"], joined.get("seat")) == (v, "room.newer", seat)
+        sent = [message["t"] for message in ada.messages[at:] if message["t"] != "presence"]
+        assert sent == ["event", "joined"]
+        assert ada.events()[-1].items() >= {"kind": "taken_back", "ply": 0, "by": 1, "v": v}.items()
+        for client in (ada, ben, eve):
+            for command in (
+                client.move(room, 0, "b2"), client.chat(room, "hello"), client.sit(room, 0),
+                client.plain(wire.Resign, room), client.plain(wire.Abort, room),
+            ):  # fmt: skip
+                assert await client.refused(command) == Code.ROOM_NEWER
+            assert not client.closed
+        head = await fake.store.logs.head(room)
+        assert head is not None
+        assert head.v == v
+
+
+@virtual
+async def test_what_a_newer_node_adds_goes_on_being_shown() -> None:
+    """Chat and moves after an unknown event are sent, and are in a later client's snapshot."""
+    async with playing() as (fake, hub, room, ada, _):
+        await ada.ack(ada.chat(room, "before"))
+        await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        runner = hub.runner(room)
+        assert runner is not None
+        assert runner.room is not None
+        assert runner.room.match is not None
+        match = runner.room.match
+        assert match.position is not None
+        after = match.position.advance("b2")[1]
+        moved = Moved(match.id, 0, 0, "b2", after.digest(), number="1.")
+        said = format_event_body(Said("ben", "Ben", "after"))
+        v = await append_elsewhere(fake, hub, room, said, format_event_body(moved))
+        await ada.wait_for_v(v)
+        view = await ada.until(lambda m: m["t"] == "view" and m["v"] == v)
+        assert view["view"]["pieces"] == {"b2": "X"}
+        cyd = Client(hub, "cyd")
+        await cyd.ack(cyd.join(room))
+        (joined,), (snapshot,) = cyd.of("joined"), cyd.of("snapshot")
+        assert (joined["frozen"], snapshot["v"]) == ("room.newer", v)
+        assert [line["text"] for line in snapshot["chat"]] == ["before", "after"]
+        assert [move["move"] for move in snapshot["match"]["moves"]] == ["b2"]
+
+
+@virtual
+async def test_a_command_from_before_is_acknowledged_again() -> None:
+    """I1: a command that was committed gets its ack even when the room can only be read."""
+    async with playing() as (fake, hub, room, ada, _):
+        move = ada.move(room, 0, "b2")
+        v = await ada.ack(move)
+        await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        ada.messages.clear()
+        assert await ada.ack(move) == v
+
+
+@virtual
+async def test_an_event_for_an_unknown_audience_is_hidden_from_everyone() -> None:
+    """Nobody receives an event whose audience this version does not know; v goes on."""
+    async with playing() as (fake, hub, room, ada, _):
+        eve = Client(hub, "eve")
+        await eve.ack(eve.join(room))
+        said = format_event_body(Said("ben", "Ben", "between us", "players"))
+        await append_elsewhere(fake, hub, room, said, audience=PLAYERS)
+        v = await append_elsewhere(fake, hub, room, said, audience=SPECTATORS)
+        await eve.wait_for_v(v)
+        assert [m["kind"] for m in ada.events()[-2:]] == ["hidden", "hidden"]
+        assert [m["kind"] for m in eve.events()[-2:]] == ["hidden", "said"]
+        late = Client(hub, "late")
+        await late.ack(late.join(room))
+        assert "chat" not in late.of("snapshot")[0]
+
+
+@virtual
+async def test_a_node_that_takes_such_a_room_over_asks_no_engine() -> None:
+    """The AI's turn in a room of a newer version is not played here, also after a take-over."""
+    fake = FakeServer()
+    fake.engines.answer = lambda _job: asyncio.Future()
+    async with fake.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create(seats=(AiSeat(1), MySeat()))
+        await ada.ack(ada.join(room))
+        await fake.engines.asked.wait()
+        assert len(fake.engines.jobs) == 1
+        await append_elsewhere(fake, hub, room, TAKEN_BACK, due_ms=fake.now_ms())
+        assert fake.engines.cancelled == fake.engines.jobs
+    async with fake.hub("n2") as later:
+        await later.take_over_due_rooms(all_nodes=True)
+        await run_ready_tasks()
+        runner = later.runner(room)
+        assert runner is not None
+        assert runner.room is not None
+        assert runner.room.frozen is Code.ROOM_NEWER
+        assert len(fake.engines.jobs) == 1
+
+
+@virtual
+async def test_the_lobby_shows_what_newer_nodes_say_of_their_rooms() -> None:
+    """The entry of such a room comes from newer nodes: this node reports none of its own."""
+    async with playing() as (fake, hub, room, ada, _):
+        watcher = await Watcher(hub, "watcher").watch()
+        await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        listed = msgspec.convert(watcher.lobby[room], wire.RoomSummary)
+        entry = replace(listed, ply=7, length="with clocks")
+        hub.membership.on_node(LobbyChanged("n9", (entry,), ()))
+        await asyncio.sleep(1)
+        published: list[object] = []
+        unsubscribe = fake.bus.listen(published.append)
+        eve = Client(hub, "eve")
+        await eve.ack(eve.join(room))
+        await ada.ack(ada.plain(wire.Leave, room))
+        await asyncio.sleep(3 * COMPARE_S)
+        unsubscribe()
+        assert watcher.lobby[room]["length"] == "with clocks"
+        assert not [message for message in published if isinstance(message, LobbyChanged)]
+
+
+async def test_a_match_is_read_without_the_moves_that_were_taken_back() -> None:
+    """Over HTTP a match has the moves that stand, in their order."""
+    fake = FakeServer()
+    async with serve(fake) as node:
+        ada = Client(node.hub, "ada")
+        room = await ada.create(seats=(MySeat(), OpenSeat()))
+        await ada.ack(ada.join(room))
+        ben = Client(node.hub, "ben")
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ben.ack(ben.move(room, 1, "a1"))
+        runner = node.hub.runner(room)
+        assert runner is not None
+        assert runner.room is not None
+        assert runner.room.match is not None
+        match = runner.room.match.id
+        moved = Moved(match, 1, 1, "c3", "0123456789abcdef", number="2.")
+        await append_elsewhere(fake, node.hub, room, TAKEN_BACK, format_event_body(moved))
+        found = await get(node, f"/api/matches/{match}")
+        assert [move["move"] for move in found["moves"]] == ["b2", "c3"]
