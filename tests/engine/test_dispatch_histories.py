@@ -92,7 +92,7 @@ class History:
             case "die" | "hang" if attempt.place != self.own:
                 self.lost[search] += is_present
                 self.end(attempt, self.world.dispatcher.on_lost(
-                    attempt, self.world.now_s, was_silent=kind == "hang"
+                    attempt, self.world.now_s, time_counts=kind == "hang"
                 ))  # fmt: skip
             case "busy":
                 dispatcher.places.rest(attempt.place, self.world.now_s + 0.25)
@@ -180,7 +180,7 @@ def test_the_order_is_fair(rooms: list[str], losses: list[bool]) -> None:
         assert assigned is not None
         search, attempt = assigned
         if next(lose, False):
-            world.dispatcher.on_lost(attempt, world.now_s, was_silent=False)
+            world.dispatcher.on_lost(attempt, world.now_s, time_counts=False)
             again = world.dispatcher.assign(world.now_s, world.offers)
             assert again is not None
             assert again[0] is search, "a lost search is next"
