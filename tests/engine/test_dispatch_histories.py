@@ -40,6 +40,8 @@ class History:
         self.old: list[Attempt[str]] = []
         self.of: dict[Attempt[str], Search] = {}
         self.lost: Counter[Search] = Counter()
+        #: The deepest report of each attempt.
+        self.reported: Counter[Attempt[str]] = Counter()
 
     def play(self, kind: str, number: int) -> None:
         world, dispatcher = self.world, self.world.dispatcher
@@ -82,13 +84,14 @@ class History:
             case "report":
                 assert dispatcher.on_progress(attempt, info_at(number)) == is_present
                 if is_present:
+                    self.reported[attempt] = max(number, self.reported[attempt])
                     self.deepest[search] = max(number, self.deepest.get(search, 0))
             case "answer":
+                # An engine answers with no less than it has reported.
+                depth = max(number, self.reported[attempt])
                 if is_present:
-                    self.deepest[search] = max(number, self.deepest.get(search, 0))
-                # It reports its depth before it answers, as every engine does.
-                dispatcher.on_progress(attempt, info_at(number))
-                self.end(attempt, dispatcher.on_answer(attempt, result_at(number)))
+                    self.deepest[search] = max(depth, self.deepest.get(search, 0))
+                self.end(attempt, dispatcher.on_answer(attempt, result_at(depth)))
             case "die" | "hang" if attempt.place != self.own:
                 self.lost[search] += is_present
                 self.end(attempt, self.world.dispatcher.on_lost(
