@@ -51,6 +51,8 @@ class Transcript:
         #: Moves that wait for their notation: ply, seat and move.
         self._unprinted_moves: list[tuple[int, int, Played]] = []
         self._is_result_unprinted = False
+        #: Seats whose new players have not been reported as present.
+        self._arriving: set[int] = set()
         self._search_reports = SearchReports()
 
     def introduce(self, model: Model) -> None:
@@ -132,6 +134,7 @@ class Transcript:
                 )
                 self._output.print(f"Match {number}: {players}")
             case SeatTaken(seat=seat, occupant=occupant):
+                self._arriving.add(seat)
                 self._output.report(
                     f"{occupant.name} takes a seat: {words.side_name(board, seat)}."
                 )
@@ -141,7 +144,8 @@ class Transcript:
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
             case Offered(seat=seat, what="draw" | "rematch" as what):
                 offer = "a draw" if what == "draw" else "a rematch"
-                advice = "" if seat == model.my_seat else " Type accept or decline."
+                is_mine_to_answer = model.my_seat not in (None, seat)
+                advice = " Type accept or decline." if is_mine_to_answer else ""
                 self._output.report(f"{words.player_name(model, seat)} offered {offer}.{advice}")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
@@ -183,11 +187,11 @@ class Transcript:
     def _show_presence(self, before: Model, model: Model, presence: Presence) -> None:
         seats = zip(before.present, presence.seats, strict=False)
         for seat, (was_present, is_present) in enumerate(seats):
-            if (
-                was_present != is_present
-                and seat != model.my_seat
-                and model.seats[seat] is not None
-            ):
+            if was_present == is_present:
+                continue
+            has_arrived = is_present and seat in self._arriving
+            self._arriving.discard(seat)
+            if seat != model.my_seat and model.seats[seat] is not None and not has_arrived:
                 change = "is back" if is_present else "has lost the connection or left"
                 self._output.report(f"{words.player_name(model, seat)} {change}.")
 

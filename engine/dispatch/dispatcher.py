@@ -12,8 +12,9 @@ A search has one present attempt. What any other attempt reports is stale and ch
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from engine.dispatch.fair_queue import FairQueue
 from engine.dispatch.placing import Offer, Places, choose
@@ -37,8 +38,7 @@ class WorkersLost(SearchFailed):
     """Every worker that took the search died, hung or fell silent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settled(Generic[S, P]):
+class Settled(Struct, Generic[S, P], frozen=True, eq=False):
     """The end of a search: its answer or its error, for the transport to hand to the caller.
 
     If `running` is an attempt, its place still searches, and the transport stops it.
@@ -172,7 +172,7 @@ class Dispatcher(Generic[S, P]):
         if was_silent and search.begun_s is None:
             search.begun_s = attempt.sent_s
         search.losses += 1
-        search.lost_at.add(attempt.place)
+        search.lost_at |= {attempt.place}
         has_own = self.own is not None and self.own not in search.failed_at
         is_last = search.losses >= TRIES and not has_own
         left_s = search.left_s(now_s)
@@ -196,7 +196,7 @@ class Dispatcher(Generic[S, P]):
         if search is None:
             return None
         if failed_with is not None:
-            search.failed_at.add(attempt.place)
+            search.failed_at |= {attempt.place}
             if search.losses >= TRIES:
                 return self._settle_with_best(search, failed_with)
         if search.attempts >= MAX_ATTEMPTS:

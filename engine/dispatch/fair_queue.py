@@ -23,10 +23,11 @@ class FairQueue(Generic[T]):
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self._count = 0
         self._by_affinity: OrderedDict[str, deque[T]] = OrderedDict()
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_affinity.values()))
+        return self._count
 
     def __iter__(self) -> Iterator[T]:
         for items in self._by_affinity.values():
@@ -34,11 +35,12 @@ class FairQueue(Generic[T]):
 
     @property
     def is_full(self) -> bool:
-        return len(self) >= self.size
+        return self._count >= self.size
 
     def put(self, item: T) -> None:
         """Appends an item; the caller checks `is_full` first."""
         self._by_affinity.setdefault(item.affinity, deque()).append(item)
+        self._count += 1
 
     def put_back(self, item: T) -> None:
         """Puts an item back at the head of the queue, even when the queue is full.
@@ -48,6 +50,7 @@ class FairQueue(Generic[T]):
         items = self._by_affinity.setdefault(item.affinity, deque())
         items.insert(sum(other.number < item.number for other in items), item)
         self._by_affinity.move_to_end(item.affinity, last=False)
+        self._count += 1
 
     def take(self, is_wanted: Callable[[T], bool]) -> T | None:
         """Removes and returns the next wanted item; None if there is none.
@@ -68,5 +71,6 @@ class FairQueue(Generic[T]):
         items = self._by_affinity.get(item.affinity)
         if items is not None and item in items:
             items.remove(item)
+            self._count -= 1
             if not items:
                 del self._by_affinity[item.affinity]

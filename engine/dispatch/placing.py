@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Generic
+
+from msgspec import Struct
 
 from engine.dispatch.search import P, PendingSearch
 
@@ -11,8 +12,7 @@ from engine.dispatch.search import P, PendingSearch
 MAX_HOMES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Offer(Generic[P]):
+class Offer(Struct, Generic[P], frozen=True):
     """A place that could take a search now.
 
     `load` is its searches per core: below 1 it has a free core. A place that is full gets no search
@@ -26,15 +26,6 @@ class Offer(Generic[P]):
     used_s: float = 0.0
     is_compiled: bool = True
     is_full: bool = False
-
-    @property
-    def is_free(self) -> bool:
-        return self.load < 1
-
-    @property
-    def cost(self) -> tuple[float, float, int]:
-        """The least loaded place first, then the least recently used, then the fastest."""
-        return (self.load, self.used_s, -self.speed)
 
 
 class Places(Generic[P]):
@@ -109,18 +100,33 @@ def choose(
     compiled the game gets the search only if no other offers it. A place that failed at the search
     never gets it again; one that is full or `resting` does not get it now.
     """
-    usable = [offer for offer in offers if offer.place not in search.failed_at]
-    own_offers = [offer for offer in usable if offer.place == own]
-    others = [offer for offer in usable if offer.place != own and not only_own]
-    compiled = [offer for offer in others if offer.is_compiled]
-    if compiled or own_offers:
-        others = compiled
-    others = [offer for offer in others if not offer.is_full and offer.place not in resting]
-    fresh = [offer for offer in others if offer.place not in search.lost_at]
-    free = [offer for offer in fresh if offer.is_free]
-    own_ready = [o for o in own_offers if o.is_free and (o.is_compiled or not compiled)]
-    at_home = [offer for offer in free if offer.place == home]
-    for tier in (at_home, free, own_ready, fresh, own_offers, others):
-        if tier:
-            return min(tier, key=lambda offer: offer.cost).place
-    return None
+    own_offer, others, has_compiled = None, [], False
+    for offer in offers:
+        if offer.place in search.failed_at:
+            continue
+        if offer.place == own:
+            own_offer = offer
+        elif not only_own:
+            others.append(offer)
+            has_compiled = has_compiled or offer.is_compiled
+    best: tuple[int, float, float, int] | None = None
+    chosen = None
+    for offer in others:
+        if offer.is_full or offer.place in resting:
+            continue
+        if not offer.is_compiled and (has_compiled or own_offer is not None):
+            continue
+        if offer.place in search.lost_at:
+            tier = 5
+        elif offer.load >= 1:
+            tier = 3
+        else:
+            tier = 0 if offer.place == home else 1
+        rank = (tier, offer.load, offer.used_s, -offer.speed)
+        if best is None or rank < best:
+            best, chosen = rank, offer.place
+    if own_offer is not None:
+        is_ready = own_offer.load < 1 and (own_offer.is_compiled or not has_compiled)
+        if best is None or (2 if is_ready else 4) < best[0]:
+            return own_offer.place
+    return chosen

@@ -1,9 +1,11 @@
 """A search that waits for its answer, and one attempt at it. Pure."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from engine.game import Game
 from engine.search.job import Info, Job, Result
@@ -39,9 +41,9 @@ class PendingSearch(Generic[P]):
     best: Info | None = None
     best_attempt: int = 0
     #: Places that lost the search. They get it again only if there is no other place.
-    lost_at: set[P] = field(default_factory=set)
+    lost_at: frozenset[P] = frozenset()
     #: Places that failed at the search. They do not get it again.
-    failed_at: set[P] = field(default_factory=set)
+    failed_at: frozenset[P] = frozenset()
     #: Whether the search has its answer or its error.
     is_settled: bool = False
 
@@ -101,8 +103,7 @@ class PendingSearch(Generic[P]):
         return self.best.depth > result.info.depth and abs(result.info.score) <= MATE_BOUND
 
 
-@dataclass(eq=False, slots=True)
-class Attempt(Generic[P]):
+class Attempt(Struct, Generic[P], frozen=True, eq=False):
     """One attempt at a search, at one place."""
 
     place: P

@@ -69,7 +69,7 @@ class PipeTransport:
 
     def dispatch(self) -> None:
         """Sends waiting searches to idle workers."""
-        while any(slot.is_idle for slot in self.workers.slots):
+        while self._dispatcher.waiting and self.workers.has_idle:
             assigned = self._dispatcher.assign(_now_s(), self._offers)
             if assigned is None:
                 return

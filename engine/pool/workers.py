@@ -61,6 +61,11 @@ class Workers:
         return [slot for slot in self.slots if slot.is_ready]
 
     @property
+    def has_idle(self) -> bool:
+        """Whether a worker is ready for a search."""
+        return any(slot.is_ready and not slot.is_busy for slot in self.slots)
+
+    @property
     def keep_failing(self) -> bool:
         """Whether many starts have failed in a row; it keeps trying to start."""
         return self._failed_starts >= len(START_BACKOFF_S)

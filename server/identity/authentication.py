@@ -5,7 +5,6 @@ from msgspec import Struct
 from server.codes import Code
 from server.identity.credentials import Credentials
 from server.identity.guests import find_guest, new_guest
-from server.ids import IdentityId
 from server.limits.by_address import Limits
 from server.ports import Ports
 from server.rooms.model import Actor, CommandRejected
@@ -61,7 +60,7 @@ async def authenticate(
 
 
 def _person(identity: Identity) -> Actor:
-    return Actor(IdentityId(identity.id), identity.name)
+    return Actor(identity.id, identity.name)
 
 
 def _not_found(new_name: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 
 from server.identity.names import clean_name
+from server.ids import IdentityId
 from server.limits.by_address import Limits
 from server.ports import Ports
 from server.rooms.text import clean_text
@@ -34,9 +35,8 @@ async def new_guest(
 
     Raises CommandRejected for the name, and LimitExceeded if the address has made too many guests.
     """
-    identity = Identity(
-        ports.new_id(), clean_name(name) if name else f"Guest {secrets.randbelow(9000) + 1000}"
-    )
+    guest_name = clean_name(name) if name else f"Guest {secrets.randbelow(9000) + 1000}"
+    identity = Identity(IdentityId(ports.new_id()), guest_name)
     limits.guests.take(address, ports.now_ms() / 1000)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     await ports.store.identities.add_guest(identity, token_hash(token), ports.now_ms())

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from server.codes import Code
+from server.ids import RoomId
 from server.limits.rate import Bucket
 from server.rooms.model import CommandRejected
 from server.settings import Settings
@@ -111,13 +112,13 @@ class RoomSlots:
     def __init__(self, limit: int, percent: int) -> None:
         self._limit = limit
         self._limit_each = max(1, limit * percent // 100) if percent else limit
-        self._address: dict[str, str] = {}
-        self._rooms: dict[str, set[str]] = {}
+        self._address: dict[RoomId, str] = {}
+        self._rooms: dict[str, set[RoomId]] = {}
 
-    def __contains__(self, room: str) -> bool:
+    def __contains__(self, room: RoomId) -> bool:
         return room in self._address
 
-    def rooms_of(self, address: str) -> set[str]:
+    def rooms_of(self, address: str) -> set[RoomId]:
         """The rooms that count for the address."""
         return self._rooms.get(address, set())
 
@@ -139,13 +140,13 @@ class RoomSlots:
             message = f"your address has reached its limit of open rooms ({self._limit_each})"
             raise LimitExceeded(Code.ROOM_LIMIT, message, retry_s)
 
-    def take(self, room: str, address: str) -> None:
+    def take(self, room: RoomId, address: str) -> None:
         """Takes a slot for the room, unless it has one."""
         if room not in self._address:
             self._address[room] = address
             self._rooms.setdefault(address, set()).add(room)
 
-    def free(self, room: str) -> None:
+    def free(self, room: RoomId) -> None:
         """Frees the room's slot."""
         address = self._address.pop(room, None)
         if address is not None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from engine.game import Game, GameError, GameFault, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
-from server.ids import IdentityId, MatchId, RoomId
+from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation
 from server.rooms.events import (
     Created,
@@ -55,7 +55,7 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
     if isinstance(event, Unknown):
         return Room(
             id=room_id, v=1, game=None, game_id="unknown", options={}, visibility="unlisted",
-            host=IdentityId(""), created_ms=at_ms, changed_ms=at_ms, frozen=Code.ROOM_NEWER,
+            host=NOBODY, created_ms=at_ms, changed_ms=at_ms, frozen=Code.ROOM_NEWER,
         )  # fmt: skip
     if not isinstance(event, Created):
         raise ValueError(

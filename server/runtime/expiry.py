@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 import structlog
 
+from server.ids import IdentityId
 from server.ports import Ports
 from server.rooms.events import RoomEvent, SeatTaken
 from server.rooms.model import Room
@@ -47,7 +48,7 @@ async def mark_seated(ports: Ports, events: Sequence[RoomEvent]) -> None:
     """
     for event in events:
         if isinstance(event, SeatTaken) and event.occupant.kind != "ai":
-            await ports.store.expiry.mark_permanent(event.occupant.identity)
+            await ports.store.expiry.mark_permanent(IdentityId(event.occupant.identity))
 
 
 class Expiry:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from server.bus.base import Ephemeral
+from server.ids import RoomId
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol import views
@@ -20,7 +21,7 @@ class Feed:
 
     __slots__ = ("_followers", "_ports", "_room_id", "thinking")
 
-    def __init__(self, room_id: str, ports: Ports, followers: Followers) -> None:
+    def __init__(self, room_id: RoomId, ports: Ports, followers: Followers) -> None:
         self._room_id = room_id
         self._ports = ports
         self._followers = followers

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 
 from server.bus.base import PresenceReport
+from server.ids import RoomId
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
@@ -34,10 +35,10 @@ class Followers:
 
     def __init__(
         self,
-        room_id: str,
+        room_id: RoomId,
         ports: Ports,
         get_room: Callable[[], Room | None],
-        on_change: Callable[[str], None],
+        on_change: Callable[[RoomId], None],
     ) -> None:
         self._room_id = room_id
         self._ports = ports

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from server.codes import Code
+from server.ids import RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
@@ -52,13 +53,13 @@ class Hub:
         """The number of rooms in memory."""
         return len(self.rooms)
 
-    def runner(self, room_id: str) -> RoomRunner | None:
+    def runner(self, room_id: RoomId) -> RoomRunner | None:
         """The room's runner, or None if the room is not open here."""
         return self.rooms.get(room_id)
 
     # --- commands ---
 
-    def submit(self, room_id: str, request: Request, address: str = "") -> bool:
+    def submit(self, room_id: RoomId, request: Request, address: str = "") -> bool:
         """Puts a request from an address into the mailbox of its room, whose runner answers it.
 
         Returns False when the hub refused it at once.
@@ -78,7 +79,7 @@ class Hub:
         return True
 
     async def command(
-        self, room_id: str, actor: Actor, command: Command, received_ms: int | None = None
+        self, room_id: RoomId, actor: Actor, command: Command, received_ms: int | None = None
     ) -> Outcome:
         """Gives a room a command without a connection, and returns its outcome.
 
@@ -107,7 +108,7 @@ class Hub:
                 self.ports.engines.expect(room.game_id)
         return ack
 
-    def forget(self, follower: Follower, rooms: set[str]) -> None:
+    def forget(self, follower: Follower, rooms: set[RoomId]) -> None:
         """Removes a closed connection from these rooms and from the lobby."""
         self.lobby.leave(follower)
         for room_id in rooms:
@@ -162,7 +163,7 @@ class Hub:
         self._latest_ms = max(self._latest_ms, self.ports.now_ms())
         return self._latest_ms + int(WAKE_AHEAD_S * 1000)
 
-    def _wake(self, room_id: str) -> None:
+    def _wake(self, room_id: RoomId) -> None:
         """Opens a room that is due. Without a place in memory it is woken later."""
         with suppress(LimitExceeded):
             self.rooms.open(room_id, "").wake()

@@ -9,6 +9,7 @@ import structlog
 
 from server.bus.base import LobbyChanged
 from server.codes import Code
+from server.ids import RoomId
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
@@ -37,13 +38,13 @@ _decode = msgspec.json.Decoder(wire.RoomSummary).decode
 class Lobby:
     """Sends changes of public rooms on any node to its watchers. `run` is its task."""
 
-    def __init__(self, ports: Ports, get_runner: Callable[[str], RoomRunner | None]) -> None:
+    def __init__(self, ports: Ports, get_runner: Callable[[RoomId], RoomRunner | None]) -> None:
         self._ports = ports
         self._get_runner = get_runner
         self._watchers: set[Follower] = set()
         #: For each watcher whose list is still being read, the frames to send after the list.
         self._held_back: list[list[Outbound]] = []
-        self._changed_rooms: set[str] = set()
+        self._changed_rooms: set[RoomId] = set()
         #: The entry that this node or another one last reported for each room.
         self._entries: dict[str, wire.RoomSummary] = {}
         self._has_changes = asyncio.Event()
@@ -78,7 +79,7 @@ class Lobby:
         if changes_board(commit.events) or changes_seats(commit.events):
             self.on_room_changed(commit.after.id)
 
-    def on_room_changed(self, room_id: str) -> None:
+    def on_room_changed(self, room_id: RoomId) -> None:
         """Schedules an update of the room's entry."""
         if self._watchers or self._held_back or not self._ports.settings.is_sole_node:
             self._changed_rooms.add(room_id)
@@ -143,7 +144,7 @@ class Lobby:
         ]
         self._update_entries(changed, gone)
 
-    def _send_changes(self, changed: set[str]) -> None:
+    def _send_changes(self, changed: set[RoomId]) -> None:
         """Sends the entries of changed rooms to the watchers and to the other nodes."""
         rooms: list[wire.RoomSummary] = []
         gone: list[str] = []
@@ -184,7 +185,7 @@ class Lobby:
         None for a room that a newer version has written to: its state is not known here, so the
         entry comes from the store and from newer nodes.
         """
-        runner = self._get_runner(room_id)
+        runner = self._get_runner(RoomId(room_id))
         room = runner.room if runner is not None else None
         if runner is None or room is None or room.frozen is Code.ROOM_NEWER:
             return None

@@ -11,6 +11,7 @@ from contextlib import suppress
 import structlog
 
 from server.bus.base import Heartbeat, LobbyChanged, MessagesLost, NodeDown, NodeMessage
+from server.ids import RoomId
 from server.ports import Ports
 from server.runtime.lobby import Lobby
 from server.runtime.open_rooms import OpenRooms
@@ -166,7 +167,7 @@ class Membership:
         compared = self._rooms.ids() if rooms is None else rooms & self._rooms.ids()
         heads = await self._ports.store.logs.heads(list(compared))
         for room_id, head in heads.items():
-            runner = self._rooms.get(room_id)
+            runner = self._rooms.get(RoomId(room_id))
             if runner is not None and runner.room is not None and runner.room.v < head:
                 runner.submit(Resync())
 

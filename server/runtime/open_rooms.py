@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 
+from server.ids import RoomId
 from server.limits.by_address import Limits
 from server.ports import Ports
 from server.rooms.model import Room
@@ -34,7 +35,7 @@ class OpenRooms:
         tasks: asyncio.TaskGroup,
         limits: Limits,
         observers: Observers,
-        on_presence: Callable[[str], None],
+        on_presence: Callable[[RoomId], None],
     ) -> None:
         self._ports = ports
         self._tasks = tasks
@@ -42,11 +43,11 @@ class OpenRooms:
         self._observers = observers
         self._on_presence = on_presence
         self._machine = RoomMachine(ports)
-        self._runners: dict[str, RoomRunner] = {}
+        self._runners: dict[RoomId, RoomRunner] = {}
         #: The tasks of the runners, by room id.
-        self._runner_tasks: dict[str, asyncio.Task[None]] = {}
+        self._runner_tasks: dict[RoomId, asyncio.Task[None]] = {}
         #: New rooms, and the loop time until which the place of each is reserved.
-        self._reserved_until_s: dict[str, float] = {}
+        self._reserved_until_s: dict[RoomId, float] = {}
 
     def __len__(self) -> int:
         return len(self._runners)
@@ -55,15 +56,15 @@ class OpenRooms:
         """Iterates over the runners. Rooms may be opened and closed during the iteration."""
         return iter(tuple(self._runners.values()))
 
-    def ids(self) -> set[str]:
+    def ids(self) -> set[RoomId]:
         """Returns the ids of the open rooms."""
         return set(self._runners)
 
-    def get(self, room_id: str) -> RoomRunner | None:
+    def get(self, room_id: RoomId) -> RoomRunner | None:
         """Returns the room's runner, or None if the room is not open."""
         return self._runners.get(room_id)
 
-    def open(self, room_id: str, address: str, room: Room | None = None) -> RoomRunner:
+    def open(self, room_id: RoomId, address: str, room: Room | None = None) -> RoomRunner:
         """Returns the room's runner, and starts it if the room is not open.
 
         `room` is a room that was just created. Raises LimitExceeded when there is no place.
@@ -87,7 +88,7 @@ class OpenRooms:
         self._reserved_until_s[room.id] = now_s + RESERVED_S
         self.open(room.id, address, room)
 
-    def end_reservation(self, room_id: str) -> None:
+    def end_reservation(self, room_id: RoomId) -> None:
         """Lets a new room be closed like any other."""
         self._reserved_until_s.pop(room_id, None)
 
@@ -116,7 +117,7 @@ class OpenRooms:
         for task in self._runner_tasks.values():
             task.cancel()
 
-    def _close_idle(self, rooms: Iterable[str]) -> None:
+    def _close_idle(self, rooms: Iterable[RoomId]) -> None:
         """Closes those of the rooms that are idle, except new ones whose place is reserved."""
         now_s = asyncio.get_running_loop().time()
         for room_id in tuple(rooms):
@@ -125,7 +126,7 @@ class OpenRooms:
             if runner is not None and runner.is_idle and not is_reserved:
                 self._close(room_id).cancel()
 
-    def _close(self, room_id: str) -> "asyncio.Task[None]":
+    def _close(self, room_id: RoomId) -> "asyncio.Task[None]":
         """Frees the room's place in memory and returns its task, which the caller cancels."""
         self._slots.free(room_id)
         self._reserved_until_s.pop(room_id, None)

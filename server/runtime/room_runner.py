@@ -11,6 +11,7 @@ import structlog
 
 from server.bus.base import Ephemeral, EventsAppended, PresenceReport, RoomMessage
 from server.codes import Code
+from server.ids import RoomId
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
@@ -75,12 +76,12 @@ class RoomRunner:
 
     def __init__(
         self,
-        room_id: str,
+        room_id: RoomId,
         ports: Ports,
         machine: Machine[Room, Command, RoomEvent],
         spawn: Spawn,
         observers: Observers,
-        on_presence: Callable[[str], None],
+        on_presence: Callable[[RoomId], None],
         room: Room | None = None,
     ) -> None:
         self.room_id = room_id

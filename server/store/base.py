@@ -15,6 +15,8 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
+from server.ids import IdentityId, MatchId, RoomId
+
 #: The audiences of an event: everyone in the room, and spectators only.
 EVERYONE, SPECTATORS = 0, 1
 
@@ -172,7 +174,7 @@ class RoomHead(Struct, frozen=True):
 class Identity(Struct, frozen=True):
     """An identity that may hold seats, and the last day on which it was seen (None: never)."""
 
-    id: str
+    id: IdentityId
     name: str
     seen_day: int | None = None
 
@@ -180,8 +182,8 @@ class Identity(Struct, frozen=True):
 class StoredMatch(Struct, frozen=True):
     """A match; `last_v`, `finished_ms`, `plies` and `over` are None while it is running."""
 
-    match: str
-    room: str
+    match: MatchId
+    room: RoomId
     game: str
     number: int
     options: bytes
@@ -199,7 +201,7 @@ class StoredMatch(Struct, frozen=True):
 class StoredRoom(Struct, frozen=True):
     """A room in the lobby's list; `summary` is JSON."""
 
-    room: str
+    room: RoomId
     summary: bytes
     changed_ms: int
 
@@ -215,7 +217,7 @@ class DueRoom(NamedTuple):
     """A room and its wake-up time in ms since 1970; in the order of wake-ups."""
 
     due_ms: int
-    room: str
+    room: RoomId
 
 
 class Page(Struct, frozen=True):
@@ -268,10 +270,10 @@ class ProjectionStore(Protocol):
         `before` is the (finished_ms, match) of the previous page's last match.
         """
 
-    async def match(self, match: str) -> StoredMatch | None:
+    async def match(self, match: MatchId) -> StoredMatch | None:
         """One match, public or not, running or finished."""
 
-    async def thoughts(self, match: str) -> list[Thought]:
+    async def thoughts(self, match: MatchId) -> list[Thought]:
         """The AI's analyses of a match's moves, ordered by ply."""
 
 
@@ -280,7 +282,7 @@ class NodeStore(Protocol):
 
     async def due_rooms(
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
-    ) -> list[str]:
+    ) -> list[RoomId]:
         """Makes `node` responsible for due rooms of dead nodes; returns their ids.
 
         With `all_nodes`, it takes over those of all other nodes, dead or alive. A wake-up that was
@@ -316,7 +318,7 @@ class IdentityStore(Protocol):
     async def by_token(self, token_hash: bytes) -> Identity | None:
         """The identity with a token hash; None if there is none."""
 
-    async def rename(self, identity: str, name: str) -> None:
+    async def rename(self, identity: IdentityId, name: str) -> None:
         """Changes an identity's name. Existing events keep the old name."""
 
 
@@ -326,7 +328,7 @@ class ExpiryStore(Protocol):
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         """Records that the identities were seen on that day; returns the ids that exist."""
 
-    async def mark_permanent(self, identity: str) -> None:
+    async def mark_permanent(self, identity: IdentityId) -> None:
         """Marks a guest as permanent, before the guest takes a seat or creates a room.
 
         Does nothing for an unknown identity.

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, delete, exists, select, text, update
 
+from server.ids import IdentityId
 from server.store import tables as t
 from server.store.base import DaySpan, Page
 from server.store.database import SqlDatabase
@@ -47,7 +48,7 @@ class SqlExpiry:
             )
         )
 
-    async def mark_permanent(self, identity: str) -> None:
+    async def mark_permanent(self, identity: IdentityId) -> None:
         c = t.identities.c
         await self._database.execute(
             update(t.identities)

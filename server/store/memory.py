@@ -12,6 +12,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from server.ids import IdentityId, MatchId, RoomId
 from server.store.base import (
     DUE_PAGE,
     MAX_HEARTBEAT_MS,
@@ -151,8 +152,8 @@ class MemoryLogs:
                 row.listed, row.summary, row.changed_ms = listed, summary, at_ms
             case MatchStarted() as m:
                 self._matches[m.match] = StoredMatch(
-                    m.match, room, m.game, m.number, m.options, m.seats, m.start, m.rules,
-                    m.v, m.at_ms, last_v=None, finished_ms=None, plies=None, over=None,
+                    MatchId(m.match), RoomId(room), m.game, m.number, m.options, m.seats, m.start,
+                    m.rules, m.v, m.at_ms, last_v=None, finished_ms=None, plies=None, over=None,
                 )  # fmt: skip
                 if m.public:
                     self._tables.public.add(m.match)
@@ -204,7 +205,7 @@ class MemoryProjections:
     async def rooms(self, limit: int) -> list[StoredRoom]:
         await asyncio.sleep(0)
         listed = [
-            StoredRoom(room_id, row.summary, row.changed_ms)
+            StoredRoom(RoomId(room_id), row.summary, row.changed_ms)
             for room_id, row in self._tables.rooms.items()
             if row.listed
         ]
@@ -223,11 +224,11 @@ class MemoryProjections:
             if before is None or key < before
         ][:limit]
 
-    async def match(self, match: str) -> StoredMatch | None:
+    async def match(self, match: MatchId) -> StoredMatch | None:
         await asyncio.sleep(0)
         return self._matches.get(match)
 
-    async def thoughts(self, match: str) -> list[Thought]:
+    async def thoughts(self, match: MatchId) -> list[Thought]:
         await asyncio.sleep(0)
         return sorted(
             (thought for thought in self._tables.thoughts.values() if thought.match == match),
@@ -245,10 +246,10 @@ class MemoryNodes:
 
     async def due_rooms(
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
-    ) -> list[str]:
+    ) -> list[RoomId]:
         await asyncio.sleep(0)
         alive = self._alive()
-        taken_over: list[str] = []
+        taken_over: list[RoomId] = []
         for room_id, room in self._tables.rooms.items():
             is_due = room.due_ms is not None and room.due_ms <= max(now_ms, room.events[-1].at_ms)
             if (
@@ -258,7 +259,7 @@ class MemoryNodes:
                 and len(taken_over) < limit
             ):
                 room.node = node
-                taken_over.append(room_id)
+                taken_over.append(RoomId(room_id))
         return taken_over
 
     async def own_due_rooms(
@@ -266,7 +267,7 @@ class MemoryNodes:
     ) -> list[DueRoom]:
         await asyncio.sleep(0)
         due = sorted(
-            DueRoom(room.due_ms, room_id)
+            DueRoom(room.due_ms, RoomId(room_id))
             for room_id, room in self._tables.rooms.items()
             if room.node == node and room.due_ms is not None and room.due_ms <= before_ms
         )
@@ -310,7 +311,7 @@ class MemoryIdentities:
         key = self._tables.tokens.get(token_hash)
         return self._identities[key] if key is not None else None
 
-    async def rename(self, identity: str, name: str) -> None:
+    async def rename(self, identity: IdentityId, name: str) -> None:
         await asyncio.sleep(0)
         if identity in self._identities:
             self._identities[identity] = replace(self._identities[identity], name=name)
@@ -332,7 +333,7 @@ class MemoryExpiry:
             self._identities[key] = replace(before, seen_day=_later_day(before.seen_day, day))
         return known
 
-    async def mark_permanent(self, identity: str) -> None:
+    async def mark_permanent(self, identity: IdentityId) -> None:
         await asyncio.sleep(0)
         if identity in self._identities:
             self._tables.permanent.add(identity)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, or_, select, tuple_, update
 
+from server.ids import IdentityId, MatchId, RoomId
 from server.store import tables as t
 from server.store.base import (
     DUE_PAGE,
@@ -208,11 +209,11 @@ class SqlProjections:
         )
         return [StoredMatch(*row) for row in rows]
 
-    async def match(self, match: str) -> StoredMatch | None:
+    async def match(self, match: MatchId) -> StoredMatch | None:
         rows = await self._database.select(select(*MATCH_COLUMNS).where(t.matches.c.id == match))
         return StoredMatch(*rows[0]) if rows else None
 
-    async def thoughts(self, match: str) -> list[Thought]:
+    async def thoughts(self, match: MatchId) -> list[Thought]:
         c = t.thoughts.c
         rows = await self._database.select(
             select(c.match, c.v, c.ply, c.body).where(c.match == match).order_by(c.ply)
@@ -230,7 +231,7 @@ class SqlNodes:
 
     async def due_rooms(
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
-    ) -> list[str]:
+    ) -> list[RoomId]:
         c = t.rooms.c
         can_take_over: ColumnElement[bool] = c.node != node
         if not all_nodes:
@@ -322,7 +323,7 @@ class SqlIdentities:
         )
         return Identity(*rows[0]) if rows else None
 
-    async def rename(self, identity: str, name: str) -> None:
+    async def rename(self, identity: IdentityId, name: str) -> None:
         c = t.identities.c
         await self._database.execute(
             update(t.identities).where(c.id == identity).values(name=name).returning(c.id)

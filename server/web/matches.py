@@ -13,6 +13,7 @@ from aiohttp import web
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
 from server.codes import Code
+from server.ids import MatchId
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.protocol import messages as wire
@@ -64,7 +65,7 @@ class Matches:
             "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
         #: The moves of finished matches, the least recently used match first.
-        self._finished: OrderedDict[str, Moves] = OrderedDict()
+        self._finished: OrderedDict[MatchId, Moves] = OrderedDict()
         self._cached_moves = 0
 
     def routes(self) -> list[web.RouteDef]:
@@ -148,7 +149,8 @@ class Matches:
             ) from error
 
     async def _find(self, request: web.Request) -> StoredMatch:
-        match = await self._ports.store.projections.match(request.match_info["match"][:64])
+        match_id = MatchId(request.match_info["match"][:64])
+        match = await self._ports.store.projections.match(match_id)
         if match is None:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
         return match

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from engine.game import Position
+from server.ids import MatchId
 
 #: Capacity of the cache, in bytes.
 CACHE_BYTES = 32 * 2**20
@@ -49,13 +50,13 @@ class Replays:
 
     def __init__(self, capacity_bytes: int = CACHE_BYTES) -> None:
         self._capacity_bytes = capacity_bytes
-        self._cache: OrderedDict[str, RenderedMatch] = OrderedDict()
+        self._cache: OrderedDict[MatchId, RenderedMatch] = OrderedDict()
         self._render_lock = asyncio.Lock()
         self.cached_bytes = 0
 
     async def page(
         self,
-        match: str,
+        match: MatchId,
         start: Position,
         moves: Sequence[str],
         first: int,
@@ -82,7 +83,7 @@ class Replays:
                 await asyncio.sleep(0)
         return b",".join(rendered.views[first : last + 1])
 
-    def _cached_match(self, match: str, start: Position, moves: Sequence[str]) -> RenderedMatch:
+    def _cached_match(self, match: MatchId, start: Position, moves: Sequence[str]) -> RenderedMatch:
         """The cached views of the match; an empty entry if there are none or its moves differ."""
         rendered = self._cache.get(match)
         if rendered is None or any(
@@ -94,7 +95,7 @@ class Replays:
         self._cache.move_to_end(match)
         return rendered
 
-    def _render_next(self, match: str, rendered: RenderedMatch, moves: Sequence[str]) -> None:
+    def _render_next(self, match: MatchId, rendered: RenderedMatch, moves: Sequence[str]) -> None:
         """Renders the next view. An exception of the game leaves the cache unchanged."""
         ply = len(rendered.views)
         position = rendered.position.replay(moves[ply - 1]) if ply else rendered.position
@@ -115,7 +116,7 @@ class Replays:
         while self.cached_bytes > self._capacity_bytes:
             self._drop(next(iter(self._cache)))
 
-    def _drop(self, match: str) -> None:
+    def _drop(self, match: MatchId) -> None:
         rendered = self._cache.pop(match, None)
         if rendered is not None:
             self.cached_bytes -= rendered.cached_bytes

@@ -21,6 +21,7 @@ from server.protocol.messages import (
     Decline,
     Move,
     MySeat,
+    OfferDraw,
     OpenSeat,
     Rematch,
     RemoveAi,
@@ -28,7 +29,7 @@ from server.protocol.messages import (
     Sit,
 )
 from server.rooms.events import Offered, Said, Unknown
-from tests.support.fake_room import ADA, BOB, FakeRoom
+from tests.support.fake_room import ADA, BOB, CYD, FakeRoom
 from tests.support.scripted_server import Link, memory
 from tests.support.virtual_time import run_virtual
 
@@ -269,6 +270,28 @@ def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
     assert "Bob has lost the connection or left.\nBob is back.\n" in run.messages
 
 
+def test_a_player_who_has_just_sat_down_is_not_reported_as_back() -> None:
+    """Their presence follows the event; a later loss of the connection is reported."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.presence(True, False)
+        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await room.presence(True, True)
+        await room.act(BOB, Chat(id="2", room="r", text="hello"))
+        await room.presence(True, False)
+        await room.presence(True, True)
+
+    run = play(room, TypedLines("resign"), other_player=other_player)
+    presence = [line for line in run.messages.splitlines() if "Bob " in line]
+    assert presence == [
+        "Bob takes a seat: Noughts.",
+        "Bob has lost the connection or left.",
+        "Bob is back.",
+    ]
+
+
 def test_offers_of_a_rematch_by_both_players_are_printed() -> None:
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
     lines = TypedLines()
@@ -433,6 +456,23 @@ def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:
 
     run = play(room, lines, interactive=True, other_player=other_player)
     assert run.data.endswith("Your move (or help) > \n1. Crosses: b2\n")
+
+
+def test_a_spectator_is_not_asked_to_answer_an_offer() -> None:
+    """The players are."""
+    room = FakeRoom(seats=(OpenSeat(), OpenSeat()), host=BOB)
+    lines = TypedLines()
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.act(BOB, Sit(id="1", room="r", seat=0))
+        await room.act(CYD, Sit(id="2", room="r", seat=1))
+        await room.act(BOB, OfferDraw(id="3", room="r"))
+        await asyncio.sleep(1)
+        lines.type("q")
+
+    run = play(room, lines, interactive=True, other_player=other_player)
+    assert "Bob offered a draw.\n" in run.messages
 
 
 def test_a_room_that_does_not_exist_is_refused() -> None:

@@ -1,106 +1,30 @@
-"""The dispatcher: who gets a search, how often, in which time, and what its answer is.
+"""The dispatcher: how often a search is tried, in which time, and what its answer is.
 
 Time is a number that each test chooses.
 """
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from engine.dispatch import dispatcher as dispatcher_module
-from engine.dispatch import placing
 from engine.dispatch.dispatcher import (
     MAX_ATTEMPTS,
     TRIES,
-    Dispatcher,
     QueueFull,
-    Settled,
     WorkersLost,
 )
-from engine.dispatch.placing import Offer, Places, choose
-from engine.dispatch.search import MIN_RETRY_S, Attempt, PendingSearch
-from engine.rules.registry import load_game
-from engine.search.job import MATE, Info, Job, Limit, Result, RootMove, SearchFailed
-from engine.search.levels import Level
-
-GAME = load_game("connect-four")
-START = GAME.start().text()
-#: How late an answer may be, in seconds.
-GRACE_S = 0.5
-#: The name of the caller's own engine.
-OWN = "own"
-
-Search = PendingSearch[str]
-
-
-def search_of(room: str = "room", time_ms: int | None = 1000, **job: Any) -> Search:
-    """A search that has not been admitted."""
-    limit = Limit(time_ms=time_ms)
-    the_job = Job(GAME.id, GAME.digest, {}, START, (), room, limit=limit, **job)
-    return Search(job=the_job, game=GAME, level=Level(limit))
-
-
-def info_at(depth: int, score: int = 0) -> Info:
-    """What a search sees at this depth; its best move tells the depth."""
-    move = "abcdefg"[depth % 7]
-    return Info(depth, score, 1, 1, 1, (move,), (RootMove(move, score),))
-
-
-def result_at(depth: int, score: int = 0) -> Result:
-    info = info_at(depth, score)
-    return Result(info.pv[0], info)
-
-
-class World:
-    """A dispatcher and its places, each of which takes one search at a time."""
-
-    def __init__(self, *places: str, queue_size: int = 100, own: str | None = None) -> None:
-        self.now_s = 100.0
-        self.places = [*places, *([own] if own else [])]
-        self.dispatcher: Dispatcher[Search, str] = Dispatcher(queue_size, GRACE_S, own)
-        self.running: dict[str, Attempt[str]] = {}
-
-    def admit(self, search: Search | None = None) -> Search:
-        search = search or search_of()
-        self.dispatcher.admit(search)
-        return search
-
-    def offers(self, search: Search) -> list[Offer[str]]:
-        return [Offer(place) for place in self.places if place not in self.running]
-
-    def assign(self) -> Attempt[str] | None:
-        """Gives the next search to a place; returns its attempt."""
-        assigned = self.dispatcher.assign(self.now_s, self.offers)
-        if assigned is None:
-            return None
-        _, attempt = assigned
-        assert attempt.place not in self.running
-        self.running[attempt.place] = attempt
-        return attempt
-
-    def must_assign(self) -> Attempt[str]:
-        attempt = self.assign()
-        assert attempt is not None
-        return attempt
-
-    def lose(
-        self, attempt: Attempt[str], *, was_silent: bool = False
-    ) -> Settled[Search, str] | None:
-        self.running.pop(attempt.place, None)
-        return self.dispatcher.on_lost(attempt, self.now_s, was_silent=was_silent)
-
-
-def depth_of(settled: Settled[Search, str] | None) -> int:
-    """The depth of a search's answer."""
-    assert settled is not None
-    assert isinstance(settled.outcome, Result), settled.outcome
-    assert settled.outcome.move == settled.outcome.info.pv[0]
-    return settled.outcome.info.depth
-
+from engine.dispatch.search import MIN_RETRY_S
+from engine.search.job import MATE, Info, SearchFailed
+from tests.support.dispatching import (
+    GRACE_S,
+    OWN,
+    World,
+    depth_of,
+    info_at,
+    result_at,
+    search_of,
+)
 
 # --- the time that is left
 
@@ -139,6 +63,16 @@ def test_the_rest_of_the_time_is_shared_by_all_attempts() -> None:
         world.now_s += passed_s
         world.lose(attempt)
     assert times == [None, 700, MIN_RETRY_S * 1000]
+
+
+def test_the_end_of_the_time() -> None:
+    """It is fixed once the time has begun, but an attempt gets MIN_RETRY_S even at the end."""
+    search = search_of()
+    assert search.end_s() is None
+    search.begun_s = 100.0
+    assert (search.end_s(), search.end_s(100.5)) == (101.0, 101.0)
+    assert search.end_s(100.95) == 100.95 + MIN_RETRY_S
+    assert search_of(time_ms=None).end_s(100.0) is None
 
 
 def test_a_job_that_others_have_tried() -> None:
@@ -389,7 +323,7 @@ def test_stale_reports_change_nothing() -> None:
     assert dispatcher.put_back(stale, SearchFailed("stale")) is None
     assert dispatcher.on_lost(stale, 0.0, was_silent=True) is None
     assert (search.best, search.begun_s, search.losses) == (None, None, 1)
-    assert search.failed_at == set()
+    assert search.failed_at == frozenset()
     assert (dispatcher.waiting, dispatcher.running) == (0, 1)
 
 
@@ -446,260 +380,6 @@ def test_hopeless_searches_fail_alone() -> None:
     assert (world.dispatcher.waiting, world.dispatcher.running) == (1, 1)
 
 
-# --- places
-
-
-def choice(search: Search, *offers: Offer[str], **facts: Any) -> str | None:
-    return choose(search, offers, **facts)
-
-
-def test_the_order_of_places() -> None:
-    """Each place is chosen over all that follow it here, in whatever order they are offered."""
-    search = search_of()
-    search.lost_at = {"lost"}
-    search.failed_at = {"failed"}
-    order = [
-        Offer("home", load=0.5),
-        Offer("idle"),
-        Offer("used before", used_s=1.0),
-        Offer("used", used_s=2.0, speed=5),
-        Offer("used and slow", used_s=2.0, speed=4),
-        Offer("loaded", load=0.9),
-        Offer(OWN),
-        Offer("busy", load=1.0),
-        Offer("busier", load=2.0),
-        Offer("lost"),
-    ]
-    never = [
-        Offer("failed"), Offer("resting"), Offer("full", is_full=True),
-        Offer("cold", is_compiled=False),
-    ]  # fmt: skip
-    while order:
-        offers = [*reversed(order), *never]
-        assert choice(search, *offers, home="home", resting={"resting"}, own=OWN) == order[0].place
-        assert choice(search, *offers, own=OWN, only_own=True) == (
-            OWN if Offer(OWN) in order else None
-        )
-        order.pop(0)
-    assert choice(search, *never[:3], resting={"resting"}) is None
-
-
-def test_a_place_that_has_not_compiled_the_game() -> None:
-    """It gets the search only if no other place offers it, even if the others are busy."""
-    search = search_of()
-    cold, warm = Offer("cold", is_compiled=False), Offer("warm", load=1.0)
-    own, cold_own = Offer(OWN, load=1.0), Offer(OWN, is_compiled=False)
-    assert choice(search, cold) == "cold"
-    assert choice(search, cold, warm) == "warm"
-    assert choice(search, cold, warm, resting={"warm"}) is None
-    assert choice(search, cold, own, own=OWN) == OWN
-    assert choice(search, warm, cold_own, own=OWN) == "warm"
-    assert choice(search, cold, cold_own, own=OWN) == OWN
-
-
-def test_a_busy_home_is_not_waited_for() -> None:
-    """The home of a room comes first only while it is free."""
-    search = search_of()
-    assert choice(search, Offer("home", load=1.0), Offer("other"), home="home") == "other"
-    assert choice(search, Offer("home", load=1.0), Offer("other", load=1.5), home="home") == "home"
-
-
-def test_rooms_have_homes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last place of each of the MAX_HOMES last rooms is remembered, until it is gone."""
-    monkeypatch.setattr(placing, "MAX_HOMES", 2)
-    places: Places[str] = Places()
-    for room, place in (("x", "a"), ("y", "b"), ("x", "b"), ("z", "a")):
-        places.begin(room, place, is_home=True)
-    places.begin("z", OWN, is_home=False)
-    assert [places.home(room) for room in "xyz"] == ["b", None, "a"]
-    places.forget("b")
-    assert [places.home(room) for room in "xyz"] == [None, None, "a"]
-    assert (places.running_at("a"), places.running_at("b")) == (2, 2)
-
-
-# --- any history
-
-
-class Event:
-    """What may happen next to the searches of a history."""
-
-    ALL = (
-        "admit", "assign", "assign", "begin", "report", "report", "answer", "die", "hang", "busy",
-        "fail", "expire", "withdraw", "wait",
-    )  # fmt: skip
-
-
-class History:
-    """Plays any events against a dispatcher, and checks what must always hold."""
-
-    def __init__(self, own: str | None) -> None:
-        self.world = World("a", "b", "c", own=own)
-        self.own = own
-        self.searches: list[Search] = []
-        self.ended: Counter[Search] = Counter()
-        self.deepest: dict[Search, int] = {}
-        self.old: list[Attempt[str]] = []
-        self.of: dict[Attempt[str], Search] = {}
-        self.lost: Counter[Search] = Counter()
-
-    def play(self, kind: str, number: int) -> None:
-        world, dispatcher = self.world, self.world.dispatcher
-        attempts = [*world.running.values(), *self.old]
-        attempt = attempts[number % len(attempts)] if attempts else None
-        match kind:
-            case "admit":
-                self.searches.append(world.admit(search_of("xyz"[number % 3])))
-            case "wait":
-                world.now_s += number / 50
-            case "expire":
-                for settled in dispatcher.expire(world.now_s):
-                    self.settle(settled)
-            case "withdraw" if self.searches:
-                search = self.searches[number % len(self.searches)]
-                if not search.is_settled:
-                    self.release(dispatcher.withdraw(search))
-                    self.ended[search] += 1
-            case "assign":
-                self.assign()
-            case _ if attempt is not None:
-                self.happen(kind, attempt, number)
-
-    def assign(self) -> None:
-        attempt = self.world.assign()
-        if attempt is not None:
-            search = next(each for each in self.searches if each.attempt is attempt)
-            assert attempt.place not in search.failed_at, "never twice at a faulty place"
-            assert search.losses < TRIES or attempt.place == self.own, "the tries are over"
-            self.of[attempt] = search
-
-    def happen(self, kind: str, attempt: Attempt[str], number: int) -> None:
-        """Something happens to an attempt, which may be stale."""
-        dispatcher, search = self.world.dispatcher, self.of[attempt]
-        is_present = search.attempt is attempt
-        before = (search.best, search.losses, search.begun_s)
-        match kind:
-            case "begin":
-                dispatcher.on_begun(attempt, self.world.now_s)
-            case "report":
-                assert dispatcher.on_progress(attempt, info_at(number)) == is_present
-                if is_present:
-                    self.deepest[search] = max(number, self.deepest.get(search, 0))
-            case "answer":
-                if is_present:
-                    self.deepest[search] = max(number, self.deepest.get(search, 0))
-                # It reports its depth before it answers, as every engine does.
-                dispatcher.on_progress(attempt, info_at(number))
-                self.end(attempt, dispatcher.on_answer(attempt, result_at(number)))
-            case "die" | "hang" if attempt.place != self.own:
-                self.lost[search] += is_present
-                self.end(attempt, self.world.dispatcher.on_lost(
-                    attempt, self.world.now_s, was_silent=kind == "hang"
-                ))  # fmt: skip
-            case "busy":
-                dispatcher.places.rest(attempt.place, self.world.now_s + 0.25)
-                self.end(attempt, dispatcher.put_back(attempt))
-            case "fail":
-                self.end(attempt, dispatcher.put_back(attempt, SearchFailed("no")))
-        if not is_present:
-            assert (search.best, search.losses, search.begun_s) == before, "it is stale"
-
-    def end(self, attempt: Attempt[str], settled: Settled[Search, str] | None) -> None:
-        self.release(attempt)
-        self.settle(settled)
-
-    def release(self, attempt: Attempt[str] | None) -> None:
-        if attempt is not None and self.world.running.get(attempt.place) is attempt:
-            del self.world.running[attempt.place]
-            self.old.append(attempt)
-
-    def settle(self, settled: Settled[Search, str] | None) -> None:
-        if settled is None:
-            return
-        self.release(settled.running)
-        search, outcome = settled.search, settled.outcome
-        self.ended[search] += 1
-        if isinstance(outcome, Result):
-            assert outcome.info.depth == self.deepest[search], "the answer is the deepest seen"
-        else:
-            assert search not in self.deepest, "a search that has seen a move has an answer"
-
-    def check(self) -> None:
-        """Checks what holds at every moment."""
-        dispatcher = self.world.dispatcher
-        unsettled = [search for search in self.searches if not search.is_settled]
-        assert dispatcher.waiting + dispatcher.running == len(unsettled)
-        assert dispatcher.running == len(self.world.running)
-        assert all(self.ended[search] == search.is_settled for search in self.searches)
-        for search in self.searches:
-            assert search.losses == self.lost[search] <= TRIES
-            assert search.attempts <= MAX_ATTEMPTS
-
-
-EVENTS = st.lists(st.tuples(st.sampled_from(Event.ALL), st.integers(1, 20)), max_size=120)
-
-
-def play_history(events: list[tuple[str, int]], has_own: bool) -> None:
-    """Plays the events and closes the dispatcher."""
-    history = History(OWN if has_own else None)
-    for kind, number in events:
-        history.play(kind, number)
-        history.check()
-    for settled in history.world.dispatcher.close(SearchFailed("closed")):
-        history.release(settled.running)
-        history.ended[settled.search] += 1
-    assert all(history.ended[search] == 1 for search in history.searches), "one end each"
-
-
-@given(events=EVENTS, has_own=st.booleans())
-@settings(max_examples=300)
-def test_any_history(events: list[tuple[str, int]], has_own: bool) -> None:
-    """Whatever happens, every admitted search ends once, within its tries.
-
-    Its answer is the deepest that any of its attempts saw, and stale attempts change nothing.
-    """
-    play_history(events, has_own)
-
-
-@given(
-    rooms=st.lists(st.sampled_from("abcd"), max_size=40),
-    losses=st.lists(st.booleans(), max_size=40),
-)
-def test_the_order_is_fair(rooms: list[str], losses: list[bool]) -> None:
-    """A room's searches are served in order, and no other room is served twice in between.
-
-    That holds from the moment at which a search waits, and a lost search is next.
-    """
-    world = World("a", queue_size=100)
-    for room in rooms:
-        world.admit(search_of(room))
-    served: list[Search] = []
-    waiting = {room: rooms.count(room) for room in rooms}
-    since_served = dict.fromkeys(waiting, 0)
-    lose = iter([*losses, *[False] * len(rooms)])
-    while world.dispatcher.waiting:
-        assigned = world.dispatcher.assign(world.now_s, world.offers)
-        assert assigned is not None
-        search, attempt = assigned
-        if next(lose, False):
-            world.dispatcher.on_lost(attempt, world.now_s, was_silent=False)
-            again = world.dispatcher.assign(world.now_s, world.offers)
-            assert again is not None
-            assert again[0] is search, "a lost search is next"
-            attempt = again[1]
-        world.dispatcher.on_answer(attempt, result_at(3))
-        served.append(search)
-        waiting[search.affinity] -= 1
-        since_served[search.affinity] = 0
-        for room in waiting:
-            if room != search.affinity and waiting[room]:
-                since_served[room] += 1
-                assert since_served[room] < len(waiting), "every other room once, then this one"
-    for room in waiting:
-        numbers = [search.number for search in served if search.affinity == room]
-        assert numbers == sorted(numbers)
-    assert len(served) == len(rooms)
-
-
 def test_the_tries_are_those_of_the_promise() -> None:
     """R12: a search is given up after three tries."""
-    assert dispatcher_module.TRIES == 3
+    assert TRIES == 3

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, text, update
 
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE
+from server.ids import IdentityId
 from server.ops.admin import main
 from server.ops.verify import Report, verify
 from server.store import backup as copies
@@ -268,8 +269,10 @@ async def test_a_restore_restarts_the_expiry(
         await store.logs.create_room(new_room("r1"))
         await store.expiry.mark_rooms_seen(["r1"], TODAY)
         for name in ("sat", "guest"):
-            await store.identities.add_guest(Identity(name, name), name.encode(), NOW_MS)
-        await store.expiry.mark_permanent("sat")
+            await store.identities.add_guest(
+                Identity(IdentityId(name), name), name.encode(), NOW_MS
+            )
+        await store.expiry.mark_permanent(IdentityId("sat"))
     file = await make_backup(database)
     later = DaySpan(TODAY + 1000, TODAY + 970)
     async with bare_database("sqlite", request, "new") as new:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.ids import IdentityId
+from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
 from server.rooms.commands import Chat, Resign
 from server.rooms.model import Actor
@@ -43,7 +43,7 @@ async def test_a_refusal_is_an_outcome() -> None:
         refused = await hub.command(room, BOT, Resign(id="1"))
         assert isinstance(refused, Rejected)
         assert (refused.code, bool(refused.message)) == (Code.SEAT_NONE, True)
-        unknown = await hub.command("nowhere", BOT, chat("nowhere", "1"))
+        unknown = await hub.command(RoomId("nowhere"), BOT, chat("nowhere", "1"))
         assert isinstance(unknown, Rejected)
         assert unknown.code == Code.ROOM_UNKNOWN
         fake.store.fail("append", Fault())

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from server.identity.guests import find_guest, new_guest
+from server.ids import RoomId
 from server.limits.by_address import Limits
 from server.net.session import Session, Sessions
 from server.protocol import messages as wire
@@ -37,7 +38,7 @@ class AdvancingServer(FakeServer):
         self.ahead_ms += days * DAY_MS
 
 
-async def create_left_room(hub: Hub, **fields: Any) -> str:
+async def create_left_room(hub: Hub, **fields: Any) -> RoomId:
     """Creates a room that Ada wrote in and left, and runs the expiry once; returns its id."""
     ada = Client(hub, "ada")
     room = await ada.create(**fields)

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
+from server.ids import RoomId
 from server.protocol.codes import Code
 from server.rooms.commands import Resign, Tick
 from server.rooms.events import Moved
@@ -137,7 +138,7 @@ def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def waiting_for_a_pass(fake: FakeServer) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
+async def waiting_for_a_pass(fake: FakeServer) -> AsyncIterator[tuple[Hub, RoomId, Client, Client]]:
     """A match in which Ada has to pass; she and Ben follow the room."""
     async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")

@@ -10,6 +10,7 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.search.job import Job
+from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.commands import AiSeat, Create, MySeat, OpenSeat
@@ -267,7 +268,7 @@ async def test_an_exception_inside_the_block_is_not_wrapped() -> None:
 # --- wake-ups -------------------------------------------------------------------------------------
 
 
-async def leave_due_rooms(fake: FakeServer, count: int = 3) -> list[str]:
+async def leave_due_rooms(fake: FakeServer, count: int = 3) -> list[RoomId]:
     """Creates rooms with an AI to move on a node that then dies; returns their ids."""
 
     async def never(job: Job) -> str:

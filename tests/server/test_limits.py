@@ -9,6 +9,7 @@ import pytest
 
 from client.connection import connect
 from client.errors import Refused, Unreachable
+from server.ids import RoomId
 from server.limits.by_address import (
     MAX_ADDRESSES,
     NO_LIMITS,
@@ -85,7 +86,7 @@ def test_zero_switches_a_limit_off(burst: int, per_minute: int) -> None:
         rates.take(ADDRESS, 0.0)
         sockets.enter(ADDRESS)
         room_slots.check(ADDRESS, 1)
-        room_slots.take(str(number), ADDRESS)
+        room_slots.take(RoomId(str(number)), ADDRESS)
     assert len(rates) == 0
 
 
@@ -118,9 +119,9 @@ def test_closed_sockets_and_rooms_are_forgotten() -> None:
     for number in range(50):
         sockets.enter(f"198.51.{number}")
         sockets.leave(f"198.51.{number}")
-        room_slots.take("room", f"198.51.{number}")
-        room_slots.free("room")
-        room_slots.free("room")
+        room_slots.take(RoomId("room"), f"198.51.{number}")
+        room_slots.free(RoomId("room"))
+        room_slots.free(RoomId("room"))
     assert not sockets._open
     assert not room_slots._rooms
     assert not room_slots._address
@@ -295,12 +296,12 @@ def server_for_any_identity(**settings: Any) -> FakeServer:
     return fake
 
 
-async def create(client: Client, address: str, **fields: Any) -> str:
+async def create(client: Client, address: str, **fields: Any) -> RoomId:
     """Creates a room from that address and returns its id."""
     command = Create(id=client.new_id(), game="tic-tac-toe", **fields)
     ack = await client.hub.create(client.actor, command, address)
     assert isinstance(ack.room, str)
-    return ack.room
+    return RoomId(ack.room)
 
 
 async def create_refusal(client: Client, address: str) -> tuple[Code, int]:

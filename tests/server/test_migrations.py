@@ -21,6 +21,7 @@ from sqlalchemy import Connection, MetaData, insert, text, update
 
 from migrations.env_config import FOLDER
 from server.deploy.postgres import PASSWORD, Postgres
+from server.ids import IdentityId
 from server.store import schema
 from server.store.base import Identity, RoomHead, StoreUnavailable
 from server.store.postgres import in_transaction, open_postgres
@@ -234,8 +235,12 @@ async def test_an_older_program_runs_beside_the_migration(
             await in_transaction(url, add_guest("ben"))
             async with open_postgres(url) as newer:
                 assert newer.epoch == older.epoch
-                assert await newer.identities.by_token(b"ada") == Identity("ada", "Ada", None)
-                assert await newer.identities.by_token(b"ben") == Identity("ben", "Ada", None)
+                assert await newer.identities.by_token(b"ada") == Identity(
+                    IdentityId("ada"), "Ada", None
+                )
+                assert await newer.identities.by_token(b"ben") == Identity(
+                    IdentityId("ben"), "Ada", None
+                )
                 assert await newer.logs.head("r2") == RoomHead(2, "n1", None, None)
                 assert await newer.logs.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
 

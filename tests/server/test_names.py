@@ -8,6 +8,7 @@ from engine.rules.registry import load_game
 from engine.search.job import PERSONAS
 from server.identity.guests import find_guest, new_guest, token_hash
 from server.identity.names import is_ai_name
+from server.ids import IdentityId
 from server.limits.by_address import Limits
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
@@ -57,7 +58,9 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
     name.
     """
     ports = FakeServer().ports("n1")
-    await ports.store.identities.add_guest(Identity("ada", "Ada"), token_hash("token"), START_MS)
+    await ports.store.identities.add_guest(
+        Identity(IdentityId("ada"), "Ada"), token_hash("token"), START_MS
+    )
     for call in (
         new_guest(ports, Limits(ports.settings), "", "CP #1"),
         find_guest(ports, "token", "AI level 5"),
@@ -67,7 +70,7 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
         assert refused.value.code is Code.NAME_REFUSED
         assert "AI" in refused.value.message
     await ports.store.identities.add_guest(
-        Identity("old", "AI level 5"), token_hash("old"), START_MS
+        Identity(IdentityId("old"), "AI level 5"), token_hash("old"), START_MS
     )
     for name in (None, "AI level 5", " AI  level 5"):
         guest = await find_guest(ports, "old", name)

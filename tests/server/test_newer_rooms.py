@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from server.bus.base import EventsAppended, LobbyChanged
 from server.codes import Code
+from server.ids import RoomId
 from server.protocol import messages as wire
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.rooms.events import Moved, Said, format_event_body
@@ -29,7 +30,7 @@ async def append_elsewhere(
     fake: FakeServer, hub: Hub, room: str, *bodies: bytes, audience: int = 0, due_ms: Any = None
 ) -> int:
     """A newer node "n9" appends events and announces them; returns the last v."""
-    runner = hub.runner(room)
+    runner = hub.runner(RoomId(room))
     head = await fake.store.logs.head(room)
     assert head is not None
     events = tuple(

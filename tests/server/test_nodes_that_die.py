@@ -20,6 +20,7 @@ from server.bus.base import (
     NodeHandler,
     RoomHandler,
 )
+from server.ids import RoomId
 from server.protocol.codes import Code
 from server.rooms.commands import AiSeat, MySeat
 from server.runtime.hub import Hub
@@ -104,7 +105,7 @@ async def open_node(
 @asynccontextmanager
 async def two_nodes(
     fake: FakeServer | None = None,
-) -> AsyncIterator[tuple[NodeHandle, NodeHandle, str, Client, Client]]:
+) -> AsyncIterator[tuple[NodeHandle, NodeHandle, RoomId, Client, Client]]:
     """Ada plays on one node against Ben on the other; both nodes know each other, and v is 4."""
     fake = fake or server_with_rare_polls()
     async with open_node(fake, "n1") as first, open_node(fake, "n2") as second:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from server.ids import RoomId
 from server.limits.by_address import LimitExceeded, RateLimit, RoomSlots, SocketLimit
 from server.limits.rate import Bucket
 from server.net.session import Session, Sessions
@@ -73,7 +74,7 @@ def places_are_not_reserved(patch: Patch) -> None:
 def places_are_taken_after_the_commit(patch: Patch) -> None:
     real = RoomSlots.take
 
-    def replacement(self: RoomSlots, room: str, address: str) -> None:
+    def replacement(self: RoomSlots, room: RoomId, address: str) -> None:
         if inspect.stack()[1].function == "_open":
             real(self, room, address)
 
@@ -83,7 +84,7 @@ def places_are_taken_after_the_commit(patch: Patch) -> None:
 def places_of_failed_creates_are_not_freed(patch: Patch) -> None:
     real = RoomSlots.free
 
-    def replacement(self: RoomSlots, room: str) -> None:
+    def replacement(self: RoomSlots, room: RoomId) -> None:
         if inspect.stack()[1].function != "create":
             real(self, room)
 

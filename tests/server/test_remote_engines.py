@@ -475,6 +475,21 @@ async def test_busy_failed_and_mismatched_workers_are_replaced(tmp_path: Path) -
         assert (await network.search(job("r3"))).move == "f"
 
 
+@virtual
+async def test_a_search_that_failed_after_its_progress() -> None:
+    """A search that its only worker fails at fails at once, though it has reported a move."""
+    async with open_memory_network(MemoryBroker()) as network:
+        worker = await network.add_worker()
+        worker.script = lambda command: [
+            work.Progress(command.id, command.attempt, info("c")),
+            work.Refused(command.id, command.attempt, "failed", "because"),
+        ]
+        started_s = now_s()
+        with pytest.raises(SearchFailed, match="usable answer"):
+            await network.search()
+        assert now_s() == started_s
+
+
 async def test_two_workers_with_different_games(tmp_path: Path) -> None:
     """Each worker receives games that it can play."""
     async with open_broker_network(tmp_path) as network:

@@ -9,6 +9,7 @@ import pytest
 
 from engine.game import GameFault, Position
 from engine.rules.registry import load_game
+from server.ids import MatchId
 from server.limits.by_address import LimitExceeded
 from server.protocol.codes import Code
 from server.web.replays import Replays
@@ -71,7 +72,7 @@ async def page(
 ) -> bytes:
     """Requests a page of views."""
     options = {"charge": lambda: None, "has_left": lambda: False} | options
-    return await replays.page(match, start(), moves, first, last, **options)
+    return await replays.page(MatchId(match), start(), moves, first, last, **options)
 
 
 async def test_one_view_per_iteration_of_the_loop(drawing: DrawingCounter) -> None:
@@ -136,7 +137,7 @@ async def test_an_exception_of_a_game_leaves_the_cache_unchanged(
     real, fails = Position.view, [3]
 
     def view(position: Position) -> Any:
-        if len(replays._cache["m"].views) in fails:
+        if len(replays._cache[MatchId("m")].views) in fails:
             fails.clear()
             raise GameFault("a fault of the test")
         return real(position)
@@ -174,8 +175,9 @@ async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> 
 
     for _ in range(2):
         await replays.page(
-            "m", cast(Position, UnchangingPosition()), ["a"] * last, 0, last, charge, lambda: False
-        )
+            MatchId("m"), cast(Position, UnchangingPosition()), ["a"] * last, 0, last, charge,
+            lambda: False,
+        )  # fmt: skip
         assert charges == charged
     cached_bytes = replays.cached_bytes
     with pytest.raises(LimitExceeded):

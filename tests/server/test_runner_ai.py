@@ -10,6 +10,7 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.search.job import Job, RulesChanged, SearchFailed
+from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.commands import OpenSeat
@@ -33,7 +34,7 @@ from tests.support.two_players import AI1, ME
 @asynccontextmanager
 async def against_ai(
     fake: FakeServer, seats: Any = (ME, AI1)
-) -> AsyncIterator[tuple[Hub, str, Client]]:
+) -> AsyncIterator[tuple[Hub, RoomId, Client]]:
     """A match of Ada, who follows the room, against an AI; yields the hub, the room and Ada."""
     async with fake.hub() as hub:
         ada = Client(hub, "ada")

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from server.bus.base import Ephemeral, PresenceReport
+from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.commands import MySeat
@@ -226,7 +227,7 @@ async def test_an_unknown_room() -> None:
         ):
             assert await ada.refused(command) == Code.ROOM_UNKNOWN
         await run_ready_tasks()
-        assert hub.runner("nowhere") is None
+        assert hub.runner(RoomId("nowhere")) is None
 
 
 @virtual

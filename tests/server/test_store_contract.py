@@ -6,6 +6,7 @@ import itertools
 import msgspec
 import pytest
 
+from server.ids import IdentityId, MatchId
 from server.store.base import (
     EVERYONE,
     SPECTATORS,
@@ -171,11 +172,13 @@ async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
         await store.logs.append(
             Append("r1", v, (event,), "n1", None, CommandKey(text, text), (listing(text),))
         )
-        await store.identities.add_guest(Identity(text, text), text.encode(), NOW_MS)
+        await store.identities.add_guest(Identity(IdentityId(text), text), text.encode(), NOW_MS)
     for v, text in enumerate(ids, 1):
         assert await store.logs.find_command("r1", CommandKey(text, text)) == (v + 1, v + 1)
         assert msgspec.json.decode((await store.logs.events("r1", v, 1))[0].body)["text"] == text
-        assert await store.identities.by_token(text.encode()) == Identity(text, text, TODAY)
+        assert await store.identities.by_token(text.encode()) == Identity(
+            IdentityId(text), text, TODAY
+        )
     assert await store.logs.find_command("r1", CommandKey("1", " 1")) is None
     assert [room.summary for room in await store.projections.rooms(1)] == [listing(ids[-1]).summary]
 
@@ -287,7 +290,7 @@ async def test_projections_change_with_their_events(store: Store) -> None:
     returns.
     """
     await store.logs.create_room(new_room("r1", projections=[listing("one"), started("m1")]))
-    match = await store.projections.match("m1")
+    match = await store.projections.match(MatchId("m1"))
     assert match is not None
     assert (match.room, match.first_v, match.started_ms, match.finished_ms, match.over) == (
         "r1",
@@ -303,7 +306,7 @@ async def test_projections_change_with_their_events(store: Store) -> None:
     rows: list[Projection] = [listing("no", listed=False), finished("m1", 4), *thoughts]
     await store.logs.append(append("r1", 2, count=2, projections=rows))
     assert await store.projections.rooms(9) == []
-    match = await store.projections.match("m1")
+    match = await store.projections.match(MatchId("m1"))
     assert match is not None
     assert (match.last_v, match.finished_ms, match.plies, match.over) == (
         4,
@@ -311,8 +314,8 @@ async def test_projections_change_with_their_events(store: Store) -> None:
         7,
         b'{"winner":0}',
     )
-    assert await store.projections.thoughts("m1") == thoughts[::-1]
-    assert await store.projections.thoughts("m2") == []
+    assert await store.projections.thoughts(MatchId("m1")) == thoughts[::-1]
+    assert await store.projections.thoughts(MatchId("m2")) == []
 
 
 async def test_an_append_is_all_or_nothing(store: Store) -> None:
@@ -326,7 +329,7 @@ async def test_an_append_is_all_or_nothing(store: Store) -> None:
     assert await store.logs.events("r1", 2) == []
     assert await store.logs.find_command("r1", CommandKey("ada", "1")) is None
     assert await store.projections.rooms(9) == []
-    match = await store.projections.match("m1")
+    match = await store.projections.match(MatchId("m1"))
     assert match is not None
     assert match.finished_ms is None
 
@@ -371,6 +374,6 @@ async def test_matches_are_paged_by_cursor(store: Store) -> None:
         newer: list[Projection] = [started(f"x{extra}"), finished(f"x{extra}", at_ms=NOW_MS + 99)]
         await store.logs.append(append("r1", 11 + extra, projections=newer))
     assert seen == ["m8", "m7", "m6", "m5", "m3", "m2", "m1", "m0"]
-    private = await store.projections.match("m4")
+    private = await store.projections.match(MatchId("m4"))
     assert private is not None
     assert private.finished_ms == NOW_MS + 1

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from server.ids import IdentityId
 from server.store import expiry
 from server.store.base import (
     CommandKey,
@@ -59,27 +60,29 @@ async def run_full_round(
 async def test_old_guests_who_never_sat_expire(store: Store) -> None:
     """Guests last seen before the span expire with their tokens, unless they took a seat."""
     for name in ("gone", "sat", "seen"):
-        await store.identities.add_guest(Identity(name, name), name.encode(), NOW_MS)
-    await store.expiry.mark_permanent("sat")
-    await store.expiry.mark_permanent("nobody")
+        await store.identities.add_guest(Identity(IdentityId(name), name), name.encode(), NOW_MS)
+    await store.expiry.mark_permanent(IdentityId("sat"))
+    await store.expiry.mark_permanent(IdentityId("nobody"))
     assert await store.expiry.mark_identities_seen(["seen", "nobody"], TODAY + 1) == {"seen"}
     assert await expire_guests(store, DaySpan(TODAY + 30, TODAY)) == []
     assert await expire_guests(store) == ["gone"]
     assert await expire_guests(store) == []
     assert await store.identities.by_token(b"gone") is None
-    assert await store.identities.by_token(b"sat") == Identity("sat", "sat", TODAY)
-    assert await store.identities.by_token(b"seen") == Identity("seen", "seen", TODAY + 1)
+    assert await store.identities.by_token(b"sat") == Identity(IdentityId("sat"), "sat", TODAY)
+    assert await store.identities.by_token(b"seen") == Identity(
+        IdentityId("seen"), "seen", TODAY + 1
+    )
     assert await store.expiry.mark_identities_seen(["gone"], TODAY) == frozenset()
 
 
 async def test_a_last_seen_day_never_decreases(store: Store) -> None:
     """A node whose clock is behind never lowers a last seen day."""
-    await store.identities.add_guest(Identity("a1", "Ada"), b"hash", NOW_MS)
+    await store.identities.add_guest(Identity(IdentityId("a1"), "Ada"), b"hash", NOW_MS)
     await store.logs.create_room(new_room("r1"))
     for day in (TODAY + 5, TODAY - 5):
         assert await store.expiry.mark_identities_seen(["a1"], day) == {"a1"}
         assert await store.expiry.mark_rooms_seen(["r1"], day) == {"r1"}
-    assert await store.identities.by_token(b"hash") == Identity("a1", "Ada", TODAY + 5)
+    assert await store.identities.by_token(b"hash") == Identity(IdentityId("a1"), "Ada", TODAY + 5)
     assert await store.logs.head("r1") == RoomHead(2, "n1", None, TODAY + 5)
 
 
@@ -122,9 +125,9 @@ async def test_a_round_of_the_expiry_has_pages(store: Store) -> None:
     """An expiry page covers at most `limit` rows; a round covers all rows."""
     names = [f"n{number}" for number in range(7)]
     for name in names:
-        await store.identities.add_guest(Identity(name, name), name.encode(), NOW_MS)
+        await store.identities.add_guest(Identity(IdentityId(name), name), name.encode(), NOW_MS)
         await store.logs.create_room(new_room(name))
-    await store.expiry.mark_permanent("n3")
+    await store.expiry.mark_permanent(IdentityId("n3"))
     await store.expiry.mark_rooms_seen(names, TODAY)
     assert await store.expiry.expire_identities("", SPAN, 2) == Page(("n0", "n1"), "n1")
     assert await expire_guests(store, limit=2) == ["n2", "n4", "n5", "n6"]
@@ -139,7 +142,7 @@ async def test_many_nodes_may_expire_rows_at_once(store: Store) -> None:
     """
     names = [f"n{number:02}" for number in range(30)]
     for name in names:
-        await store.identities.add_guest(Identity(name, name), name.encode(), NOW_MS)
+        await store.identities.add_guest(Identity(IdentityId(name), name), name.encode(), NOW_MS)
         await store.logs.create_room(new_room(name))
     await store.expiry.mark_rooms_seen(names, TODAY)
     rooms, guests, seen_rooms, seen_guests, appended = await asyncio.gather(
@@ -172,11 +175,13 @@ async def test_a_deletion_checks_its_rows_again(
         names = ["seen", "grew", "played", "gone"]
         for name in names:
             await store.logs.create_room(new_room(name))
-            await store.identities.add_guest(Identity(name, name), name.encode(), NOW_MS)
+            await store.identities.add_guest(
+                Identity(IdentityId(name), name), name.encode(), NOW_MS
+            )
         await store.expiry.mark_rooms_seen(names, TODAY)
         await store.expiry.mark_rooms_seen(["seen"], SPAN.today)
         await store.expiry.mark_identities_seen(["seen"], SPAN.today)
-        await store.expiry.mark_permanent("played")
+        await store.expiry.mark_permanent(IdentityId("played"))
         await store.logs.append(append("grew", 2))
         await store.logs.append(append("played", 2, projections=[started("m1", 3)]))
         heads = dict.fromkeys(names, 2) | {"played": 3}

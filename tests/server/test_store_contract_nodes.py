@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 
+from server.ids import IdentityId
 from server.store.base import (
     DueRoom,
     Identity,
@@ -19,6 +20,8 @@ from tests.support.log_entries import (
     append,
     new_room,
 )
+
+ADA, BEN = IdentityId("a1"), IdentityId("b1")
 
 # --- nodes and wake-ups ---------------------------------------------------------------------------
 
@@ -136,20 +139,23 @@ async def test_taking_over_does_not_move_the_head(store: Store) -> None:
 
 async def test_identities_are_found_by_token(store: Store) -> None:
     """An identity is found by its token's hash, with its latest name; unknown tokens give None."""
-    await store.identities.add_guest(Identity("a1", "Ada"), b"\x00hash\xff", NOW_MS)
-    await store.identities.add_guest(Identity("b1", "Ben"), b"other", NOW_MS)
-    assert await store.identities.by_token(b"\x00hash\xff") == Identity("a1", "Ada", TODAY)
-    await store.identities.rename("a1", "Ada L.")
-    assert await store.identities.by_token(b"\x00hash\xff") == Identity("a1", "Ada L.", TODAY)
-    assert await store.identities.by_token(b"other") == Identity("b1", "Ben", TODAY)
+    await store.identities.add_guest(Identity(ADA, "Ada"), b"\x00hash\xff", NOW_MS)
+    await store.identities.add_guest(Identity(BEN, "Ben"), b"other", NOW_MS)
+    assert await store.identities.by_token(b"\x00hash\xff") == Identity(ADA, "Ada", TODAY)
+    await store.identities.rename(ADA, "Ada L.")
+    assert await store.identities.by_token(b"\x00hash\xff") == Identity(ADA, "Ada L.", TODAY)
+    assert await store.identities.by_token(b"other") == Identity(BEN, "Ben", TODAY)
     assert await store.identities.by_token(b"\x00hash") is None
 
 
 async def test_a_token_belongs_to_one_identity(store: Store) -> None:
     """A second identity with the same token or id is refused."""
-    await store.identities.add_guest(Identity("a1", "Ada"), b"hash", NOW_MS)
-    for identity, token_hash in ((Identity("b1", "Ben"), b"hash"), (Identity("a1", "Ben"), b"new")):
+    await store.identities.add_guest(Identity(ADA, "Ada"), b"hash", NOW_MS)
+    for identity, token_hash in (
+        (Identity(BEN, "Ben"), b"hash"),
+        (Identity(ADA, "Ben"), b"new"),
+    ):
         with pytest.raises(StoreError):
             await store.identities.add_guest(identity, token_hash, NOW_MS)
-    assert await store.identities.by_token(b"hash") == Identity("a1", "Ada", TODAY)
+    assert await store.identities.by_token(b"hash") == Identity(ADA, "Ada", TODAY)
     assert await store.identities.by_token(b"new") is None

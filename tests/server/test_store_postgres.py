@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server.deploy.postgres import DISCONNECT, Postgres
+from server.ids import IdentityId, MatchId
 from server.store import postgres as pg
 from server.store.base import (
     Append,
@@ -175,7 +176,7 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
         assert await store.logs.heads([f"r{n}" for n in range(8)]) == dict(zip(
             [f"r{n}" for n in range(8)], [3, 4, 2, 2, 2, 3, 3, 2], strict=True
         ))  # fmt: skip
-        match = await store.projections.match("n6")
+        match = await store.projections.match(MatchId("n6"))
         assert match is not None
         assert match.plies == 7
 
@@ -249,7 +250,7 @@ async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: 
             for work in (
                 store.logs.append(append("r1", 2, CommandKey("ada", "1"))),
                 store.logs.events("r1", 0),
-                store.identities.add_guest(Identity("a1", "Ada"), b"hash", NOW_MS),
+                store.identities.add_guest(Identity(IdentityId("a1"), "Ada"), b"hash", NOW_MS),
             ):
                 with pytest.raises(StoreUnavailable, match="lock"):
                     await work

@@ -18,6 +18,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
 from migrations.env_config import FOLDER
+from server.ids import IdentityId
 from server.store import schema, sqlite
 from server.store.base import (
     CommandKey,
@@ -86,12 +87,12 @@ async def test_committed_data_survives_a_restart(tmp_path: Path) -> None:
         epoch = store.epoch
         await store.logs.create_room(new_room("r1"))
         await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
-        await store.identities.add_guest(Identity("a1", "Ada"), b"hash", NOW_MS)
+        await store.identities.add_guest(Identity(IdentityId("a1"), "Ada"), b"hash", NOW_MS)
     async with open_sqlite(path) as store:
         assert store.epoch == epoch
         assert await store.logs.events("r1", 0) == list(entries(1, 3))
         assert await store.logs.find_command("r1", CommandKey("ada", "1")) == (3, 3)
-        assert await store.identities.by_token(b"hash") == Identity("a1", "Ada", TODAY)
+        assert await store.identities.by_token(b"hash") == Identity(IdentityId("a1"), "Ada", TODAY)
 
 
 async def test_two_stores_share_a_file(tmp_path: Path) -> None:

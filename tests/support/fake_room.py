@@ -28,7 +28,11 @@ from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.room_log import SETTINGS
 from tests.support.scripted_server import Close, Link, Message
 
-ADA, BOB = Actor(IdentityId("i1"), "Ada"), Actor(IdentityId("i2"), "Bob")
+ADA, BOB, CYD = (
+    Actor(IdentityId("i1"), "Ada"),
+    Actor(IdentityId("i2"), "Bob"),
+    Actor(IdentityId("i3"), "Cyd"),
+)
 Logged = tuple[int, RoomEvent]
 
 

@@ -27,7 +27,7 @@ from server.bus.base import (
     RoomHandler,
 )
 from server.bus.local import LocalBus
-from server.ids import IdentityId, NodeId
+from server.ids import IdentityId, NodeId, RoomId
 from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
@@ -349,7 +349,7 @@ class Client(Inbox):
         self.actor = Actor(IdentityId(identity), name or identity.title())
         self.hub = hub
         self.closed = False
-        self._rooms: set[str] = set()
+        self._rooms: set[RoomId] = set()
 
     @property
     def identity(self) -> IdentityId:
@@ -370,11 +370,12 @@ class Client(Inbox):
 
     def say(self, command: wire.RoomCommand) -> None:
         """Sends a command to its room."""
-        self._rooms.add(command.room)
+        room_id = RoomId(command.room)
+        self._rooms.add(room_id)
         said: Any = command
         if not isinstance(command, wire.Join | wire.Leave):
             said = parse_command(command)
-        self.hub.submit(command.room, Request(self.actor, said, self))
+        self.hub.submit(room_id, Request(self.actor, said, self))
 
     async def ask(self, command: wire.RoomCommand) -> Message:
         """Sends a command and waits for its answer."""
@@ -394,12 +395,14 @@ class Client(Inbox):
         assert answer["t"] == "error", answer
         return str(answer["code"])
 
-    async def create(self, game: str = "tic-tac-toe", key: str | None = None, **fields: Any) -> str:
+    async def create(
+        self, game: str = "tic-tac-toe", key: str | None = None, **fields: Any
+    ) -> RoomId:
         """Creates a room and returns its id."""
         command = Create(id=key or self.new_id(), game=game, **fields)
         ack = await self.hub.create(self.actor, command)
         assert isinstance(ack.room, str)
-        return ack.room
+        return RoomId(ack.room)
 
     def new_id(self) -> str:
         return f"{self.identity}-{next(COMMAND_IDS)}"

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from server.ids import RoomId
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.runtime.hub import Hub
 from tests.support.fake_server import Client, FakeServer
@@ -13,7 +14,7 @@ ME, OPEN, AI1 = MySeat(), OpenSeat(), AiSeat(level=1)
 @asynccontextmanager
 async def playing(
     game: str = "tic-tac-toe", fake: FakeServer | None = None
-) -> AsyncIterator[tuple[FakeServer, Hub, str, Client, Client]]:
+) -> AsyncIterator[tuple[FakeServer, Hub, RoomId, Client, Client]]:
     """Ada against Ben, both following the room, before the first move."""
     fake = fake or FakeServer()
     async with fake.hub() as hub:

@@ -1,0 +1,199 @@
+"""Whatever happens to searches, the dispatcher keeps its promises, and its order is fair."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.dispatch.dispatcher import (
+    MAX_ATTEMPTS,
+    TRIES,
+    Settled,
+)
+from engine.dispatch.search import Attempt
+from engine.search.job import Result, SearchFailed
+from tests.support.dispatching import (
+    OWN,
+    Search,
+    World,
+    info_at,
+    result_at,
+    search_of,
+)
+
+#: What may happen next in a history.
+KINDS = (
+    "admit", "assign", "assign", "begin", "report", "report", "answer", "die", "hang", "busy",
+    "fail", "expire", "withdraw", "wait",
+)  # fmt: skip
+
+
+class History:
+    """Plays any events against a dispatcher, and checks what must always hold."""
+
+    def __init__(self, own: str | None) -> None:
+        self.world = World("a", "b", "c", own=own)
+        self.own = own
+        self.searches: list[Search] = []
+        self.ended: Counter[Search] = Counter()
+        self.deepest: dict[Search, int] = {}
+        self.old: list[Attempt[str]] = []
+        self.of: dict[Attempt[str], Search] = {}
+        self.lost: Counter[Search] = Counter()
+
+    def play(self, kind: str, number: int) -> None:
+        world, dispatcher = self.world, self.world.dispatcher
+        attempts = [*world.running.values(), *self.old]
+        attempt = attempts[number % len(attempts)] if attempts else None
+        match kind:
+            case "admit":
+                self.searches.append(world.admit(search_of("xyz"[number % 3])))
+            case "wait":
+                world.now_s += number / 50
+            case "expire":
+                for settled in dispatcher.expire(world.now_s):
+                    self.settle(settled)
+            case "withdraw" if self.searches:
+                search = self.searches[number % len(self.searches)]
+                if not search.is_settled:
+                    self.release(dispatcher.withdraw(search))
+                    self.ended[search] += 1
+            case "assign":
+                self.assign()
+            case _ if attempt is not None:
+                self.happen(kind, attempt, number)
+
+    def assign(self) -> None:
+        attempt = self.world.assign()
+        if attempt is not None:
+            search = next(each for each in self.searches if each.attempt is attempt)
+            assert attempt.place not in search.failed_at, "never twice at a faulty place"
+            assert search.losses < TRIES or attempt.place == self.own, "the tries are over"
+            self.of[attempt] = search
+
+    def happen(self, kind: str, attempt: Attempt[str], number: int) -> None:
+        """Something happens to an attempt, which may be stale."""
+        dispatcher, search = self.world.dispatcher, self.of[attempt]
+        is_present = search.attempt is attempt
+        before = (search.best, search.losses, search.begun_s)
+        match kind:
+            case "begin":
+                dispatcher.on_begun(attempt, self.world.now_s)
+            case "report":
+                assert dispatcher.on_progress(attempt, info_at(number)) == is_present
+                if is_present:
+                    self.deepest[search] = max(number, self.deepest.get(search, 0))
+            case "answer":
+                if is_present:
+                    self.deepest[search] = max(number, self.deepest.get(search, 0))
+                # It reports its depth before it answers, as every engine does.
+                dispatcher.on_progress(attempt, info_at(number))
+                self.end(attempt, dispatcher.on_answer(attempt, result_at(number)))
+            case "die" | "hang" if attempt.place != self.own:
+                self.lost[search] += is_present
+                self.end(attempt, self.world.dispatcher.on_lost(
+                    attempt, self.world.now_s, was_silent=kind == "hang"
+                ))  # fmt: skip
+            case "busy":
+                dispatcher.places.rest(attempt.place, self.world.now_s + 0.25)
+                self.end(attempt, dispatcher.put_back(attempt))
+            case "fail":
+                self.end(attempt, dispatcher.put_back(attempt, SearchFailed("no")))
+        if not is_present:
+            assert (search.best, search.losses, search.begun_s) == before, "it is stale"
+
+    def end(self, attempt: Attempt[str], settled: Settled[Search, str] | None) -> None:
+        self.release(attempt)
+        self.settle(settled)
+
+    def release(self, attempt: Attempt[str] | None) -> None:
+        if attempt is not None and self.world.running.get(attempt.place) is attempt:
+            del self.world.running[attempt.place]
+            self.old.append(attempt)
+
+    def settle(self, settled: Settled[Search, str] | None) -> None:
+        if settled is None:
+            return
+        self.release(settled.running)
+        search, outcome = settled.search, settled.outcome
+        self.ended[search] += 1
+        if isinstance(outcome, Result):
+            assert outcome.info.depth == self.deepest[search], "the answer is the deepest seen"
+        else:
+            assert search not in self.deepest, "a search that has seen a move has an answer"
+
+    def check(self) -> None:
+        """Checks what holds at every moment."""
+        dispatcher = self.world.dispatcher
+        unsettled = [search for search in self.searches if not search.is_settled]
+        assert dispatcher.waiting + dispatcher.running == len(unsettled)
+        assert dispatcher.running == len(self.world.running)
+        assert all(self.ended[search] == search.is_settled for search in self.searches)
+        for search in self.searches:
+            assert search.losses == self.lost[search] <= TRIES
+            assert search.attempts <= MAX_ATTEMPTS
+
+
+EVENTS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 20)), max_size=120)
+
+
+def play_history(events: list[tuple[str, int]], has_own: bool) -> None:
+    """Plays the events and closes the dispatcher."""
+    history = History(OWN if has_own else None)
+    for kind, number in events:
+        history.play(kind, number)
+        history.check()
+    for settled in history.world.dispatcher.close(SearchFailed("closed")):
+        history.release(settled.running)
+        history.ended[settled.search] += 1
+    assert all(history.ended[search] == 1 for search in history.searches), "one end each"
+
+
+@given(events=EVENTS, has_own=st.booleans())
+@settings(max_examples=300)
+def test_any_history(events: list[tuple[str, int]], has_own: bool) -> None:
+    """Whatever happens, every admitted search ends once, within its tries.
+
+    Its answer is the deepest that any of its attempts saw, and stale attempts change nothing.
+    """
+    play_history(events, has_own)
+
+
+@given(
+    rooms=st.lists(st.sampled_from("abcd"), max_size=40),
+    losses=st.lists(st.booleans(), max_size=40),
+)
+def test_the_order_is_fair(rooms: list[str], losses: list[bool]) -> None:
+    """A room's searches are served in order, and no other room is served twice in between.
+
+    That holds from the moment at which a search waits, and a lost search is next.
+    """
+    world = World("a", queue_size=100)
+    for room in rooms:
+        world.admit(search_of(room))
+    served: list[Search] = []
+    waiting = {room: rooms.count(room) for room in rooms}
+    since_served = dict.fromkeys(waiting, 0)
+    lose = iter([*losses, *[False] * len(rooms)])
+    while world.dispatcher.waiting:
+        assigned = world.dispatcher.assign(world.now_s, world.offers)
+        assert assigned is not None
+        search, attempt = assigned
+        if next(lose, False):
+            world.dispatcher.on_lost(attempt, world.now_s, was_silent=False)
+            again = world.dispatcher.assign(world.now_s, world.offers)
+            assert again is not None
+            assert again[0] is search, "a lost search is next"
+            attempt = again[1]
+        world.dispatcher.on_answer(attempt, result_at(3))
+        served.append(search)
+        waiting[search.affinity] -= 1
+        since_served[search.affinity] = 0
+        for room in waiting:
+            if room != search.affinity and waiting[room]:
+                since_served[room] += 1
+                assert since_served[room] < len(waiting), "every other room once, then this one"
+    for room in waiting:
+        numbers = [search.number for search in served if search.affinity == room]
+        assert numbers == sorted(numbers)
+    assert len(served) == len(rooms)
