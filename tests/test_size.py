@@ -21,7 +21,6 @@ ALLOWED = {
     "engine/compiler/native.py": "to be split with the next change of the games' digests",
     "engine/game.py Position": TO_BE_SPLIT,
     "engine/solvers/connect_four.py ConnectFourSolver": TO_BE_SPLIT,
-    "tests/engine/test_dispatch.py": TO_BE_SPLIT,
     "tests/server/test_room_machine.py RoomMachine": (
         "Hypothesis takes the rules of a stateful test from one class, a method for each"
     ),

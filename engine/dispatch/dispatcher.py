@@ -103,7 +103,8 @@ class Dispatcher(Generic[S, P]):
         """
         if not self._waiting:
             return None
-        resting, found = self.places.resting(now_s), list[P]()
+        resting = self.places.resting(now_s)
+        found: list[P] = []
 
         def has_place(search: S) -> bool:
             place = choose(
@@ -158,18 +159,19 @@ class Dispatcher(Generic[S, P]):
         return self._settle(search, result)
 
     def on_lost(
-        self, attempt: Attempt[P], now_s: float, *, was_silent: bool
+        self, attempt: Attempt[P], now_s: float, *, time_counts: bool
     ) -> Settled[S, P] | None:
-        """The attempt is lost: its place died, or `was_silent` for too long.
+        """The attempt is lost: its place died, or was silent or late.
 
-        The search waits again at the head of the queue, with the time that is left; time that
-        passed in silence counts. Without time or tries the best move so far is the answer. Without
-        a move and tries it fails with WorkersLost.
+        The search waits again at the head of the queue, with the time that is left. If its time had
+        not begun, it `time_counts` from the attempt's start on, or not at all. Without time or
+        tries the best move so far is the answer. Without a move and tries it fails with
+        WorkersLost.
         """
         search = self._end(attempt)
         if search is None:
             return None
-        if was_silent and search.begun_s is None:
+        if time_counts and search.begun_s is None:
             search.begun_s = attempt.sent_s
         search.losses += 1
         search.lost_at |= {attempt.place}

@@ -10,6 +10,8 @@ from engine.dispatch.search import P, PendingSearch
 
 #: Maximum number of rooms for which the last place is remembered.
 MAX_HOMES = 10_000
+#: The order of places for a search, from the first choice to the last.
+HOME, FREE, OWN_READY, BUSY, OWN_BUSY, LOST = range(6)
 
 
 class Offer(Struct, Generic[P], frozen=True):
@@ -109,24 +111,27 @@ def choose(
         elif not only_own:
             others.append(offer)
             has_compiled = has_compiled or offer.is_compiled
-    best: tuple[int, float, float, int] | None = None
-    chosen = None
-    for offer in others:
-        if offer.is_full or offer.place in resting:
-            continue
-        if not offer.is_compiled and (has_compiled or own_offer is not None):
-            continue
-        if offer.place in search.lost_at:
-            tier = 5
+    is_cold_welcome = not has_compiled and own_offer is None
+
+    def rank(offer: Offer[P]) -> tuple[int, float, float, int]:
+        if offer is own_offer:
+            is_ready = offer.load < 1 and (offer.is_compiled or not has_compiled)
+            tier = OWN_READY if is_ready else OWN_BUSY
+        elif offer.place in search.lost_at:
+            tier = LOST
         elif offer.load >= 1:
-            tier = 3
+            tier = BUSY
         else:
-            tier = 0 if offer.place == home else 1
-        rank = (tier, offer.load, offer.used_s, -offer.speed)
-        if best is None or rank < best:
-            best, chosen = rank, offer.place
+            tier = HOME if offer.place == home else FREE
+        return (tier, offer.load, offer.used_s, -offer.speed)
+
+    suitable = [
+        offer
+        for offer in others
+        if (offer.is_compiled or is_cold_welcome)
+        and not offer.is_full
+        and offer.place not in resting
+    ]
     if own_offer is not None:
-        is_ready = own_offer.load < 1 and (own_offer.is_compiled or not has_compiled)
-        if best is None or (2 if is_ready else 4) < best[0]:
-            return own_offer.place
-    return chosen
+        suitable.append(own_offer)
+    return min(suitable, key=rank).place if suitable else None

@@ -1,7 +1,6 @@
 """A search that waits for its answer, and one attempt at it. Pure."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeVar
 
@@ -20,8 +19,7 @@ MIN_RETRY_S = 0.1
 P = TypeVar("P", bound=Hashable)
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class PendingSearch(Generic[P]):
+class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
     """A search that was admitted and is not yet answered. Transports add what they need."""
 
     job: Job

@@ -24,8 +24,7 @@ UNCOMPILED_STALL_S = 10.0
 CANCEL_TIMEOUT_S = 1.0
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class PoolSearch(PendingSearch["WorkerSlot"]):
+class PoolSearch(PendingSearch["WorkerSlot"], eq=False, kw_only=True):
     """A search that a caller of the pool waits for."""
 
     answer: asyncio.Future[Result]

@@ -125,14 +125,14 @@ class PipeTransport:
     def _on_message(self, slot: WorkerSlot, message: WorkerMessage) -> None:
         """Handles a message of a worker; one about an earlier job is stale."""
         match message:
+            case Progress(number=number, info=info) if number == slot.command_number:
+                self._on_progress(slot, info)
             case Ready():
                 self.dispatch()
             case Accepted(number=number) if number == slot.command_number:
                 slot.on_accepted(_now_s())
             case SearchStarted(number=number) if number == slot.command_number:
                 self._on_started(slot)
-            case Progress(number=number, info=info) if number == slot.command_number:
-                self._on_progress(slot, info)
             case Answered(number=number, result=result) if number == slot.command_number:
                 self._on_answer(slot, result)
             case Failed(number=number) as failed if number == slot.command_number:
@@ -201,7 +201,7 @@ class PipeTransport:
             self.settle_all(self._dispatcher.fail_waiting(lambda _: error))
         if search is None or attempt is None:
             return
-        settled = self._dispatcher.on_lost(attempt, _now_s(), was_silent=slot.is_hung)
+        settled = self._dispatcher.on_lost(attempt, _now_s(), time_counts=slot.is_hung)
         self.settle(settled)
         if settled is None:
             self._counts.retried += 1

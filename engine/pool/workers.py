@@ -72,7 +72,10 @@ class Workers:
 
     def slot_of(self, process: WorkerProcess) -> WorkerSlot | None:
         """The slot of a process; None if the process has been replaced."""
-        return next((slot for slot in self.slots if slot.process is process), None)
+        for slot in self.slots:
+            if slot.process is process:
+                return slot
+        return None
 
     def on_message(self, process: WorkerProcess, message: WorkerMessage) -> None:
         """Hands on a message of a worker that has not been replaced."""

@@ -3,7 +3,7 @@
 The check plays every move again by the rules, so it finds the damage that a bad disk, a manual
 repair or a bug in the server has done. It only counts moves that it cannot check, because the rules
 of the match have changed or its game is missing. In a room that a newer version has written to,
-only what comes before that version's first event can be checked.
+only what comes before that version's first event can be checked, and not the rows beside the log.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +52,7 @@ class Report:
     #: Moves that were not checked, because this program does not have the rules of the match, or
     #: because a newer version wrote to the room before.
     unjudged: int = 0
-    #: Rooms with events that this version does not know.
+    #: Rooms with events, or with fields of events, that this version does not know.
     newer: int = 0
     problems: list[Problem] = field(default_factory=list)
 
@@ -145,6 +145,8 @@ class _RoomCheck:
         self._report = report
         self._id: str = rows.row.id
         self._room: Room | None = None
+        #: Whether an event has fields that this version does not know.
+        self._has_newer_fields = False
         self._moves: dict[tuple[str, int], Moved] = {}
         self._expected: dict[str, MatchStarted] = {}
         self._finished: dict[str, MatchFinished] = {}
@@ -169,7 +171,7 @@ class _RoomCheck:
             )
         ranges = self._command_ranges()
         is_readable = self._fold(ranges)
-        if self._is_newer:
+        if self._is_newer or self._has_newer_fields:
             self._report.newer += 1
         elif is_readable:
             self._check_row()
@@ -250,7 +252,9 @@ class _RoomCheck:
             self._room = rules.evolve(before, event, row.at_ms)
             self._check_event(before, event, row.v)
         stored = StoredEvent(row.v, row.at_ms, row.audience, row.body)
-        if not self._is_newer and log_entry(self._room, event, row.at_ms) != stored:
+        if not self._is_newer and not _has_all_fields(event, msgspec.json.decode(row.body)):
+            self._has_newer_fields = True
+        elif not self._is_newer and log_entry(self._room, event, row.at_ms) != stored:
             self._add_problem("I8", "the entry differs from what this version writes", row.v)
 
     # --- the moves ---
@@ -397,6 +401,21 @@ class _RoomCheck:
                     "I8",
                     f"{name} of {description} is {actual!r}, but {value!r} follows from the log",
                 )
+
+
+def _has_all_fields(value: object, stored: Any) -> bool:
+    """Whether a value has every field of its stored form; a newer version may add some."""
+    match value:
+        case msgspec.Struct():
+            fields = {*value.__struct_fields__, value.__struct_config__.tag_field}
+            return all(
+                name in fields and _has_all_fields(getattr(value, name, None), item)
+                for name, item in stored.items()
+            )
+        case tuple():
+            return all(map(_has_all_fields, value, stored))
+        case _:
+            return True
 
 
 def _json(body: bytes | None) -> Any:

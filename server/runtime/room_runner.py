@@ -131,8 +131,11 @@ class RoomRunner:
 
     def wake(self) -> None:
         """Sees to what is due, since the store has this node as the responsible one."""
-        if self._log.seen is None:
+        room = self._log.seen
+        if room is None:
             return  # it sees to it when it has loaded the room
+        if room.frozen is Code.ROOM_NEWER:
+            return  # only a newer node can do what is due
         if self._log.is_responsible:
             self._see_to_what_is_due()
         else:

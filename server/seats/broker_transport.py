@@ -40,8 +40,7 @@ BUSY_S = 0.25
 PROGRESS_S = 0.08
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class RemoteSearch(PendingSearch[str]):
+class RemoteSearch(PendingSearch[str], eq=False, kw_only=True):
     """A search that a room waits for. Its places are workers, by name."""
 
     id: str
@@ -148,7 +147,7 @@ class BrokerTransport:
         """Loses the attempts of one worker that is gone, or of all."""
         for sent in list(self._sent.values()):
             if worker in (None, sent.attempt.place):
-                self._lose(sent, reason, was_silent=False)
+                self._lose(sent, reason)
 
     # --- silence
 
@@ -160,14 +159,15 @@ class BrokerTransport:
         sent.alarm = asyncio.get_running_loop().call_at(at_s, self._on_alarm, sent)
 
     def _on_alarm(self, sent: SentAttempt) -> None:
-        self._lose(sent, "late" if sent.end_s <= _now_s() else "silent", was_silent=True)
+        self._lose(sent, "late" if sent.end_s <= _now_s() else "silent")
 
-    def _lose(self, sent: SentAttempt, reason: str, *, was_silent: bool) -> None:
+    def _lose(self, sent: SentAttempt, reason: str) -> None:
         self._counts.lost += 1
         search, name = sent.search, sent.attempt.place
         log.warning("search lost", worker=quoted(name), game=search.job.game, reason=reason)
         self.stop(search, sent.attempt)
-        self._on_end(self._dispatcher.on_lost(sent.attempt, _now_s(), was_silent=was_silent))
+        # It may have searched since its last message, so the time counts.
+        self._on_end(self._dispatcher.on_lost(sent.attempt, _now_s(), time_counts=True))
 
     def _forget(self, search: RemoteSearch) -> None:
         sent = self._sent.pop(search.id, None)

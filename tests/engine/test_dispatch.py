@@ -40,15 +40,15 @@ def test_the_first_attempt_has_the_jobs_own_time() -> None:
     assert search.left_s(world.now_s + 5.25) == 0.75
 
 
-@pytest.mark.parametrize("was_silent", [False, True])
-def test_only_silence_costs_time_before_the_start(was_silent: bool) -> None:
-    """A place that dies before it searches costs nothing; one that is silent costs that time."""
+@pytest.mark.parametrize("time_counts", [False, True])
+def test_lost_time_before_the_start(time_counts: bool) -> None:
+    """The transport says whether time counts that passed before the place began to search."""
     world = World("a", "b")
     world.admit()
     first = world.must_assign()
     world.now_s += 0.6
-    world.lose(first, was_silent=was_silent)
-    assert world.must_assign().time_ms == (400 if was_silent else None)
+    world.lose(first, time_counts=time_counts)
+    assert world.must_assign().time_ms == (400 if time_counts else None)
 
 
 def test_the_rest_of_the_time_is_shared_by_all_attempts() -> None:
@@ -321,7 +321,7 @@ def test_stale_reports_change_nothing() -> None:
     assert not dispatcher.on_progress(stale, info_at(20))
     assert dispatcher.on_answer(stale, result_at(20)) is None
     assert dispatcher.put_back(stale, SearchFailed("stale")) is None
-    assert dispatcher.on_lost(stale, 0.0, was_silent=True) is None
+    assert dispatcher.on_lost(stale, 0.0, time_counts=True) is None
     assert (search.best, search.begun_s, search.losses) == (None, None, 1)
     assert search.failed_at == frozenset()
     assert (dispatcher.waiting, dispatcher.running) == (0, 1)

@@ -40,6 +40,8 @@ class History:
         self.old: list[Attempt[str]] = []
         self.of: dict[Attempt[str], Search] = {}
         self.lost: Counter[Search] = Counter()
+        #: The deepest report of each attempt.
+        self.reported: Counter[Attempt[str]] = Counter()
 
     def play(self, kind: str, number: int) -> None:
         world, dispatcher = self.world, self.world.dispatcher
@@ -82,17 +84,18 @@ class History:
             case "report":
                 assert dispatcher.on_progress(attempt, info_at(number)) == is_present
                 if is_present:
+                    self.reported[attempt] = max(number, self.reported[attempt])
                     self.deepest[search] = max(number, self.deepest.get(search, 0))
             case "answer":
+                # An engine answers with no less than it has reported.
+                depth = max(number, self.reported[attempt])
                 if is_present:
-                    self.deepest[search] = max(number, self.deepest.get(search, 0))
-                # It reports its depth before it answers, as every engine does.
-                dispatcher.on_progress(attempt, info_at(number))
-                self.end(attempt, dispatcher.on_answer(attempt, result_at(number)))
+                    self.deepest[search] = max(depth, self.deepest.get(search, 0))
+                self.end(attempt, dispatcher.on_answer(attempt, result_at(depth)))
             case "die" | "hang" if attempt.place != self.own:
                 self.lost[search] += is_present
                 self.end(attempt, self.world.dispatcher.on_lost(
-                    attempt, self.world.now_s, was_silent=kind == "hang"
+                    attempt, self.world.now_s, time_counts=kind == "hang"
                 ))  # fmt: skip
             case "busy":
                 dispatcher.places.rest(attempt.place, self.world.now_s + 0.25)
@@ -180,7 +183,7 @@ def test_the_order_is_fair(rooms: list[str], losses: list[bool]) -> None:
         assert assigned is not None
         search, attempt = assigned
         if next(lose, False):
-            world.dispatcher.on_lost(attempt, world.now_s, was_silent=False)
+            world.dispatcher.on_lost(attempt, world.now_s, time_counts=False)
             again = world.dispatcher.assign(world.now_s, world.offers)
             assert again is not None
             assert again[0] is search, "a lost search is next"

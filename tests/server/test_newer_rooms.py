@@ -147,6 +147,10 @@ async def test_a_node_that_takes_such_a_room_over_asks_no_engine() -> None:
         assert runner is not None
         assert runner.room is not None
         assert runner.room.frozen is Code.ROOM_NEWER
+        reads = fake.store.calls["events"]
+        await later.take_over_due_rooms(all_nodes=True)
+        await run_ready_tasks()
+        assert fake.store.calls["events"] == reads, "nothing is due here, however often it is asked"
         assert len(fake.engines.jobs) == 1
 
 

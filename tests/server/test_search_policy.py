@@ -5,15 +5,20 @@ itself is tested in tests/engine/test_dispatch.py.
 """
 
 import asyncio
+import random
+from contextlib import suppress
 
 import pytest
 
 from engine.dispatch.dispatcher import TRIES, QueueFull, WorkersLost
 from engine.dispatch.search import MIN_RETRY_S
 from engine.search.job import Info
+from server.ports import EngineUnavailable
 from tests.support.fake_server import virtual
 from tests.support.search_places import (
     TIME_MS,
+    Places,
+    Sent,
     Transport,
     broker_places,
     loop_s,
@@ -301,3 +306,54 @@ async def test_rooms_take_turns(transport: Transport, monkeypatch: pytest.Monkey
         await asyncio.gather(*tasks)
         assert [rooms[number] for number in order] == list("xabaa")
         assert order == [0, 1, 4, 2, 3]
+
+
+async def behave(places: Places, sent: Sent, chance: random.Random) -> None:
+    """A place that usually answers in its time, but may die or hang before."""
+    time_ms = sent.time_ms or TIME_MS
+    for depth in range(1, max(2, time_ms // 100)):
+        await asyncio.sleep(0.1)
+        if sent.was_stopped:
+            return
+        if chance.random() < 0.05:
+            await sent.die()
+            await asyncio.sleep(chance.random())
+            places.replace_dead()
+            return
+        if chance.random() < 0.05:
+            return  # and nothing more comes from it
+        await sent.report(depth)
+    await sent.answer(time_ms // 100)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@TRANSPORTS
+@virtual
+async def test_searches_end_in_time(
+    transport: Transport, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R12: places die and hang again and again, and every search ends in time.
+
+    That is its own time and, for each place that lost it, 1 s in the pool and 3 s elsewhere.
+    """
+    chance = random.Random(seed)
+    late_s = 1.0 if transport is pool_places else 3.0
+    async with transport(3, monkeypatch) as places, asyncio.TaskGroup() as tasks:
+
+        async def serve() -> None:
+            while True:
+                sent = await places.next_sent()
+                tasks.create_task(behave(places, sent, chance))
+
+        async def play(room: str) -> None:
+            for number in range(20):
+                begun_s, before = loop_s(), len(places.sent)
+                # Three places may die before their first report, or all places at once.
+                with suppress(WorkersLost, EngineUnavailable):
+                    assert (await places.search(room, seed=number)).move
+                tries = sum(sent.job.seed == number for sent in places.sent[before:])
+                assert loop_s() - begun_s <= TIME_MS / 1000 + late_s * max(1, tries)
+
+        serving = tasks.create_task(serve())
+        await asyncio.gather(play("a"), play("b"))
+        serving.cancel()

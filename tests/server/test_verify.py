@@ -163,3 +163,25 @@ async def test_a_room_with_events_of_a_newer_version_is_counted(
     report = await check(store_file)
     assert (report.newer, report.problems) == (1, [])
     assert report.unjudged > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("started", '"clock":"3+2",'),
+        ("moved", '"spent_ms":900,'),
+    ],
+)
+async def test_a_room_with_new_fields_in_its_events_is_counted(
+    store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], kind: str, more: str
+) -> None:
+    """A field that a newer version added is no problem; moves are judged as ever."""
+    room = sound_store[1]["full"]
+    statement = """UPDATE events SET body = CAST(replace(CAST(body AS TEXT), ?, ?) AS BLOB)
+                   WHERE room = ?"""
+    start = f'{{"kind":"{kind}",'
+    await store_file.run(
+        lambda connection: connection.exec_driver_sql(statement, (start, start + more, room))
+    )
+    report = await check(store_file)
+    assert (report.newer, report.problems, report.unjudged) == (1, [], 0)

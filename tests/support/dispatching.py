@@ -73,10 +73,10 @@ class World:
         return attempt
 
     def lose(
-        self, attempt: Attempt[str], *, was_silent: bool = False
+        self, attempt: Attempt[str], *, time_counts: bool = False
     ) -> Settled[Search, str] | None:
         self.running.pop(attempt.place, None)
-        return self.dispatcher.on_lost(attempt, self.now_s, was_silent=was_silent)
+        return self.dispatcher.on_lost(attempt, self.now_s, time_counts=time_counts)
 
 
 def depth_of(settled: Settled[Search, str] | None) -> int:

@@ -127,6 +127,9 @@ class Places:
         """No other place will be ready."""
         raise NotImplementedError
 
+    def replace_dead(self) -> None:
+        """Another place comes for one that has died."""
+
 
 Transport = Callable[..., AbstractAsyncContextManager[Places]]
 
@@ -260,7 +263,8 @@ class SentToWorker:
         await run_callbacks()
 
     async def die(self) -> None:
-        self.worker.broker.end(self.worker.link)
+        if self.worker.link in self.worker.broker.links:
+            self.worker.broker.end(self.worker.link)
         await run_callbacks()
 
     async def keep_silent(self) -> None:
@@ -315,6 +319,9 @@ class BrokerPlaces(Places):
 
     def close_door(self) -> None:
         """Nothing to do: a worker that has ended does not come back."""
+
+    def replace_dead(self) -> None:
+        self.add_worker()
 
 
 @asynccontextmanager

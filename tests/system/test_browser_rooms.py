@@ -295,7 +295,14 @@ async def test_a_browser_whose_guest_is_not_found_says_so_once(
             toast = ada.page.locator(".toast")
             await expect(toast).to_contain_text("Your earlier guest was not found on this server.")
             name = (await toast.inner_text()).rpartition(": ")[2].strip().removesuffix(".")
-            await expect(ada.button(f"Your name is {name}; change it")).to_be_visible()
+            await ada.button(f"Your name is {name}; change it").click()
+            await ada.page.get_by_label("Your name", exact=True).fill("AI level 5")
+            await ada.page.keyboard.press("Enter")
+            await expect(toast).to_have_count(2)
+            await expect(toast).to_have_count(1)  # the refused name goes by itself
+            assert [fault for fault in ada.faults if "status of 400" not in fault] == []
+            ada.faults.clear()
+            await expect(toast).to_contain_text("Your earlier guest")
             await ada.button("Dismiss").click()
             await expect(toast).to_have_count(0)
             await ada.page.reload()
