@@ -53,6 +53,7 @@ from server.protocol.messages import (
     Hello,
     Joined,
     Lobby,
+    May,
     Ping,
     Pong,
     Presence,
@@ -339,7 +340,16 @@ class Connection:
             case Refusal():
                 if not self._pending.refuse(message):
                     self._rooms.refuse(message)
-            case Joined() | Snapshot() | LoggedEvent() | View() | Turn() | Thinking() | Presence():
+            case (
+                Joined()
+                | May()
+                | Snapshot()
+                | LoggedEvent()
+                | View()
+                | Turn()
+                | Thinking()
+                | Presence()
+            ):
                 self._rooms.deliver(message)
             case Lobby():
                 self._lobby.deliver(message)

@@ -17,6 +17,7 @@ from server.protocol.messages import (
     Incoming,
     Joined,
     Lobby,
+    May,
     Pong,
     Presence,
     Snapshot,
@@ -64,14 +65,25 @@ class _EventHead(Struct):
 
 
 #: The messages about a followed room.
-RoomMessage = Joined | Snapshot | LoggedEvent | View | Turn | Thinking | Presence
+RoomMessage = Joined | May | Snapshot | LoggedEvent | View | Turn | Thinking | Presence
 
 #: Message types that the connection may drop when the reader is slow.
 EPHEMERAL = (Thinking, Presence)
 
 #: The messages that msgspec decodes by their tag; an event has a tag of its own, `kind`.
 KnownMessage = (
-    Welcome | Ack | Refusal | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
+    Welcome
+    | Ack
+    | Refusal
+    | Pong
+    | Joined
+    | May
+    | Snapshot
+    | View
+    | Turn
+    | Thinking
+    | Presence
+    | Lobby
 )
 #: Every message that `parse_server_message` returns.
 ServerMessage = KnownMessage | LoggedEvent

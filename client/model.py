@@ -22,6 +22,7 @@ from server.protocol.messages import (
     Joined,
     MatchResult,
     MatchState,
+    May,
     Moved,
     Occupant,
     Offered,
@@ -48,7 +49,8 @@ class Model(Struct, frozen=True, kw_only=True):
     """A room at version v, as the viewer with the identity `me` sees it.
 
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
-    ply. `frozen` is the code of the reason why the room cannot be played, or None.
+    ply. `frozen` is the code of the reason why the room cannot be played, or None. `may` names the
+    commands that the server permits the viewer, besides those of `turn`.
     """
 
     room: str
@@ -67,6 +69,7 @@ class Model(Struct, frozen=True, kw_only=True):
     thinking: Thinking | None = None
     present: tuple[bool, ...] = ()
     watching: int = 0
+    may: tuple[str, ...] = ()
 
     @property
     def my_seat(self) -> int | None:
@@ -118,8 +121,14 @@ def apply(model: Model, message: RoomMessage) -> Model:
     match message:
         case Joined():
             return replace(
-                model, description=message.description, frozen=message.frozen, epoch=message.epoch
+                model,
+                description=message.description,
+                frozen=message.frozen,
+                epoch=message.epoch,
+                may=message.may,
             )
+        case May():
+            return replace(model, may=message.may)
         case Snapshot():
             return _apply_snapshot(model, message)
         case LoggedEvent():

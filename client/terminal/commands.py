@@ -180,21 +180,45 @@ HELP = (
     ("p", CommandName.PIECES, "name the pieces in words; pieces c: only on cells with a c"),
     ("t", CommandName.THINKING, "what the AI thinks of each move"),
     ("", CommandName.RESIGN, "resign the match"),
-    ("", CommandName.ABORT, "end it without a result, before the second move"),
+    ("", CommandName.ABORT, "end it without a result"),
     ("", CommandName.DRAW, "offer a draw, or accept one"),
     ("", CommandName.CLAIM, "claim a draw, where the rules allow it"),
     ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
-    ("", CommandName.ACCEPT, "accept what the other side offers: a draw or a rematch"),
+    ("", CommandName.ACCEPT, "accept the offer of a draw or of a rematch"),
     ("", CommandName.DECLINE, "decline it"),
     ("q", CommandName.QUIT, "leave"),
 )
 
 
+#: The commands that the server permits or not, by the names that it uses.
+PERMITTED_AS = {
+    CommandName.RESIGN: "resign",
+    CommandName.ABORT: "abort",
+    CommandName.DRAW: "offer_draw",
+    CommandName.REMATCH: "rematch",
+    CommandName.ACCEPT: "accept",
+    CommandName.DECLINE: "decline",
+}
+
+
+def is_permitted(name: CommandName, model: Model) -> bool:
+    """Whether the server permits the viewer this command now, as far as it has told."""
+    if name is CommandName.CLAIM:
+        return model.claim is not None
+    return name not in PERMITTED_AS or PERMITTED_AS[name] in model.may
+
+
 def help_text(model: Model) -> str:
-    """The help for all commands, without the short forms that are moves in this room."""
+    """The help for all commands, without the short forms that are moves in this room.
+
+    It says which commands the server does not permit now.
+    """
     hidden = move_words(model)
     rows = [
-        (f"{name.value}, {short}" if short and short not in hidden else name.value, text)
+        (
+            f"{name.value}, {short}" if short and short not in hidden else name.value,
+            text if is_permitted(name, model) else f"{text} (not now)",
+        )
         for short, name, text in HELP
     ]
     rows = [("MOVE", _move_help(model)), ("/TEXT, chat TEXT", "say something to the room"), *rows]

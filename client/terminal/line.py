@@ -156,12 +156,16 @@ class LineMode:
             )
             return
         for seat, occupant in enumerate(model.seats):
-            if occupant is None:
+            if "sit" in model.may and occupant is None:
                 v = await self._send(Sit(id=self._connection.new_id(), room=model.room, seat=seat))
                 if v is not None:
                     self._transcript.seated_at_v = v
                     return
-        self._output.report("Both seats are taken: you are watching.")
+        self._output.report(
+            "Nobody can take a seat here now: you are watching."
+            if None in model.seats
+            else "Both seats are taken: you are watching."
+        )
 
     async def _read(self) -> None:
         while True:

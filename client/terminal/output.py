@@ -22,6 +22,11 @@ class Output:
         self._messages = messages
         self._prompt = ""
 
+    @property
+    def has_prompt(self) -> bool:
+        """Whether a prompt waits for input."""
+        return self._prompt != ""
+
     def print(self, text: str) -> None:
         """Prints data: moves, boards, results, chat, the output of commands."""
         self._print_to(self._data, text)

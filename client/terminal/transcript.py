@@ -15,6 +15,7 @@ from server.protocol.messages import (
     Declined,
     Finished,
     Joined,
+    May,
     Moved,
     Offered,
     Played,
@@ -89,7 +90,7 @@ class Transcript:
 
     def show(self, before: Model, model: Model, message: RoomMessage) -> None:
         """Prints a message that turned the model `before` into `model`."""
-        if not isinstance(message, LoggedEvent) or not isinstance(message.event, Moved | Finished):
+        if not _precedes_view(message):
             self._print_moves(model, message if isinstance(message, View) else None)
         match message:
             case Joined():
@@ -108,6 +109,9 @@ class Transcript:
                 self._show_thinking(model, message)
             case Presence():
                 self._show_presence(before, model, message)
+            case May():
+                if self._output.has_prompt and self.is_over(model):
+                    self.prompt_after_match(model)
             case _:
                 assert_never(message)
 
@@ -215,9 +219,7 @@ class Transcript:
         """Asks what to do after a match, on a terminal."""
         if self._output.interactive:
             self._output.prompt(
-                "rematch or quit"
-                if model.my_seat is not None
-                else "quit, or wait for another match"
+                "rematch or quit" if "rematch" in model.may else "quit, or wait for another match"
             )
 
 
@@ -251,6 +253,13 @@ class SearchReports:
 def _sends_views(model: Model) -> bool:
     """Whether the server sends views of the positions in this room."""
     return words.board_of(model) is not None and model.frozen is None
+
+
+def _precedes_view(message: RoomMessage) -> bool:
+    """Whether the view of the position follows, with the notation of the last move."""
+    return isinstance(message, May) or (
+        isinstance(message, LoggedEvent) and isinstance(message.event, Moved | Finished)
+    )
 
 
 def _is_repeat(before: View | Turn | None, message: View | Turn) -> bool:

@@ -14,7 +14,8 @@ const MAX_CHAT_CHARACTERS = 400;
 /**
  * @typedef {object} Chat
  * @property {ChatLine[]} lines
- * @property {(text: string, to: "room" | "spectators") => void} send
+ * @property {(text: string, to: "room" | "spectators") => Promise<boolean>} send resolves with
+ *     whether the server accepted the line
  * @property {boolean} isSpectator whether the viewer is a spectator, who can also write to the
  *     spectators alone
  * @property {(isAtEnd: boolean) => void} onScroll called with whether the newest line is visible
@@ -32,10 +33,14 @@ export function drawChat({ lines, send, isSpectator, onScroll }) {
         const data = new FormData(form);
         const text = String(data.get("text") ?? "").trim();
         if (text === "") return;
-        send(text, isSpectator && data.get("to") === "spectators" ? "spectators" : "room");
-        form.querySelector("input")?.focus();
         const field = form.elements.namedItem("text");
-        if (field instanceof HTMLInputElement) field.value = "";
+        if (!(field instanceof HTMLInputElement)) return;
+        field.focus();
+        field.value = "";
+        // A refused line comes back, unless the user has begun another one.
+        void send(text, isSpectator && data.get("to") === "spectators" ? "spectators" : "room").then(
+            (isAccepted) => !isAccepted && field.value === "" && (field.value = text),
+        );
     };
     const scroll = (/** @type {Event} */ event) => {
         const list = event.currentTarget;

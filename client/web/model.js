@@ -19,14 +19,16 @@ export const MAX_CHAT_LINES = 300;
 
 /**
  * A room as this viewer may see it. `v` is 0 until a snapshot arrives. `gap` means that events are
- * missing and the session must join again from 0. `views` and `thoughts` are those of the current
- * match, by ply.
+ * missing and the session must join again from 0. `may` names the commands that the server permits
+ * you, besides those that come with `turn`. `views` and `thoughts` are those of the current match, by
+ * ply.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
  * @property {boolean} gap
  * @property {RoomDescription | null} description
  * @property {string | null} frozen
+ * @property {string[]} may
  * @property {(Occupant | null)[]} seats
  * @property {MatchState | null} match
  * @property {number[]} offers
@@ -71,6 +73,7 @@ function emptyRoom(id) {
         gap: false,
         description: null,
         frozen: null,
+        may: [],
         seats: [null, null],
         match: null,
         offers: [],
@@ -141,6 +144,8 @@ function applyToRoom(room, message) {
     switch (message.t) {
         case "joined":
             return applyJoined(room, message);
+        case "may":
+            return { ...room, may: message.may };
         case "snapshot":
             return applySnapshot(room, message);
         case "event":
@@ -155,6 +160,8 @@ function applyToRoom(room, message) {
             return applyThinking(room, message);
         case "presence":
             return { ...room, presence: { seats: message.seats, watching: message.watching } };
+        default: // a newer server may send other types
+            return room;
     }
 }
 
@@ -169,7 +176,8 @@ function turnOf({ match, ply, moves, claim = null }) {
  * @returns {Room}
  */
 function applyJoined(room, message) {
-    return { ...room, description: message.description, frozen: message.frozen ?? null };
+    const { description, frozen = null, may = [] } = message;
+    return { ...room, description, frozen, may };
 }
 
 /**
@@ -393,6 +401,24 @@ export function mySeat(model) {
     if (you === null || room === null) return null;
     const seat = room.seats.findIndex((occupant) => occupant?.kind !== "ai" && occupant?.identity === you.identity);
     return seat < 0 ? null : seat;
+}
+
+/** The commands that are offered to every spectator. */
+const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
+
+/**
+ * Whether a command is offered to you. The server decides when it is sent.
+ *
+ * It tells spectators only at their join what they may do, so what has become possible since is
+ * offered to them all the same.
+ * @param {Model} model
+ * @param {string} command
+ */
+export function permits(model, command) {
+    const { room } = model;
+    if (room === null) return false;
+    if (room.may.includes(command)) return true;
+    return OPEN_TO_SPECTATORS.has(command) && mySeat(model) === null && room.frozen === null;
 }
 
 /**

@@ -201,7 +201,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` is what the viewer may do; see `may`. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -210,6 +210,7 @@ export interface Joined {
     description: RoomDescription;
     seat?: number | null;
     frozen?: string | null;
+    may?: string[];
 }
 
 /** The properties of a room that never change. `view` is null when this server does not have the game. */
@@ -283,6 +284,14 @@ export interface Kind {
 export interface SeatView {
     name: string;
     colour: string;
+}
+
+/** The commands that the viewer may give now, besides `move` and `claim`, which `turn` permits. - `may` holds the types of commands that the room would accept. `sit` and `add_ai` concern each empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they accept the opponent's offer, too. - It is a hint, so that clients need not know the rules of a room. The command itself decides. - The server sends it to the players and to the host whenever their list changes: after the events that changed it, or when time has passed. Spectators receive their list only in `joined`. */
+export interface May {
+    t: "may";
+    room: string;
+    v: number;
+    may: string[];
 }
 
 /** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. */
@@ -531,7 +540,7 @@ export interface Info {
 
 export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | Chat | WatchLobby;
 
-export type ServerMessage = Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby;
+export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Presence | Lobby;
 
 export type RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said;
 

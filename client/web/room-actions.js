@@ -2,18 +2,16 @@
  * The buttons for what the viewer may do in a room, and the text about the room's state.
  *
  * @import {App} from "./app.js"
+ * @import {Command} from "./connection.js"
  * @import {Content} from "./elements.js"
  * @import {Model, Room} from "./model.js"
  */
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
-import { claimReason, headPly, isNewer, mySeat } from "./model.js";
+import { claimReason, headPly, isNewer, mySeat, permits } from "./model.js";
 import { hasAi } from "./table.js";
 import { PERSONAS, aiFields, frozenText, occupantName, resultText, sideName } from "./words.js";
-
-/** From this ply on, a player may resign and offer draws; before, the player may only abort. */
-const ABORT_PLIES = 2;
 
 /**
  * The action that the user must confirm, and the function that sets it.
@@ -41,7 +39,7 @@ export function statusText(model, room) {
 }
 
 /**
- * The buttons for a player of the match, or for the host of a match between AIs.
+ * The buttons for what the viewer may do in the match, and the link to its replay.
  * @param {App} app
  * @param {Room} room
  * @param {Confirmation} confirmation
@@ -49,53 +47,46 @@ export function statusText(model, room) {
  */
 export function drawActions(app, room, confirmation) {
     const { match } = room;
-    const viewerSeat = mySeat(app.model);
-    const isHost = app.model.you?.identity === room.description?.host;
-    const holdsSeats = viewerSeat !== null || (isHost && room.seats.every((occupant) => occupant?.kind === "ai"));
-    const mayAct = holdsSeats && !isNewer(room);
     if (!match) return null;
-    if (!match.over)
-        return mayAct ? [drawDrawButtons(app, room, viewerSeat), drawEndButton(app, room, viewerSeat, confirmation)] : null;
-    return [
-        mayAct ? drawRematch(app, room, viewerSeat) : null,
-        h("a", { class: "button", href: `/match/${match.id}` }, "Replay"),
-    ];
+    if (!match.over) return [drawDrawButtons(app, room), drawEndButton(app, room, confirmation)];
+    return [drawRematch(app, room), h("a", { class: "button", href: `/match/${match.id}` }, "Replay")];
 }
 
 /**
- * The buttons about a draw: claim, offer, accept or decline.
+ * The buttons about a draw: claim, offer, accept or decline. A match that can still be aborted needs
+ * no offer.
  * @param {App} app
  * @param {Room} room
- * @param {number | null} viewerSeat
  * @returns {Content}
  */
-function drawDrawButtons(app, room, viewerSeat) {
-    if (viewerSeat === null) return null;
+function drawDrawButtons(app, room) {
+    const { model } = app;
     const send = (/** @type {"claim" | "offer_draw" | "accept" | "decline"} */ t) => () =>
         void app.command({ t, room: room.id });
+    const isOffered = room.offers.length > 0;
     const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
-    if (room.offers.includes(1 - viewerSeat)) {
+    if (isOffered && permits(model, "accept")) {
         return [
             claim,
             h("button", { key: "accept", class: "main", onclick: send("accept") }, icon("draw"), "Accept the draw"),
             h("button", { key: "decline", onclick: send("decline") }, "Decline"),
         ];
     }
-    if (room.offers.includes(viewerSeat)) return [claim, h("span", { class: "muted" }, "Draw offered")];
-    const mayAbort = headPly(room) < ABORT_PLIES;
-    return [claim, mayAbort ? null : h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), "Offer a draw")];
+    if (isOffered && permits(model, "decline")) return [claim, h("span", { class: "muted" }, "Draw offered")];
+    if (permits(model, "abort") || !permits(model, "offer_draw")) return claim;
+    return [claim, h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), "Offer a draw")];
 }
 
 /**
- * The button to resign or abort, which asks for confirmation in place.
+ * The button to abort, or else to resign, which asks for confirmation in place.
  * @param {App} app
  * @param {Room} room
- * @param {number | null} viewerSeat
  * @param {Confirmation} confirmation
  */
-function drawEndButton(app, room, viewerSeat, { confirming, confirm }) {
-    const action = viewerSeat === null || headPly(room) < ABORT_PLIES ? "abort" : "resign";
+function drawEndButton(app, room, { confirming, confirm }) {
+    const action = permits(app.model, "abort") ? "abort" : "resign";
+    if (!permits(app.model, action)) return null;
     const label = action === "abort" ? "Abort" : "Resign";
     const send = () => {
         confirm(null);
@@ -117,23 +108,25 @@ function drawEndButton(app, room, viewerSeat, { confirming, confirm }) {
 }
 
 /**
+ * The buttons about another match: offer, accept, decline, or withdraw one's own offer.
  * @param {App} app
  * @param {Room} room
- * @param {number | null} viewerSeat
+ * @returns {Content}
  */
-function drawRematch(app, room, viewerSeat) {
-    if (room.seats.some((occupant) => occupant === null)) return null;
+function drawRematch(app, room) {
+    const { model } = app;
+    const isOffered = room.offers.length > 0;
     const offer = () => void app.command({ t: "rematch", room: room.id });
     const decline = () => void app.command({ t: "decline", room: room.id });
-    if (viewerSeat !== null && room.offers.includes(viewerSeat)) {
-        return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: decline }, "Withdraw")];
-    }
-    if (viewerSeat !== null && room.offers.includes(1 - viewerSeat)) {
+    if (isOffered && permits(model, "accept")) {
         return [
             h("button", { class: "main", onclick: offer }, icon("again"), "Accept the rematch"),
             h("button", { onclick: decline }, "Decline"),
         ];
     }
+    if (isOffered && permits(model, "decline"))
+        return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: decline }, "Withdraw")];
+    if (!permits(model, "rematch")) return null;
     return h(
         "button",
         { class: "main", onclick: offer },
@@ -150,26 +143,21 @@ function drawRematch(app, room, viewerSeat) {
  * @returns {Content}
  */
 export function drawSeatActions(app, room, seat) {
+    const { model } = app;
     const occupant = room.seats[seat];
-    const viewerSeat = mySeat(app.model);
-    const isHost = app.model.you?.identity === room.description?.host;
-    if (room.frozen || (room.match && !room.match.over)) return null;
-    if (occupant === null || occupant === undefined) {
+    const send = (/** @type {Command} */ command) => () => void app.command(command);
+    if (!occupant) {
+        const sit = send({ t: "sit", room: room.id, seat });
         return [
-            viewerSeat === null
-                ? h(
-                      "button",
-                      { class: "small main", onclick: () => void app.command({ t: "sit", room: room.id, seat }) },
-                      "Sit here",
-                  )
-                : null,
-            isHost ? drawAddAi(app, room, seat) : null,
+            permits(model, "sit") ? h("button", { class: "small main", onclick: sit }, "Sit here") : null,
+            permits(model, "add_ai") ? drawAddAi(app, room, seat) : null,
         ];
     }
-    if (seat === viewerSeat) return drawLeaveButton("Leave the seat", () => void app.command({ t: "stand", room: room.id }));
-    return occupant.kind === "ai" && isHost
-        ? drawLeaveButton("Remove the AI", () => void app.command({ t: "remove_ai", room: room.id, seat }))
-        : null;
+    if (seat === mySeat(model) && permits(model, "stand"))
+        return drawLeaveButton("Leave the seat", send({ t: "stand", room: room.id }));
+    if (occupant.kind === "ai" && permits(model, "remove_ai"))
+        return drawLeaveButton("Remove the AI", send({ t: "remove_ai", room: room.id, seat }));
+    return null;
 }
 
 /**

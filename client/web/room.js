@@ -11,7 +11,7 @@
 import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
-import { headPly, isNewer, legalMoves, mySeat } from "./model.js";
+import { headPly, isNewer, legalMoves, mySeat, permits } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
 import { MissingParts } from "./room-missing.js";
@@ -101,7 +101,7 @@ export class RoomPage {
     #takeSeat(room) {
         this.#wantsSeat = false;
         const seat = room.seats.indexOf(null);
-        if (seat >= 0 && mySeat(this.#app.model) === null) void this.#app.command({ t: "sit", room: room.id, seat });
+        if (seat >= 0 && permits(this.#app.model, "sit")) void this.#app.command({ t: "sit", room: room.id, seat });
     }
 
     #resetForMatch() {
@@ -275,8 +275,8 @@ export class RoomPage {
 
     /** @param {Room} room */
     #drawChat(room) {
-        const send = (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
-            void this.#app.command({ t: "chat", room: room.id, text, to });
+        const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
+            (await this.#app.command({ t: "chat", room: room.id, text, to })) !== null;
         const onScroll = (/** @type {boolean} */ isAtEnd) => (this.#isChatAtEnd = isAtEnd);
         const isSpectator = mySeat(this.#app.model) === null;
         return drawChat({ lines: room.chat, send, isSpectator, onScroll });

@@ -4,7 +4,7 @@ A message names its room, a command does not. `join` and `leave` are not command
 connection, and the room does not change.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, assert_never
 
 from msgspec.structs import asdict
@@ -37,7 +37,7 @@ def parse_command(message: wire.RoomCommand) -> Command:
 
 
 #: The message of each type of command that clients may give.
-_MESSAGES: dict[type[Command], Callable[..., wire.RoomCommand]] = {
+_MESSAGES: dict[type[Command], type[wire.RoomCommand]] = {
     commands.Move: wire.Move,
     commands.Chat: wire.Chat,
     commands.Sit: wire.Sit,
@@ -60,6 +60,15 @@ def format_command(room: str, command: Command) -> wire.RoomCommand:
     Raises KeyError for the server's own commands.
     """
     return _MESSAGES[type(command)](room=room, **asdict(command))
+
+
+#: The name of each type of command that clients may give: the type of its message.
+_NAMES = {kind: str(message.__struct_config__.tag) for kind, message in _MESSAGES.items()}
+
+
+def format_kinds(kinds: Iterable[type[Command]]) -> tuple[str, ...]:
+    """The names of types of commands for clients. Raises KeyError for the server's own commands."""
+    return tuple([_NAMES[kind] for kind in kinds])
 
 
 def parse_create(message: wire.Create) -> commands.Create:

@@ -349,7 +349,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     """The client now follows the room. Sent again when `frozen` changes.
 
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
-    the room can be read but not played, and is the error code that says why.
+    the room can be read but not played, and is the error code that says why. `may` is what the
+    viewer may do; see `may`.
     """
 
     room: str
@@ -358,6 +359,25 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     description: RoomDescription
     seat: int | None = None
     frozen: str | None = None
+    may: tuple[str, ...] = ()
+
+
+class May(Outgoing, frozen=True, tag="may", kw_only=True):
+    """The commands that the viewer may give now, besides `move` and `claim`, which `turn` permits.
+
+    - `may` holds the types of commands that the room would accept. `sit` and `add_ai` concern each
+      empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer
+      that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they
+      accept the opponent's offer, too.
+    - It is a hint, so that clients need not know the rules of a room. The command itself decides.
+    - The server sends it to the players and to the host whenever their list changes: after the
+      events that changed it, or when time has passed. Spectators receive their list only in
+      `joined`.
+    """
+
+    room: str
+    v: int
+    may: tuple[str, ...]
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -524,5 +544,16 @@ class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
 
 #: Every message that the server may send, besides events.
 ServerMessage = (
-    Welcome | Ack | Error | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
+    Welcome
+    | Ack
+    | Error
+    | Pong
+    | Joined
+    | May
+    | Snapshot
+    | View
+    | Turn
+    | Thinking
+    | Presence
+    | Lobby
 )

@@ -3,11 +3,14 @@
 The limits count the lines in the log, so every node decides alike.
 """
 
+from collections.abc import Iterator
+
 from server.codes import Code
 from server.rooms.commands import Chat
 from server.rooms.events import RoomEvent, Said
 from server.rooms.model import CommandRejected, Moment, Room
 from server.rooms.text import clean_text
+from server.settings import Settings
 
 #: The window in which lines of chat are counted, in ms.
 WINDOW_MS = 10_000
@@ -19,19 +22,35 @@ def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: i
     `lines` is the limit of the identity and `room_lines` that of the room; 0 means no limit. Lines
     more than WINDOW_MS in the future are ignored, so a clock that was set back silences no player.
     """
+    for subject, limit, until_ms in _reached(room, identity, now_ms, lines, room_lines):
+        wait_s = -((now_ms - until_ms) // 1000)
+        raise CommandRejected(
+            Code.RATE_EXCEEDED,
+            f"{subject} {limit} lines in {WINDOW_MS // 1000} s; say it again in {wait_s} s",
+        )
+
+
+def next_line_ms(room: Room, identity: str, now_ms: int, settings: Settings) -> int:
+    """The time from which the limits allow an identity another line; `now_ms` if they do now."""
+    if not room.chat_stamps:
+        return now_ms
+    limits = settings.limit_chat, settings.limit_chat_room
+    reached = _reached(room, identity, now_ms, *limits)
+    return max((until_ms for _, _, until_ms in reached), default=now_ms)
+
+
+def _reached(
+    room: Room, identity: str, now_ms: int, lines: int, room_lines: int
+) -> Iterator[tuple[str, int, int]]:
+    """Each limit that is reached, in words and in lines, with the time at which it no longer is."""
     recent = [stamp for stamp in room.chat_stamps if abs(now_ms - stamp.at_ms) < WINDOW_MS]
     own = [stamp for stamp in recent if stamp.identity == identity]
-    seconds = WINDOW_MS // 1000
     for stamps, limit, subject in (
         (own, lines, "you may say"),
         (recent, room_lines, "all of you together may say"),
     ):
         if limit and len(stamps) >= limit:
-            wait_s = -((now_ms - stamps[-limit].at_ms - WINDOW_MS) // 1000)
-            raise CommandRejected(
-                Code.RATE_EXCEEDED,
-                f"{subject} {limit} lines in {seconds} s; say it again in {wait_s} s",
-            )
+            yield subject, limit, stamps[-limit].at_ms + WINDOW_MS
 
 
 def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:

@@ -2,21 +2,9 @@
 
 from collections.abc import Sequence
 
-from engine.game import Game, OptionError, Position
-from server.codes import Code
+from engine.game import Game, Position
 from server.rooms.events import Finished, Occupant, Started, Termination
-from server.rooms.model import CommandRejected, Match, Moment, Room
-
-
-def start_position(room: Room, game: Game) -> Position:
-    """The start position of this room's matches.
-
-    Raises CommandRejected if the game has changed and no longer has the room's options.
-    """
-    try:
-        return game.start(room.options)
-    except OptionError as error:
-        raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
+from server.rooms.model import Match, Moment, Room
 
 
 def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> Started:
@@ -27,10 +15,10 @@ def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occ
 def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: Moment) -> Started:
     """The start of the room's next match between these occupants.
 
-    Raises CommandRejected if the game no longer has the room's options.
+    The condition of the command has found that the game still has the room's options.
     """
     number = 1 if room.match is None else room.match.number + 1
-    return start_event(start_position(room, game), moment.new_id(), number, occupants)
+    return start_event(game.start(room.options), moment.new_id(), number, occupants)
 
 
 def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:

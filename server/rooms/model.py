@@ -183,7 +183,7 @@ class Room(Struct, frozen=True):
     @property
     def has_ai(self) -> bool:
         """Whether an AI holds a seat."""
-        return any(occupant is not None and occupant.kind == "ai" for occupant in self.seats)
+        return "ai" in [occupant.kind for occupant in self.seats if occupant is not None]
 
     def ai_to_move(self) -> int | None:
         """The seat to move, if an AI holds it and this server can play the match; else None."""

@@ -1,22 +1,14 @@
 """Moves, and what ends a match without one."""
 
-from engine.game import IllegalMove, MalformedMove, Position
+from engine.game import GameFault, IllegalMove, MalformedMove, Position
 from engine.rules.numbering import move_number
 from server.codes import Code
+from server.rooms import permissions
 from server.rooms.commands import Abort, AiFailure, AiMove, Move, Resign, Tick
-from server.rooms.conditions import (
-    has_only_ai,
-    own_seat,
-    playable_position,
-    running_match,
-    side_name,
-)
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
 from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room
-
-#: Plies after which a player can no longer abort a match.
-ABORT_PLIES = 2
+from server.rooms.permissions import check, game_of, own_seat, playable_position, running_match
 
 
 def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
@@ -30,7 +22,7 @@ def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
         raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
     position = playable_position(room, match)
     if match.turn != seat:
-        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{side_name(room, match.turn)} is to move")
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{_side_name(room, match.turn)} is to move")
     return _play(match, position, seat, command.move)
 
 
@@ -95,26 +87,19 @@ def _play(
 
 
 def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
-    seat = own_seat(room, moment.actor)
-    match = running_match(room)
-    return [end_match(match, 1 - seat, "resign", f"{side_name(room, seat)} resigned")]
+    check(permissions.resign(room, permissions.viewer_of(room, moment.actor.identity)))
+    seat, match = own_seat(room, moment.actor), running_match(room)
+    return [end_match(match, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
 
 
 def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
-    match = running_match(room)
-    seat = room.seat_of(moment.actor.identity)
-    if seat is None and not (moment.actor.identity == room.host and has_only_ai(room)):
-        raise CommandRejected(
-            Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
-        )
-    # A frozen match cannot be played on, so its players may abort it at any ply.
-    if (
-        seat is not None
-        and match.ply >= ABORT_PLIES
-        and match.position is not None
-        and room.frozen is None
-    ):
-        raise CommandRejected(
-            Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
-        )
-    return [end_match(match, None, "abort", "the match was aborted")]
+    check(permissions.abort(room, permissions.viewer_of(room, moment.actor.identity)))
+    return [end_match(running_match(room), None, "abort", "the match was aborted")]
+
+
+def _side_name(room: Room, seat: int) -> str:
+    """The name of a side in the room's game."""
+    try:
+        return game_of(room).board(room.options).seats[seat].name
+    except (CommandRejected, GameFault, IndexError):
+        return ("the first player", "the second player")[seat]

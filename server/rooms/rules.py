@@ -11,7 +11,7 @@ from typing import Any, assert_never
 from engine.game import Game, OptionError
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, moves, offers, seats
+from server.rooms import chat, moves, offers, permissions, seats
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -73,9 +73,6 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     return events
 
 
-#: Why nothing is decided in a room that has events of a newer version.
-NEWER = "this room was made by a newer Plyroom; it can be read here and played elsewhere"
-
 #: A rule: the events that a command makes in a room at a moment.
 Rule = Callable[[Room, Any, Moment], list[RoomEvent]]
 #: The rule of each command.
@@ -105,8 +102,8 @@ def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
 
     Raises CommandRejected when it is refused and GameFault when the rules fail.
     """
-    if room.frozen is not None and room.frozen is Code.ROOM_NEWER:
-        raise CommandRejected(Code.ROOM_NEWER, NEWER)
+    if room.frozen is not None:
+        permissions.check(permissions.newer(room))
     rule = RULES.get(type(command))
     if rule is None:
         raise CommandRejected(

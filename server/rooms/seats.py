@@ -4,46 +4,33 @@ from engine.game import Game
 from engine.search.job import Persona
 from engine.view import SEATS
 from server.codes import Code
+from server.rooms import permissions
 from server.rooms.commands import AddAi, RemoveAi, Sit, Stand
-from server.rooms.conditions import check_host, game_of, own_seat
 from server.rooms.events import Occupant, RoomEvent, SeatLeft, SeatTaken
 from server.rooms.matches import start_match
 from server.rooms.model import AI_IDENTITY, CommandRejected, Moment, Room
+from server.rooms.permissions import check, game_of, own_seat, viewer_of
 
 
 def sit(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
-    if room.seats[command.seat] is not None:
-        raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
-    if room.seat_of(moment.actor.identity) is not None:
-        raise CommandRejected(Code.SEAT_ALREADY, "you have a seat already")
+    check(permissions.sit(room, viewer_of(room, moment.actor.identity), command.seat))
     occupant = Occupant(moment.actor.identity, moment.actor.name)
     return _take_seat(room, command.seat, occupant, moment)
 
 
 def stand(room: Room, command: Stand, moment: Moment) -> list[RoomEvent]:
-    seat = own_seat(room, moment.actor)
-    if room.playing is not None:
-        raise CommandRejected(
-            Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign"
-        )
-    return [SeatLeft(seat)]
+    check(permissions.stand(room, viewer_of(room, moment.actor.identity)))
+    return [SeatLeft(own_seat(room, moment.actor))]
 
 
 def add_ai(room: Room, command: AddAi, moment: Moment) -> list[RoomEvent]:
-    check_host(room, moment.actor)
-    if room.seats[command.seat] is not None:
-        raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
+    check(permissions.add_ai(room, viewer_of(room, moment.actor.identity), command.seat))
     occupant = ai_occupant(game_of(room), command.level, command.persona)
     return _take_seat(room, command.seat, occupant, moment)
 
 
 def remove_ai(room: Room, command: RemoveAi, moment: Moment) -> list[RoomEvent]:
-    check_host(room, moment.actor)
-    occupant = room.seats[command.seat]
-    if occupant is None or occupant.kind != "ai":
-        raise CommandRejected(Code.SEAT_EMPTY, "no AI holds that seat")
-    if room.playing is not None:
-        raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running")
+    check(permissions.remove_ai(room, viewer_of(room, moment.actor.identity), command.seat))
     return [SeatLeft(command.seat)]
 
 

@@ -13,20 +13,27 @@ from server.rooms.model import Room
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
+from server.runtime.permission_feed import NO_MESSAGES, PermissionFeed
 from server.store.base import EVERYONE, SPECTATORS, StoredEvent
 
 
 class Feed:
     """The messages of one room to its followers on this node."""
 
-    __slots__ = ("_followers", "_ports", "_room_id", "thinking")
+    __slots__ = ("_followers", "_permissions", "_ports", "_room_id", "thinking")
 
     def __init__(self, room_id: RoomId, ports: Ports, followers: Followers) -> None:
         self._room_id = room_id
         self._ports = ports
         self._followers = followers
+        self._permissions = PermissionFeed(ports, followers)
         #: The last `thinking` message since the last move, for clients that join later.
         self.thinking: wire.Thinking | None = None
+
+    @property
+    def next_change_ms(self) -> int | None:
+        """The time at which `on_time` has something to send; None for never."""
+        return self._permissions.next_change_ms
 
     def send_events(
         self,
@@ -37,7 +44,7 @@ class Feed:
         """Sends committed events to every follower, and the ack to the sender of the command.
 
         With a change of the board it also sends the board, and the legal moves to the player to
-        move.
+        move; to those who may now do something else, what they may do.
         """
         room, events = committed.after, committed.events
         has_board_change = changes_board(events)
@@ -51,9 +58,19 @@ class Feed:
         }
         turn, player_to_move = turn_message(room) if has_board_change else (None, None)
         moves = [Outbound(turn)] if turn is not None else []
+        # When the room freezes, everyone is sent `joined` again, which says what they may do.
+        is_frozen_anew = committed.before is not None and committed.before.frozen is not room.frozen
+        permitted = (
+            NO_MESSAGES
+            if is_frozen_anew
+            else self._permissions.after_events(committed.before, room)
+        )
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         for follower, is_player in self._followers:
             received = messages[is_player]
+            if permitted and follower in permitted:
+                end = len(committed.entries)
+                received = [*received[:end], permitted[follower], *received[end:]]
             if player_to_move is not None and follower.identity == player_to_move:
                 received = received + moves
             if follower is sender:
@@ -65,7 +82,7 @@ class Feed:
             sender.send(*to_sender)
         if has_board_change and self.thinking and not _is_about(self.thinking, room):
             self.thinking = None
-        if committed.before is not None and committed.before.frozen is not room.frozen:
+        if is_frozen_anew:
             for follower, _ in self._followers:
                 follower.send(Outbound(self._joined(room, follower)))
 
@@ -92,6 +109,15 @@ class Feed:
         )
         self._followers.schedule_presence()
 
+    def on_time(self, room: Room, at_ms: int) -> None:
+        """Sends what has changed by that time without any event."""
+        for follower, message in self._permissions.on_time(room, at_ms).items():
+            follower.send(message)
+
+    def forget(self, follower: Follower) -> None:
+        """Forgets what a follower that has left was sent."""
+        self._permissions.forget(follower)
+
     def send_thinking(self, thinking: wire.Thinking) -> None:
         """Sends it to the followers on all nodes, and keeps it for clients that join later."""
         self.receive_thinking(thinking)
@@ -106,7 +132,7 @@ class Feed:
         return wire.Joined(
             room=room.id, v=room.v, epoch=self._ports.store.epoch,
             description=views.description(room), seat=room.seat_of(follower.identity),
-            frozen=room.frozen,
+            frozen=room.frozen, may=self._permissions.at_join(room, follower),
         )  # fmt: skip
 
     def _event_messages(self, events: Sequence[StoredEvent], is_player: bool) -> list[Outbound]:

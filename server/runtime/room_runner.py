@@ -159,6 +159,7 @@ class RoomRunner:
     def forget(self, follower: Follower) -> None:
         """Removes a follower that leaves the room or whose connection has closed."""
         if self.followers.remove(follower):
+            self._feed.forget(follower)
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
@@ -228,6 +229,7 @@ class RoomRunner:
                     await self._log.receive(entries)
                 case Wake(at_ms=at_ms):
                     if at_ms is not None:
+                        self._feed.on_time(self._log.state, at_ms)
                         await self._tick(at_ms)
                 case TakeOver():
                     self._log.is_responsible = True
@@ -281,10 +283,10 @@ class RoomRunner:
             reply(request, outcome)
 
     async def _tick(self, at_ms: int) -> None:
-        """Makes the events that are due at a deadline, unless another node is responsible."""
-        if not self._log.is_responsible:
+        """Makes the events that are due by that time, unless another node is responsible."""
+        deadline_ms, v = self._tick_ms(), self._log.state.v
+        if deadline_ms is None or at_ms < deadline_ms:
             return
-        v = self._log.state.v
         tick = Tick(f"tick:{v}", at_ms)
         outcome = await self._log.execute(SERVER, tick, self._ports.now_ms())
         if isinstance(outcome, Rejected):
@@ -328,13 +330,25 @@ class RoomRunner:
         room, is_due = self._log.state, self._log.due_ms is not None
         if is_due or self._ai.is_busy:
             self._ai.update(room, self._log.is_responsible)
-        deadline_ms = self._log.next_deadline_ms if is_due else None
-        if deadline_ms is None or room.v == self._refused_tick_v:
+        tick_ms, change_ms = self._tick_ms() if is_due else None, self._feed.next_change_ms
+        if tick_ms is None and change_ms is None:
             self._timer.cancel()
             return
-        # If the clock was set back, the last event is in the future, and the wait starts from it.
-        now_ms = max(self._ports.now_ms(), room.changed_ms)
-        self._timer.set(Wake(deadline_ms), max(0, deadline_ms - now_ms) / 1000)
+        now_ms = self._ports.now_ms()
+        waits = []
+        if tick_ms is not None:
+            # If the clock was set back, the last event is in the future: the wait starts from it.
+            waits.append((tick_ms - max(now_ms, room.changed_ms), tick_ms))
+        if change_ms is not None:
+            waits.append((change_ms - now_ms, change_ms))
+        wait_ms, at_ms = min(waits)
+        self._timer.set(Wake(at_ms), max(0, wait_ms) / 1000)
+
+    def _tick_ms(self) -> int | None:
+        """The time of this node's next tick; None for never, and after the rules refused it."""
+        if self._log.state.v == self._refused_tick_v:
+            return None
+        return self._log.next_deadline_ms
 
     def _submit_own(self, item: Request | Wake) -> None:
         """Puts a command of the server, or a wake-up, into the mailbox.

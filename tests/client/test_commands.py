@@ -95,6 +95,14 @@ def test_a_move_hides_the_short_form_of_a_command() -> None:
     assert "moves, m" in help_text(CONNECT_FOUR)
 
 
+def test_the_help_says_what_the_server_does_not_permit_now() -> None:
+    """Commands outside the server's list are marked; those that only show something never are."""
+    model = msgspec.structs.replace(CONNECT_FOUR, may=("resign", "offer_draw"))
+    marked = {line.split()[0] for line in help_text(model).splitlines() if "(not now)" in line}
+    assert marked == {"abort", "claim", "rematch", "accept", "decline"}
+    assert all(len(line) < 80 for line in help_text(model).splitlines())
+
+
 @pytest.mark.parametrize(
     ("text", "action"),
     [

@@ -421,7 +421,10 @@ def test_after_every_line_after_a_match_the_player_is_asked_what_to_do(line: str
 
 
 def test_a_prompt_that_no_longer_applies_is_not_shown_again() -> None:
-    """The opponent ends the match while this player is asked for a move, then accepts a rematch."""
+    """The opponent ends the match while this player is asked for a move, then accepts a rematch.
+
+    While the offer is open, another one is not possible.
+    """
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
     lines = TypedLines()
 
@@ -438,8 +441,30 @@ def test_a_prompt_that_no_longer_applies_is_not_shown_again() -> None:
 
     run = play(room, lines, interactive=True, other_player=other_player)
     prompts = re.findall(r"[A-Za-z][^\n>]* > ", run.data)
-    assert prompts == ["Your move (or help) > ", "rematch or quit > ", "rematch or quit > "]
+    assert prompts == [
+        "Your move (or help) > ", "rematch or quit > ", "quit, or wait for another match > ",
+    ]  # fmt: skip
     assert "Your move (or help) > \nCrosses win: Noughts resigned.\n" in run.data
+
+
+def test_a_prompt_follows_what_the_server_permits() -> None:
+    """A declined rematch may be offered again, and the prompt says so without a line of input."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    lines = TypedLines()
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await asyncio.sleep(1)
+        await room.act(BOB, Resign(id="2", room="r"))
+        lines.type("rematch")
+        await asyncio.sleep(1)
+        await room.act(BOB, Decline(id="3", room="r"))
+        await asyncio.sleep(1)
+        lines.type("q")
+
+    run = play(room, lines, interactive=True, other_player=other_player)
+    assert run.data.endswith("quit, or wait for another match > \nrematch or quit > ")
 
 
 def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:

@@ -18,10 +18,10 @@ from server.protocol.outbound import Outbound
 from server.protocol.views import description
 from server.rooms import moves, offers, rules
 from server.rooms.commands import Command, Move, Rematch, Sit
-from server.rooms.conditions import playable_position
 from server.rooms.events import Occupant, Offered, RoomEvent, SeatTaken, format_event_body
 from server.rooms.matches import start_match
 from server.rooms.model import Actor, CommandRejected, Match, Moment, Room
+from server.rooms.permissions import playable_position
 from server.runtime import room_runner as runner_module
 from server.runtime.ai_seat import AiSeat
 from server.runtime.feed import Feed

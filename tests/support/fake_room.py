@@ -9,10 +9,11 @@ import msgspec
 from engine.rules.registry import load_game
 from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message, parse_message
-from server.protocol.commands import parse_command, parse_create
+from server.protocol.commands import format_kinds, parse_command, parse_create
 from server.protocol.messages import (
     AiSeat,
     Create,
+    May,
     MySeat,
     OpenSeat,
     Presence,
@@ -24,6 +25,7 @@ from server.protocol.views import description, snapshot, turn, view
 from server.rooms.commands import AiMove, Command
 from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
 from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
+from server.rooms.permissions import permitted
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.room_log import SETTINGS
 from tests.support.scripted_server import Close, Link, Message
@@ -59,6 +61,7 @@ class FakeRoom:
             self._apply(event)
         self.cut_before_ack: set[str] = set()
         self._acked: dict[str, int] = {}
+        self._told: tuple[str, ...] = ()
         self._link: Link | None = None
 
     def _new_id(self) -> str:
@@ -131,7 +134,9 @@ class FakeRoom:
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)
         await link.ack(message)
+        self._told = self._may()
         joined: dict[str, Any] = {"t": "joined", "room": "r", "v": self.room.v, "epoch": "e1"}
+        joined["may"] = self._told
         if self.room.frozen is not None:
             joined["frozen"] = self.room.frozen
         await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
@@ -140,9 +145,12 @@ class FakeRoom:
         await self._tell([one for one in self.log if since and one[0] > since], draw=True)
 
     async def _tell(self, events: Sequence[Logged], draw: bool = False) -> None:
-        """Sends events, then the view and Ada's moves if the events change them."""
+        """Sends events, then what Ada may do, the view and her moves if the events change them."""
         for v, event in events:
             await self._send(event_frame("r", v, 0, format_event_body(event)))
+        if self._told != self._may():
+            self._told = self._may()
+            await self._send(format_message(May(room="r", v=self.room.v, may=self._told)))
         match = self.room.match
         if match is None or not (
             draw or any(isinstance(event, Started | Moved | Finished) for _, event in events)
@@ -176,6 +184,9 @@ class FakeRoom:
         token = match.position.tokens()[0]
         move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
         return self._decide(AI, move)
+
+    def _may(self) -> tuple[str, ...]:
+        return format_kinds(permitted(self.room, ADA.identity, 0, SETTINGS))
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

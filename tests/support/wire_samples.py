@@ -100,7 +100,9 @@ SERVER: tuple[wire.Outgoing, ...] = (
             view=BOARD,
         ),
         seat=0,
+        may=("resign", "abort", "offer_draw", "chat"),
     ),
+    wire.May(room=ROOM, v=4, may=("resign", "offer_draw", "chat")),
     wire.Snapshot(
         room=ROOM,
         v=4,

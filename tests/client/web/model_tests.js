@@ -1,4 +1,14 @@
-import { EMPTY_MODEL, apply, follow, headPly, legalMoves, mySeat, withThoughts, withViews } from "/client/web/model.js";
+import {
+    EMPTY_MODEL,
+    apply,
+    follow,
+    headPly,
+    legalMoves,
+    mySeat,
+    permits,
+    withThoughts,
+    withViews,
+} from "/client/web/model.js";
 import { countText, moveText, resultText, scoreText, durationText } from "/client/web/words.js";
 import { drawActions, statusText } from "/client/web/room-actions.js";
 import { assert, assertEqual, test } from "./testing.js";
@@ -17,7 +27,7 @@ async function joined() {
 }
 
 test("the model reads a golden frame of each kind", async () => {
-    const kinds = "ack error joined lobby pong presence snapshot thinking turn view welcome".split(" ");
+    const kinds = "ack error joined lobby may pong presence snapshot thinking turn view welcome".split(" ");
     let model = follow(EMPTY_MODEL, ROOM);
     for (const kind of kinds) model = apply(model, await golden(`server-${kind}`));
     assertEqual(
@@ -132,14 +142,15 @@ test("changes of the lobby are ignored until the whole list arrives", async () =
 
 test("a room of a newer version is shown with the reason, and offers no action", async () => {
     const model = await joined();
-    const newer = apply(model, { ...(await golden("server-joined")), frozen: "room.newer" });
+    const newer = apply(model, { ...(await golden("server-joined")), frozen: "room.newer", may: [] });
     const sentence = "This room was made by a newer Plyroom; it can be read here and played elsewhere";
-    const app = { model: newer, command: () => {} };
     const confirmation = { confirming: null, confirm: () => {} };
+    const actions = (model) =>
+        [drawActions({ model, command: () => {} }, model.room, confirmation)].flat(Infinity).filter(Boolean);
     assertEqual(statusText(newer, newer.room), sentence);
     assertEqual(statusText(newer, { ...newer.room, match: null }), sentence);
-    assertEqual(drawActions(app, newer.room, confirmation), null);
-    assert(drawActions({ ...app, model }, model.room, confirmation) !== null, "other rooms have actions");
+    assertEqual(actions(newer), []);
+    assert(actions(model).length > 0, "other rooms have actions");
     const over = { winner: null, how: "verdict", reason: "the arbiter ended it" };
     const ended = { ...newer.room, match: { ...newer.room.match, over } };
     assertEqual(statusText(newer, ended), "Match over: the arbiter ended it");
@@ -167,4 +178,30 @@ test("scores, counts, durations and results have these texts", () => {
         "Noughts win",
         "Match over",
     ]);
+});
+
+test("the model has the newest list of what the viewer may do", async () => {
+    const model = await joined();
+    assertEqual(model.room.may, ["resign", "abort", "offer_draw", "chat"]);
+    assert(permits(model, "abort"), "what is listed is permitted");
+    assert(!permits(model, "sit"), "what is not listed is not permitted to a player");
+    const later = apply(model, await golden("server-may"));
+    assertEqual(later.room.may, ["resign", "offer_draw", "chat"]);
+    assertEqual(apply(later, { t: "may", room: "another", v: 9, may: [] }), later);
+});
+
+test("a spectator is offered a seat that became free after they joined", async () => {
+    const model = { ...(await joined()), you: { identity: "g-kim", name: "Kim" } };
+    const watching = apply(model, { t: "may", room: ROOM, v: 4, may: ["chat"] });
+    assert(permits(watching, "sit") && !permits(watching, "resign"), "only what is open to everyone");
+    const frozen = { ...watching, room: { ...watching.room, frozen: "game.unknown" } };
+    assert(!permits(frozen, "sit"), "nothing in a room that can only be read");
+});
+
+test("messages and events of a newer server change nothing but v", async () => {
+    const { room } = await joined();
+    const model = { ...EMPTY_MODEL, room };
+    assertEqual(apply(model, { t: "forecast", room: ROOM, v: 5 }), model);
+    const event = { t: "event", room: ROOM, v: 5, at: 1, kind: "postponed" };
+    assertEqual(apply(model, event).room, { ...room, v: 5 });
 });

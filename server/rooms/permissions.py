@@ -1,0 +1,377 @@
+"""Which commands a room accepts from whom, and the reasons for which it refuses the others.
+
+There is one condition for each command: it returns the reason for which the room refuses the
+command from this viewer, or None. The command's rule asks it before it makes events, `permitted`
+asks them all, so that clients can offer what the room would accept. What else a command's own
+fields must fulfil (a legal move, a level that the game has) stands in its rule.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from engine.game import Game, GameFault, OptionError, Position
+from engine.view import SEATS
+from server.codes import Code
+from server.ids import IdentityId
+from server.rooms import chat
+from server.rooms.commands import (
+    Abort,
+    Accept,
+    AddAi,
+    Chat,
+    Command,
+    Decline,
+    OfferDraw,
+    Rematch,
+    RemoveAi,
+    Resign,
+    Sit,
+    Stand,
+)
+from server.rooms.model import Actor, CommandRejected, Match, Room
+from server.settings import Settings
+
+#: Plies after which a player can no longer abort a match.
+ABORT_PLIES = 2
+
+#: Plies before a player may offer a draw again, so that repeated offers do not harass the
+#: opponent.
+OFFER_AGAIN_PLIES = 10
+
+
+class Refusal(NamedTuple):
+    """Why a command is refused: the arguments of CommandRejected."""
+
+    code: Code
+    message: str
+
+
+class Viewer(Struct, frozen=True):
+    """An identity as a room sees it: the seat that it holds, and whether it is the host."""
+
+    identity: IdentityId
+    seat: int | None
+    is_host: bool
+
+
+#: The condition of a command: None, or the reason to refuse it from this viewer.
+Condition = Callable[[Room, Viewer], Refusal | None]
+
+NEWER = Refusal(
+    Code.ROOM_NEWER,
+    "this room was made by a newer Plyroom; it can be read here and played elsewhere",
+)
+NO_SEAT = Refusal(Code.SEAT_NONE, "you have no seat in this room")
+NOT_HOST = Refusal(Code.HOST_ONLY, "only the host of the room may do that")
+SEAT_TAKEN = Refusal(Code.SEAT_TAKEN, "the seat is taken")
+SEATED = Refusal(Code.SEAT_ALREADY, "you have a seat already")
+SEAT_LOCKED = Refusal(
+    Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign"
+)  # fmt: skip
+AI_LOCKED = Refusal(Code.SEAT_LOCKED, "seats are kept while a match is running")
+NO_AI = Refusal(Code.SEAT_EMPTY, "no AI holds that seat")
+SEAT_EMPTY = Refusal(Code.SEAT_EMPTY, "a seat is empty")
+NOT_STARTED = Refusal(Code.MATCH_NONE, "the match begins when both seats are taken")
+NO_MATCH = Refusal(Code.MATCH_NONE, "there has been no match yet")
+RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
+OVER = Refusal(Code.MATCH_OVER, "the match is over")
+TOO_LATE = Refusal(
+    Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
+)
+ABORT_OF_OTHERS = Refusal(
+    Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
+)
+REMATCH_OF_OTHERS = Refusal(
+    Code.SEAT_NONE, "only a player may offer a rematch, or the host of a match between AI seats"
+)
+NOTHING_OFFERED = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
+NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
+OFFERED = Refusal(Code.OFFER_TWICE, "you have offered a rematch already")
+
+
+def viewer_of(room: Room, identity: IdentityId) -> Viewer:
+    """An identity as the room sees it."""
+    return Viewer(identity, room.seat_of(identity), identity == room.host)
+
+
+def check(refusal: Refusal | None) -> None:
+    """Raises CommandRejected if there is a reason to refuse the command."""
+    if refusal is not None:
+        raise CommandRejected(*refusal)
+
+
+# --- what a rule needs of a room ----------------------------------------------------------------
+
+
+def game_of(room: Room) -> Game:
+    """The room's game. Raises CommandRejected if this server does not have it."""
+    if room.game is None:
+        check(no_game(room))
+    assert room.game is not None, "a missing game is a reason to refuse"
+    return room.game
+
+
+def running_match(room: Room) -> Match:
+    """The running match. Raises CommandRejected if there is none."""
+    match = room.match
+    if match is None or match.over is not None:
+        check(not_running(room))
+    assert match is not None, "no match is a reason to refuse"
+    return match
+
+
+def playable_position(room: Room, match: Match) -> Position:
+    """The match's position. Raises CommandRejected if the match can only be read."""
+    if room.frozen is not None or match.position is None:
+        raise CommandRejected(
+            room.frozen or Code.ROOM_FROZEN,
+            "this match was played by other rules than this server has; it can only be read",
+        )
+    return match.position
+
+
+def own_seat(room: Room, actor: Actor) -> int:
+    """The actor's seat. Raises CommandRejected if the actor has none."""
+    seat = room.seat_of(actor.identity)
+    if seat is None:
+        raise CommandRejected(*NO_SEAT)
+    return seat
+
+
+# --- the conditions -----------------------------------------------------------------------------
+
+
+def sit(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
+    """`seat` is the seat asked for; None asks about any."""
+    if _is_taken(room, seat):
+        return SEAT_TAKEN
+    return SEATED if viewer.seat is not None else _cannot_fill(room)
+
+
+def stand(room: Room, viewer: Viewer) -> Refusal | None:
+    if viewer.seat is None:
+        return NO_SEAT
+    return SEAT_LOCKED if room.playing is not None else None
+
+
+def add_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
+    """`seat` is the seat asked for; None asks about any."""
+    if not viewer.is_host:
+        return NOT_HOST
+    return SEAT_TAKEN if _is_taken(room, seat) else _cannot_fill(room)
+
+
+def remove_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
+    """`seat` is the seat asked for; None asks about any."""
+    if not viewer.is_host:
+        return NOT_HOST
+    occupant = None if seat is None else room.seats[seat]
+    if not (room.has_ai if seat is None else occupant is not None and occupant.kind == "ai"):
+        return NO_AI
+    return AI_LOCKED if room.playing is not None else None
+
+
+def resign(room: Room, viewer: Viewer) -> Refusal | None:
+    return NO_SEAT if viewer.seat is None else not_running(room)
+
+
+def abort(room: Room, viewer: Viewer) -> Refusal | None:
+    match = room.playing
+    if match is None:
+        return not_running(room)
+    if viewer.seat is None:
+        return None if viewer.is_host and _has_only_ai(room) else ABORT_OF_OTHERS
+    # A frozen match cannot be played on, so its players may abort it at any ply.
+    can_go_on = match.position is not None and room.frozen is None
+    return TOO_LATE if match.ply >= ABORT_PLIES and can_go_on else None
+
+
+def rematch(room: Room, viewer: Viewer) -> Refusal | None:
+    if room.match is None:
+        return NO_MATCH
+    if room.match.over is None:
+        return RUNNING
+    if room.game is None:
+        return no_game(room)
+    if None in room.seats:
+        return SEAT_EMPTY
+    if viewer.seat is None and not (viewer.is_host and _has_only_ai(room)):
+        return REMATCH_OF_OTHERS
+    if starts_rematch(room, viewer):
+        return _no_start(room)
+    return OFFERED if viewer.seat in room.offers else None
+
+
+def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
+    seat, match = viewer.seat, room.playing
+    if seat is None:
+        return NO_SEAT
+    if match is None:
+        return not_running(room)
+    if 1 - seat in room.offers:
+        return None
+    plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
+    if match.draw_offers[seat] < 0 or plies_to_wait <= 0:
+        return None
+    return Refusal(
+        Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more plies"
+    )  # fmt: skip
+
+
+def accept(room: Room, viewer: Viewer) -> Refusal | None:
+    if viewer.seat is None:
+        return NO_SEAT
+    if 1 - viewer.seat not in room.offers:
+        return NOTHING_OFFERED
+    return rematch(room, viewer) if room.playing is None else None
+
+
+def decline(room: Room, viewer: Viewer) -> Refusal | None:
+    if viewer.seat is None:
+        return NO_SEAT
+    return None if room.offers else NO_OFFER
+
+
+# --- their parts --------------------------------------------------------------------------------
+
+
+def newer(room: Room) -> Refusal | None:
+    """The reason to refuse every command: the room has events of a newer version."""
+    return NEWER if room.frozen is Code.ROOM_NEWER else None
+
+
+def not_running(room: Room) -> Refusal | None:
+    """The reason to refuse a command of a running match; None while one is running."""
+    if room.match is None:
+        return NOT_STARTED
+    return OVER if room.match.over is not None else None
+
+
+def no_game(room: Room) -> Refusal | None:
+    """The reason to refuse a command that needs the game; None if this server has it."""
+    if room.game is not None:
+        return None
+    return Refusal(
+        room.frozen or Code.ROOM_FROZEN, f"this server does not have the game {room.game_id}"
+    )
+
+
+def starts_rematch(room: Room, viewer: Viewer) -> bool:
+    """Whether a rematch starts when the viewer asks for it, and need not be offered first."""
+    if viewer.seat is None or 1 - viewer.seat in room.offers:
+        return True
+    opponent = room.seats[1 - viewer.seat]
+    return opponent is not None and opponent.kind == "ai"
+
+
+def _is_taken(room: Room, seat: int | None) -> bool:
+    """Whether the seat is taken; for None, whether every seat is."""
+    return None not in room.seats if seat is None else room.seats[seat] is not None
+
+
+def _cannot_fill(room: Room) -> Refusal | None:
+    """The reason for which nobody can take an empty seat: taking the last one starts a match."""
+    if room.game is None:
+        return no_game(room)
+    return _no_start(room) if room.seats.count(None) == 1 else None
+
+
+def _no_start(room: Room) -> Refusal | None:
+    """The reason for which no match can start here: the room has options that the game has not any
+    more. Raises GameFault when the rules fail.
+    """
+    assert room.game is not None, "the caller has asked for the game"
+    return _check_start(room.game, tuple(room.options.items()))
+
+
+@lru_cache(maxsize=1024)
+def _check_start(game: Game, options: tuple[tuple[str, str], ...]) -> Refusal | None:
+    try:
+        game.start(dict(options))
+    except OptionError as error:
+        return Refusal(Code.OPTION_UNKNOWN, str(error))
+    return None
+
+
+def _has_only_ai(room: Room) -> bool:
+    """Whether AIs hold all seats."""
+    return all(seat is not None and seat.kind == "ai" for seat in room.seats)
+
+
+# --- all of them --------------------------------------------------------------------------------
+
+#: The conditions of the commands that may be accepted while a match is running.
+DURING: dict[type[Command], Condition] = {
+    Resign: resign,
+    Abort: abort,
+    OfferDraw: offer_draw,
+    Accept: accept,
+    Decline: decline,
+}
+#: The conditions of the commands that may be accepted while no match is running.
+BETWEEN: dict[type[Command], Condition] = {
+    Sit: sit,
+    Stand: stand,
+    AddAi: add_ai,
+    RemoveAi: remove_ai,
+    Rematch: rematch,
+    Accept: accept,
+    Decline: decline,
+}
+
+#: The draw offers of a match in which none was made.
+NO_DRAW_OFFERS = (-1,) * SEATS
+
+
+def permitted(
+    room: Room, identity: IdentityId, now_ms: int, settings: Settings
+) -> tuple[type[Command], ...]:
+    """The commands that the room accepts from an identity now, with some arguments.
+
+    `Move` and `Claim` are not among them: what may be moved and claimed goes to the player to move.
+    The commands of AI seats and of the server itself are not either.
+    """
+    if newer(room) is not None:
+        return ()
+    viewer = viewer_of(room, identity)
+    kinds: list[type[Command]] = []
+    for kind, condition in (BETWEEN if room.playing is None else DURING).items():
+        try:
+            if condition(room, viewer) is None:
+                kinds.append(kind)
+        except GameFault:  # the command would be refused with the same fault, which is logged then
+            continue
+    if chat.next_line_ms(room, identity, now_ms, settings) <= now_ms:
+        kinds.append(Chat)
+    return tuple(kinds)
+
+
+def next_change_ms(room: Room, identity: IdentityId, now_ms: int, settings: Settings) -> int | None:
+    """The time at which what an identity may do changes by itself; None for never."""
+    if newer(room) is not None:
+        return None
+    due_ms = chat.next_line_ms(room, identity, now_ms, settings)
+    return due_ms if due_ms > now_ms else None
+
+
+def permits_the_same(before: Room, after: Room) -> bool:
+    """Whether it is certain that `permitted` returns the same for both, for every identity.
+
+    It recognises most moves of a match, and is much quicker than `permitted`.
+    """
+    old, new = before.match, after.match
+    return (
+        old is not None
+        and new is not None
+        and old.id == new.id
+        and (len(old.moves) < ABORT_PLIES) == (len(new.moves) < ABORT_PLIES)
+        and new.over is None
+        and new.draw_offers == NO_DRAW_OFFERS
+        and before.frozen is after.frozen is None
+        and (old.position is None) == (new.position is None)
+        and before.seats is after.seats
+        and before.chat_stamps is after.chat_stamps
+    )

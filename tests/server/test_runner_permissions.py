@@ -1,0 +1,172 @@
+"""What a room tells its followers that they may do, and when it tells them again."""
+
+import asyncio
+import itertools
+import random
+
+import pytest
+
+from server.ids import RoomId
+from server.protocol import messages as wire
+from server.protocol.commands import format_kinds
+from server.rooms.chat import WINDOW_MS
+from server.rooms.model import Room
+from server.rooms.permissions import permitted
+from server.runtime.hub import Hub
+from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
+from tests.support.two_players import AI1, OPEN, playing
+
+
+def may(client: Client) -> list[str]:
+    """The list that a client was last sent, in `joined` or in `may`."""
+    lists = [m for m in client.messages if m["t"] in ("joined", "may")]
+    return list(lists[-1].get("may", []))
+
+
+def kinds(messages: list[Message]) -> list[str]:
+    return [str(m.get("kind", m["t"])) for m in messages]
+
+
+def room_of(hub: Hub, room: str) -> Room:
+    runner = hub.runner(RoomId(room))
+    assert runner is not None
+    assert runner.room is not None
+    return runner.room
+
+
+@virtual
+async def test_players_are_told_after_the_events_that_changed_their_list() -> None:
+    """Both are told at the start and when nobody may abort any more: between event and board, in
+    one batch with them. A move that changes no list brings no message.
+    """
+    async with playing() as (_, _, room, ada, ben):
+        assert may(ada) == may(ben) == ["resign", "abort", "offer_draw", "chat"]
+        since = len(ben.messages)
+        await ada.ack(ada.move(room, 0, "a1"))
+        await ben.ack(ben.move(room, 1, "b1"))
+        await ada.ack(ada.move(room, 2, "a2"))
+        assert kinds(ben.messages[since:]) == [
+            "moved", "view", "turn", "ack", "moved", "may", "view", "moved", "view", "turn",
+        ]  # fmt: skip
+        told = ada.of("may")[-1]
+        assert told == {
+            "t": "may", "room": room, "v": 6, "may": ["resign", "offer_draw", "chat"],
+        }  # fmt: skip
+        assert may(ben) == told["may"]
+
+
+@virtual
+async def test_every_connection_of_a_seat_is_told_once() -> None:
+    """A second connection of a player has the list in its `joined`; later both are told."""
+    async with playing() as (_, hub, room, ada, _):
+        other = Client(hub, "ada")
+        await other.ack(other.join(room))
+        assert may(other) == may(ada)
+        before = len(ada.of("may"))
+        await ada.ack(ada.plain(wire.Resign, room))
+        assert len(other.of("may")) == 1
+        assert len(ada.of("may")) == before + 1
+        assert may(other) == may(ada) == ["stand", "rematch", "chat"]
+
+
+@virtual
+async def test_spectators_are_told_when_they_join() -> None:
+    """A spectator's list is in `joined` only. Who takes a seat is told from then on, and once more
+    when they leave it.
+    """
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        host, ada, cyd = (Client(hub, name) for name in ("host", "ada", "cyd"))
+        room = await host.create(seats=(OPEN, OPEN))
+        for client in (ada, cyd):
+            await client.ack(client.join(room))
+            assert may(client) == ["sit", "chat"]
+        await ada.ack(ada.sit(room, 0))
+        assert may(ada) == ["stand", "chat"]
+        await host.ack(host.sit(room, 1))
+        await ada.ack(ada.plain(wire.Resign, room))
+        assert may(ada) == ["stand", "rematch", "chat"]
+        await ada.ack(ada.plain(wire.Stand, room))
+        assert may(ada) == ["sit", "chat"]
+        told = len(ada.of("may"))
+        await cyd.ack(cyd.sit(room, 0))
+        assert cyd.of("may") != []
+        await host.ack(host.plain(wire.Resign, room))
+        assert len(ada.of("may")) == told
+
+
+@virtual
+async def test_the_host_of_a_match_between_ai_seats_is_told() -> None:
+    """The host has no seat there and is told all the same: when to abort, and to play again."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
+        room = await ada.create(seats=(AI1, AI1))
+        for client in (ada, cyd):
+            await client.ack(client.join(room))
+        await ada.event("finished")
+        await run_ready_tasks()
+        assert may(ada) == ["remove_ai", "rematch", "chat"]
+        assert cyd.of("may") == []
+
+
+@virtual
+async def test_time_alone_changes_a_list() -> None:
+    """A player who has reached the limit of the chat is told so, and told again when they may say
+    another line, without any event.
+    """
+    async with playing() as (_, hub, room, ada, ben):
+        for number in range(4):
+            assert "chat" in may(ada)
+            await ada.ack(ada.chat(room, f"line {number}"))
+        assert "chat" not in may(ada)
+        assert "chat" in may(ben)
+        v, events = room_of(hub, room).v, len(ada.events())
+        await asyncio.sleep(WINDOW_MS / 1000 - 0.1)
+        assert "chat" not in may(ada)
+        await asyncio.sleep(0.2)
+        assert "chat" in may(ada)
+        assert ada.messages[-1] == {"t": "may", "room": room, "v": v, "may": may(ada)}
+        assert len(ada.events()) == events
+        await ada.ack(ada.chat(room, "again"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@virtual
+async def test_the_last_list_is_always_the_right_one(seed: int) -> None:
+    """After random commands to two nodes, also after times of silence, the list that each player
+    was last sent is the one that the room has for them; no list was sent twice in a row.
+    """
+    rng = random.Random(seed)
+    fake = FakeServer()
+    async with fake.hub() as hub, fake.hub("n2") as other:
+        clients = [Client(h, name) for h in (hub, other) for name in ("ada", "ben", "cyd")]
+        room = await clients[0].create()
+        for client in clients:
+            await client.ack(client.join(room))
+        for _ in range(60):
+            client = rng.choice(clients)
+            await client.ask(random_command(rng, client, room, room_of(client.hub, room)))
+            # No sum of these is the chat's window, at whose very end a list changes.
+            await asyncio.sleep(rng.choice([0.102, 0.102, 0.102, 3.002]))
+            for each in clients:
+                now = room_of(each.hub, room)
+                if each.identity == "ada" or now.seat_of(each.identity) is not None:
+                    expected = permitted(now, each.identity, fake.now_ms(), fake.settings)
+                    assert may(each) == list(format_kinds(expected))
+        for client in clients:
+            lists = [m["may"] for m in client.messages if m["t"] in ("joined", "may")]
+            assert all(one != following for one, following in itertools.pairwise(lists))
+
+
+def random_command(rng: random.Random, client: Client, room: str, now: Room) -> wire.RoomCommand:
+    match = now.playing
+    if match is not None and rng.random() < 0.5:
+        assert match.position is not None
+        return client.move(room, match.ply, rng.choice(match.position.tokens()))
+    if rng.random() < 0.3:
+        return client.chat(room, "hello")
+    if rng.random() < 0.3:
+        return client.sit(room, rng.randrange(2))
+    kinds = [wire.Resign, wire.OfferDraw, wire.Accept, wire.Decline, wire.Rematch, wire.Stand]
+    return client.plain(rng.choice(kinds), room)
