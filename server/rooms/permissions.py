@@ -370,8 +370,9 @@ def permits_the_same(before: Room, after: Room) -> bool:
         and (len(old.moves) < ABORT_PLIES) == (len(new.moves) < ABORT_PLIES)
         and new.over is None
         and new.draw_offers == NO_DRAW_OFFERS
-        and before.frozen is after.frozen is None
-        and (old.position is None) == (new.position is None)
+        and before.frozen is None
+        and after.frozen is None
+        and new.position is not None
         and before.seats is after.seats
         and before.chat_stamps is after.chat_stamps
     )

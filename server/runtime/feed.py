@@ -1,6 +1,6 @@
 """Sends what happens in a room to its followers on this node."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from server.bus.base import Ephemeral
 from server.ids import RoomId
@@ -10,10 +10,11 @@ from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import LoggedEvent, Outbound
 from server.rooms.model import Room
+from server.rooms.permissions import permits_the_same
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
-from server.runtime.permission_feed import NO_MESSAGES, PermissionFeed
+from server.runtime.permission_feed import PermissionFeed
 from server.store.base import EVERYONE, SPECTATORS, StoredEvent
 
 
@@ -22,18 +23,15 @@ class Feed:
 
     __slots__ = ("_followers", "_permissions", "_ports", "_room_id", "thinking")
 
-    def __init__(self, room_id: RoomId, ports: Ports, followers: Followers) -> None:
+    def __init__(
+        self, room_id: RoomId, ports: Ports, followers: Followers, permissions: PermissionFeed
+    ) -> None:
         self._room_id = room_id
         self._ports = ports
         self._followers = followers
-        self._permissions = PermissionFeed(ports, followers)
+        self._permissions = permissions
         #: The last `thinking` message since the last move, for clients that join later.
         self.thinking: wire.Thinking | None = None
-
-    @property
-    def next_change_ms(self) -> int | None:
-        """The time at which `on_time` has something to send; None for never."""
-        return self._permissions.next_change_ms
 
     def send_events(
         self,
@@ -58,13 +56,12 @@ class Feed:
         }
         turn, player_to_move = turn_message(room) if has_board_change else (None, None)
         moves = [Outbound(turn)] if turn is not None else []
-        # When the room freezes, everyone is sent `joined` again, which says what they may do.
-        is_frozen_anew = committed.before is not None and committed.before.frozen is not room.frozen
-        permitted = (
-            NO_MESSAGES
-            if is_frozen_anew
-            else self._permissions.after_events(committed.before, room)
-        )
+        before = committed.before
+        # When `frozen` changes, everyone is sent `joined` again, with what they may do.
+        is_frozen_anew = before is not None and before.frozen is not room.frozen
+        permitted: Mapping[Follower, Outbound] = {}
+        if not is_frozen_anew and not (before and permits_the_same(before, room)):
+            permitted = self._permissions.changes(room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         for follower, is_player in self._followers:
             received = messages[is_player]
@@ -108,15 +105,6 @@ class Feed:
             *_outbound(parts), *self._event_messages(missed or [], is_player), *_outbound(ending)
         )
         self._followers.schedule_presence()
-
-    def on_time(self, room: Room, at_ms: int) -> None:
-        """Sends what has changed by that time without any event."""
-        for follower, message in self._permissions.on_time(room, at_ms).items():
-            follower.send(message)
-
-    def forget(self, follower: Follower) -> None:
-        """Forgets what a follower that has left was sent."""
-        self._permissions.forget(follower)
 
     def send_thinking(self, thinking: wire.Thinking) -> None:
         """Sends it to the followers on all nodes, and keeps it for clients that join later."""

@@ -1,7 +1,5 @@
 """Tells the players of a room, and its host, what they may do whenever that changes."""
 
-from collections.abc import Mapping
-
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.commands import format_kinds
@@ -10,9 +8,6 @@ from server.rooms import permissions
 from server.rooms.commands import Command
 from server.rooms.model import Room
 from server.runtime.followers import Followers
-
-#: Messages for single followers, when there are none.
-NO_MESSAGES: Mapping[Follower, Outbound] = {}
 
 #: The types of commands that a viewer may give.
 Kinds = tuple[type[Command], ...]
@@ -49,19 +44,13 @@ class PermissionFeed:
         """Forgets a follower that has left."""
         self._told.pop(follower, None)
 
-    def after_events(self, before: Room | None, room: Room) -> Mapping[Follower, Outbound]:
-        """The messages for those whose list events have changed."""
-        if before is not None and permissions.permits_the_same(before, room):
-            return NO_MESSAGES
-        return self._changes(room)
+    def on_time(self, room: Room, at_ms: int) -> None:
+        """Sends what the time has changed by `at_ms`."""
+        if self.next_change_ms is not None and self.next_change_ms <= at_ms:
+            for follower, message in self.changes(room).items():
+                follower.send(message)
 
-    def on_time(self, room: Room, at_ms: int) -> Mapping[Follower, Outbound]:
-        """The messages for those whose list the time has changed by `at_ms`."""
-        if self.next_change_ms is None or at_ms < self.next_change_ms:
-            return NO_MESSAGES
-        return self._changes(room)
-
-    def _changes(self, room: Room) -> dict[Follower, Outbound]:
+    def changes(self, room: Room) -> dict[Follower, Outbound]:
         """The messages for those whose list is not the one that they were last sent."""
         now_ms = self._ports.now_ms()
         self.next_change_ms = None

@@ -25,6 +25,7 @@ from server.runtime.followers import Followers
 from server.runtime.log import TAIL, Accepted, Cause, EventLog, LogMissing, Machine, Rejected
 from server.runtime.mailbox import Full, Mailbox
 from server.runtime.observers import Observers, RoomCommit
+from server.runtime.permission_feed import PermissionFeed
 from server.runtime.requests import (
     Request,
     Resync,
@@ -65,6 +66,7 @@ class RoomRunner:
         "_log",
         "_mailbox",
         "_observers",
+        "_permissions",
         "_ports",
         "_refused_tick_v",
         "_serving",
@@ -92,7 +94,8 @@ class RoomRunner:
             room_id, machine, ports, self._on_commit, self._before_append, known=room
         )
         self.followers = Followers(room_id, ports, lambda: self._log.seen, on_presence)
-        self._feed = Feed(room_id, ports, self.followers)
+        self._permissions = PermissionFeed(ports, self.followers)
+        self._feed = Feed(room_id, ports, self.followers, self._permissions)
         self._ai = AiSeat(ports, spawn, self._feed, self._submit_own, self._on_store_failure)
         self._mailbox: Mailbox[Item] = Mailbox(MAILBOX_CAPACITY)
         self._timer = RoomTimer(self._submit_own)
@@ -159,7 +162,7 @@ class RoomRunner:
     def forget(self, follower: Follower) -> None:
         """Removes a follower that leaves the room or whose connection has closed."""
         if self.followers.remove(follower):
-            self._feed.forget(follower)
+            self._permissions.forget(follower)
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
@@ -229,7 +232,7 @@ class RoomRunner:
                     await self._log.receive(entries)
                 case Wake(at_ms=at_ms):
                     if at_ms is not None:
-                        self._feed.on_time(self._log.state, at_ms)
+                        self._permissions.on_time(self._log.state, at_ms)
                         await self._tick(at_ms)
                 case TakeOver():
                     self._log.is_responsible = True
@@ -330,7 +333,7 @@ class RoomRunner:
         room, is_due = self._log.state, self._log.due_ms is not None
         if is_due or self._ai.is_busy:
             self._ai.update(room, self._log.is_responsible)
-        tick_ms, change_ms = self._tick_ms() if is_due else None, self._feed.next_change_ms
+        tick_ms, change_ms = self._tick_ms() if is_due else None, self._permissions.next_change_ms
         if tick_ms is None and change_ms is None:
             self._timer.cancel()
             return
