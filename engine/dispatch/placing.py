@@ -97,7 +97,7 @@ def choose(
     """The place for the next attempt at a search; None if none suits now.
 
     First come free places that have compiled the game, the `home` of the search before the others;
-    then `own`, the caller's own engine, if it is free and as ready as they are; then busy places;
+    then `own`, the caller's own engine, if it is free and has compiled the game; then busy places;
     then `own` in any state; and at the end places that lost the search before. A place that has not
     compiled the game gets the search only if no other offers it. A place that failed at the search
     never gets it again; one that is full or `resting` does not get it now.
@@ -115,8 +115,7 @@ def choose(
 
     def rank(offer: Offer[P]) -> tuple[int, float, float, int]:
         if offer is own_offer:
-            is_ready = offer.load < 1 and (offer.is_compiled or not has_compiled)
-            tier = OWN_READY if is_ready else OWN_BUSY
+            tier = OWN_READY if offer.load < 1 and offer.is_compiled else OWN_BUSY
         elif offer.place in search.lost_at:
             tier = LOST
         elif offer.load >= 1:

@@ -112,6 +112,7 @@ class PipeTransport:
             answer.set_exception(outcome)
 
     def settle_all(self, settled: Sequence[Settled[PoolSearch, WorkerSlot]]) -> None:
+        """Settles several searches that end together."""
         for each in settled:
             self.settle(each)
 
@@ -237,8 +238,7 @@ class PipeTransport:
         """Ends all searches with the error."""
         if self._timer is not None:
             self._timer.cancel()
-        for settled in self._dispatcher.close(error):
-            self.settle(settled)
+        self.settle_all(self._dispatcher.close(error))
 
 
 def _now_s() -> float:

@@ -5,6 +5,7 @@ connection, and the room does not change.
 """
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, assert_never
 
 from msgspec.structs import asdict
@@ -13,45 +14,33 @@ from server.protocol import messages as wire
 from server.rooms import commands
 from server.rooms.commands import Command, SeatWish
 
-#: Makes the command of each type of message.
-_PARSERS: dict[type[wire.RoomCommand], Callable[[Any], Command]] = {
-    wire.Move: lambda m: commands.Move(m.id, m.ply, m.move),
-    wire.Chat: lambda m: commands.Chat(m.id, m.text, m.to),
-    wire.Sit: lambda m: commands.Sit(m.id, m.seat),
-    wire.Stand: lambda m: commands.Stand(m.id),
-    wire.AddAi: lambda m: commands.AddAi(m.id, m.seat, m.level, m.persona),
-    wire.RemoveAi: lambda m: commands.RemoveAi(m.id, m.seat),
-    wire.Resign: lambda m: commands.Resign(m.id),
-    wire.Abort: lambda m: commands.Abort(m.id),
-    wire.Claim: lambda m: commands.Claim(m.id),
-    wire.OfferDraw: lambda m: commands.OfferDraw(m.id),
-    wire.Accept: lambda m: commands.Accept(m.id),
-    wire.Rematch: lambda m: commands.Rematch(m.id),
-    wire.Decline: lambda m: commands.Decline(m.id),
+#: The type of command for each type of message; both have the same name.
+_KINDS: dict[type[wire.RoomCommand], type[Command]] = {
+    message: getattr(commands, message.__name__)
+    for message in wire.ClientMessage.__args__
+    if issubclass(message, wire.RoomCommand) and not issubclass(message, wire.Join | wire.Leave)
 }
+_MESSAGES = {kind: message for message, kind in _KINDS.items()}
+#: The name of each type of command for clients: the type of its message.
+_NAMES = {kind: str(message.__struct_config__.tag) for kind, message in _MESSAGES.items()}
+
+
+def _parser(kind: type[Command]) -> Callable[[Any], Command]:
+    """A function that makes the command of a message, which has the command's fields and more."""
+    fields = kind.__struct_fields__
+    make: Callable[..., Command] = kind
+    values = attrgetter(*fields)
+    if len(fields) == 1:
+        return lambda message: make(values(message))
+    return lambda message: make(*values(message))
+
+
+_PARSERS = {message: _parser(kind) for message, kind in _KINDS.items()}
 
 
 def parse_command(message: wire.RoomCommand) -> Command:
     """The command of a message that commands a room. Raises KeyError for `join` and `leave`."""
     return _PARSERS[type(message)](message)
-
-
-#: The message of each type of command that clients may give.
-_MESSAGES: dict[type[Command], type[wire.RoomCommand]] = {
-    commands.Move: wire.Move,
-    commands.Chat: wire.Chat,
-    commands.Sit: wire.Sit,
-    commands.Stand: wire.Stand,
-    commands.AddAi: wire.AddAi,
-    commands.RemoveAi: wire.RemoveAi,
-    commands.Resign: wire.Resign,
-    commands.Abort: wire.Abort,
-    commands.Claim: wire.Claim,
-    commands.OfferDraw: wire.OfferDraw,
-    commands.Accept: wire.Accept,
-    commands.Rematch: wire.Rematch,
-    commands.Decline: wire.Decline,
-}
 
 
 def format_command(room: str, command: Command) -> wire.RoomCommand:
@@ -60,10 +49,6 @@ def format_command(room: str, command: Command) -> wire.RoomCommand:
     Raises KeyError for the server's own commands.
     """
     return _MESSAGES[type(command)](room=room, **asdict(command))
-
-
-#: The name of each type of command that clients may give: the type of its message.
-_NAMES = {kind: str(message.__struct_config__.tag) for kind, message in _MESSAGES.items()}
 
 
 def format_kinds(kinds: Iterable[type[Command]]) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ The limits count the lines in the log, so every node decides alike.
 from collections.abc import Iterator
 
 from server.codes import Code
-from server.rooms.commands import Chat
+from server.rooms.commands import Chat, Command
 from server.rooms.events import RoomEvent, Said
-from server.rooms.model import CommandRejected, Moment, Room
+from server.rooms.model import CommandRejected, Moment, Room, Rule
 from server.rooms.text import clean_text
 from server.settings import Settings
 
@@ -62,3 +62,7 @@ def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
     if command.to == "spectators" and room.seat_of(moment.actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
     return [Said(moment.actor.identity, moment.actor.name, text, command.to)]
+
+
+#: The rules of this module.
+RULES: dict[type[Command], Rule] = {Chat: say}

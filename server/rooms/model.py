@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from typing import Any
 
 from msgspec import Struct
 
@@ -9,7 +10,7 @@ from engine.game import Game, GameFault, Position
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId, MatchId, RoomId
-from server.rooms.events import Occupant
+from server.rooms.events import Occupant, RoomEvent
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 from server.settings import Settings
 
@@ -230,3 +231,7 @@ class Room(Struct, frozen=True):
         if self.ai_to_move() is not None or self.ai_to_answer_draw() is not None:
             return self.changed_ms
         return self.next_deadline_ms(pass_after_ms)
+
+
+#: A rule: the events that a command makes in a room at a moment.
+Rule = Callable[[Room, Any, Moment], list[RoomEvent]]

@@ -4,10 +4,10 @@ from engine.game import GameFault, IllegalMove, MalformedMove, Position
 from engine.rules.numbering import move_number
 from server.codes import Code
 from server.rooms import permissions
-from server.rooms.commands import Abort, AiFailure, AiMove, Move, Resign, Tick
+from server.rooms.commands import Abort, AiFailure, AiMove, Command, Move, Resign, Tick
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
-from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room
+from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import check, game_of, own_seat, playable_position, running_match
 
 
@@ -103,3 +103,14 @@ def _side_name(room: Room, seat: int) -> str:
         return game_of(room).board(room.options).seats[seat].name
     except (CommandRejected, GameFault, IndexError):
         return ("the first player", "the second player")[seat]
+
+
+#: The rules of this module.
+RULES: dict[type[Command], Rule] = {
+    Move: move,
+    AiMove: ai_move,
+    AiFailure: ai_failure,
+    Tick: tick,
+    Resign: resign,
+    Abort: abort,
+}

@@ -2,10 +2,10 @@
 
 from server.codes import Code
 from server.rooms import permissions
-from server.rooms.commands import Accept, AiReply, Claim, Decline, OfferDraw, Rematch
+from server.rooms.commands import Accept, AiReply, Claim, Command, Decline, OfferDraw, Rematch
 from server.rooms.events import Declined, Finished, Offered, RoomEvent
 from server.rooms.matches import end_match, start_match
-from server.rooms.model import ActorKind, CommandRejected, Match, Moment, Room
+from server.rooms.model import ActorKind, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import (
     check,
     game_of,
@@ -68,3 +68,14 @@ def decline(room: Room, command: Decline, moment: Moment) -> list[RoomEvent]:
     check(permissions.decline(room, viewer_of(room, moment.actor.identity)))
     seat = own_seat(room, moment.actor)
     return [Declined(seat, "draw" if room.playing is not None else "rematch")]
+
+
+#: The rules of this module.
+RULES: dict[type[Command], Rule] = {
+    Claim: claim,
+    OfferDraw: offer_draw,
+    Accept: accept,
+    AiReply: ai_reply,
+    Rematch: rematch,
+    Decline: decline,
+}

@@ -1,46 +1,23 @@
 """The rules of a room: which events a command makes.
 
 `decide` turns a command into events, or rejects it and changes nothing. The rules of each subject
-are in a module of their own. How events change the room is in `server.rooms.evolve`, whose
-functions can be imported from here too.
+are in a module of their own, in a table `RULES`. How events change the room is in
+`server.rooms.evolve`, whose functions can be imported from here too.
 """
 
 from collections.abc import Callable
-from typing import Any, assert_never
+from typing import assert_never
 
 from engine.game import Game, OptionError
 from engine.view import SEATS
 from server.codes import Code
 from server.rooms import chat, moves, offers, permissions, seats
-from server.rooms.commands import (
-    Abort,
-    Accept,
-    AddAi,
-    AiFailure,
-    AiMove,
-    AiReply,
-    AiSeat,
-    Chat,
-    Claim,
-    Command,
-    Create,
-    Decline,
-    Move,
-    MySeat,
-    OfferDraw,
-    OpenSeat,
-    Rematch,
-    RemoveAi,
-    Resign,
-    Sit,
-    Stand,
-    Tick,
-)
+from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
 from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import Actor, CommandRejected, Moment, Room, Rule
 from server.rooms.seats import ai_occupant
 
 
@@ -73,28 +50,8 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     return events
 
 
-#: A rule: the events that a command makes in a room at a moment.
-Rule = Callable[[Room, Any, Moment], list[RoomEvent]]
 #: The rule of each command.
-RULES: dict[type[Command], Rule] = {
-    Move: moves.move,
-    AiMove: moves.ai_move,
-    AiFailure: moves.ai_failure,
-    Tick: moves.tick,
-    Resign: moves.resign,
-    Abort: moves.abort,
-    Claim: offers.claim,
-    OfferDraw: offers.offer_draw,
-    Accept: offers.accept,
-    AiReply: offers.ai_reply,
-    Rematch: offers.rematch,
-    Decline: offers.decline,
-    Sit: seats.sit,
-    Stand: seats.stand,
-    AddAi: seats.add_ai,
-    RemoveAi: seats.remove_ai,
-    Chat: chat.say,
-}
+RULES: dict[type[Command], Rule] = {**moves.RULES, **offers.RULES, **seats.RULES, **chat.RULES}
 
 
 def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:

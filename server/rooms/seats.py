@@ -5,10 +5,10 @@ from engine.search.job import Persona
 from engine.view import SEATS
 from server.codes import Code
 from server.rooms import permissions
-from server.rooms.commands import AddAi, RemoveAi, Sit, Stand
+from server.rooms.commands import AddAi, Command, RemoveAi, Sit, Stand
 from server.rooms.events import Occupant, RoomEvent, SeatLeft, SeatTaken
 from server.rooms.matches import start_match
-from server.rooms.model import AI_IDENTITY, CommandRejected, Moment, Room
+from server.rooms.model import AI_IDENTITY, CommandRejected, Moment, Room, Rule
 from server.rooms.permissions import check, game_of, own_seat, viewer_of
 
 
@@ -56,3 +56,12 @@ def ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occup
     if level > game.levels:
         raise CommandRejected(Code.LEVEL_UNKNOWN, f"{game.title} has levels 1 to {game.levels}")
     return Occupant(AI_IDENTITY, f"AI level {level}", "ai", level)
+
+
+#: The rules of this module.
+RULES: dict[type[Command], Rule] = {
+    Sit: sit,
+    Stand: stand,
+    AddAi: add_ai,
+    RemoveAi: remove_ai,
+}

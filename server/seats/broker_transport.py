@@ -74,6 +74,11 @@ class SentAttempt:
     alarm: asyncio.TimerHandle | None = None
 
     @property
+    def lost_at_s(self) -> float:
+        """The loop time at which the attempt is lost, if no message comes before."""
+        return min(self.silent_at_s, self.end_s)
+
+    @property
     def end_s(self) -> float:
         """The loop time at which the attempt is late."""
         end_s = self.attempt.sent_s + DEADLINE_S
@@ -152,14 +157,24 @@ class BrokerTransport:
     # --- silence
 
     def _watch(self, sent: SentAttempt) -> None:
-        """Sets the alarm for the moment at which the worker counts as silent or late."""
+        """Sets the alarm for the moment at which the worker counts as silent or late.
+
+        An alarm that is set too early finds out when it rings: most messages put it off.
+        """
+        at_s = sent.lost_at_s
         if sent.alarm is not None:
+            if sent.alarm.when() <= at_s:
+                return
             sent.alarm.cancel()
-        at_s = min(sent.silent_at_s, sent.end_s)
         sent.alarm = asyncio.get_running_loop().call_at(at_s, self._on_alarm, sent)
 
     def _on_alarm(self, sent: SentAttempt) -> None:
-        self._lose(sent, "late" if sent.end_s <= _now_s() else "silent")
+        sent.alarm = None
+        now_s = _now_s()
+        if sent.lost_at_s > now_s:
+            self._watch(sent)
+        else:
+            self._lose(sent, "late" if sent.end_s <= now_s else "silent")
 
     def _lose(self, sent: SentAttempt, reason: str) -> None:
         self._counts.lost += 1

@@ -7,7 +7,7 @@ in this node's log.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -36,13 +36,6 @@ class RemoteWorker:
     advert: Advert
     last_heard_s: float
 
-    def offers(self, game_id: str) -> Iterator[ReadyGame | CompilingGame]:
-        """What the worker advertises for a game."""
-        if (ready := self.advert.games.get(game_id)) is not None:
-            yield ready
-        if (compiling := self.advert.warming.get(game_id)) is not None:
-            yield compiling
-
     def offer_for(self, job: Job) -> ReadyGame | CompilingGame | None:
         """The worker's offer of the job's game with the job's rules.
 
@@ -50,7 +43,10 @@ class RemoteWorker:
         """
         if job.needs and not set(job.needs) <= set(self.advert.can):
             return None
-        return next((offer for offer in self.offers(job.game) if offer.rules == job.rules), None)
+        for offer in (self.advert.games.get(job.game), self.advert.warming.get(job.game)):
+            if offer is not None and offer.rules == job.rules:
+                return offer
+        return None
 
     def load(self, own_searches: int) -> float:
         """The worker's searches per core, running and waiting.
@@ -173,8 +169,11 @@ class RemoteWorkers:
         """The number of games that workers offer with a digest other than this node's."""
         count = 0
         for worker in self.live():
-            for game_id in {**worker.advert.warming, **worker.advert.games}:
-                offer = next(worker.offers(game_id))
+            offers: dict[str, ReadyGame | CompilingGame] = {
+                **worker.advert.warming,
+                **worker.advert.games,
+            }
+            for game_id, offer in offers.items():
                 with contextlib.suppress(GameError, GameFault):  # this node cannot play the game
                     count += offer.rules != self._find_game(game_id).digest
         return count

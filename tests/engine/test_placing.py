@@ -64,6 +64,14 @@ def test_a_busy_home_is_not_waited_for() -> None:
     assert choice(search, Offer("home", load=1.0), Offer("other", load=1.5), home="home") == "home"
 
 
+def test_the_own_engine_comes_before_places_that_lost_the_search() -> None:
+    """It does so even with a queue, or before it has compiled the game."""
+    search = search_of()
+    search.lost_at = frozenset({"lost"})
+    for own in (Offer(OWN, load=3.0), Offer(OWN, is_compiled=False)):
+        assert choice(search, Offer("lost"), own, own=OWN) == OWN
+
+
 def test_rooms_have_homes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last place of each of the MAX_HOMES last rooms is remembered, until it is gone."""
     monkeypatch.setattr(placing, "MAX_HOMES", 2)

@@ -20,7 +20,7 @@ from server.rooms import moves, offers, rules
 from server.rooms.commands import Command, Move, Rematch, Sit
 from server.rooms.events import Occupant, Offered, RoomEvent, SeatTaken, format_event_body
 from server.rooms.matches import start_match
-from server.rooms.model import Actor, CommandRejected, Match, Moment, Room
+from server.rooms.model import Actor, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import playable_position
 from server.runtime import room_runner as runner_module
 from server.runtime.ai_seat import AiSeat
@@ -70,7 +70,7 @@ class LogsWithoutCompareAndSet(MemoryLogs):
         await super().append(append)
 
 
-def replace_rule(patch: Patch, kind: type[Command], rule: rules.Rule) -> None:
+def replace_rule(patch: Patch, kind: type[Command], rule: Rule) -> None:
     rules_of_commands: dict[Any, Any] = rules.RULES
     patch.setitem(rules_of_commands, kind, rule)
 

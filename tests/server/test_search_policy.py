@@ -90,6 +90,26 @@ async def test_a_silent_place_costs_time(
 
 @TRANSPORTS
 @virtual
+async def test_a_place_that_does_not_confirm_costs_time(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place that does not even confirm a search loses it sooner, and that time counts too."""
+    async with transport(2, monkeypatch) as places:
+        places.are_deaf = True
+        searching = places.search()
+        first, sent_s = await places.next_sent(), loop_s()
+        places.are_deaf = False
+        second = await places.next_sent()
+        lost_ms = 1000 * (loop_s() - sent_s)
+        assert second.place != first.place
+        assert 0 < lost_ms <= 1000
+        assert second.time_ms == pytest.approx(max(TIME_MS - lost_ms, 1000 * MIN_RETRY_S))
+        await second.answer(2)
+        assert (await searching).move == move_at(2)
+
+
+@TRANSPORTS
+@virtual
 async def test_a_late_place_is_not_waited_for(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +216,43 @@ async def test_stale_messages_are_dropped(
         await second.answer(4)
         assert (await searching).info.depth == 3
         assert [info.depth for info in seen] == [2]
+
+
+@TRANSPORTS
+@virtual
+async def test_an_earlier_search_is_not_answered_again(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place that repeats an answer does not answer its next search with it."""
+    async with transport(1, monkeypatch) as places:
+        first_search = places.search()
+        first = await places.next_sent()
+        await first.answer(3)
+        await first_search
+        searching = places.search()
+        second = await places.next_sent()
+        await first.report(9)
+        await first.answer(9)
+        assert not searching.done()
+        await second.answer(4)
+        assert (await searching).info.depth == 4
+
+
+@TRANSPORTS
+@virtual
+async def test_an_analysis_may_take_long(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place that keeps reporting is not lost, however long it searches without a time limit."""
+    async with transport(2, monkeypatch) as places:
+        searching = places.search(time_ms=None)
+        sent = await places.next_sent()
+        for depth in range(1, 60):
+            await asyncio.sleep(1.0)
+            await sent.report(depth)
+        await sent.answer(60)
+        assert (await searching).info.depth == 60
+        assert len(places.sent) == 1
 
 
 @TRANSPORTS
