@@ -57,6 +57,7 @@ async def test_followers_learn_that_the_room_can_only_be_read() -> None:
         for client, seat in ((ada, 0), (ben, 1), (eve, None)):
             joined = await client.until(lambda m: m["t"] == "joined" and "frozen" in m)
             assert (joined["v"], joined["frozen"], joined.get("seat")) == (v, "room.newer", seat)
+            assert joined.get("may", []) == [], "nothing is permitted there"
         sent = [message["t"] for message in ada.messages[at:] if message["t"] != "presence"]
         assert sent == ["event", "joined"]
         assert ada.events()[-1].items() >= {"kind": "taken_back", "ply": 0, "by": 1, "v": v}.items()
