@@ -60,7 +60,7 @@ class Feed:
         # When `frozen` changes, everyone is sent `joined` again, with what they may do.
         is_frozen_anew = before is not None and before.frozen is not room.frozen
         permitted: Mapping[Follower, Outbound] = {}
-        if not is_frozen_anew and not (before and permits_the_same(before, room)):
+        if not (permits_the_same(events, room) or is_frozen_anew):
             permitted = self._permissions.changes(room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         for follower, is_player in self._followers:

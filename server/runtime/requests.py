@@ -42,8 +42,8 @@ class Resync:
 
 
 class Wake(Struct, frozen=True):
-    """The room's timer has expired: its deadline `at_ms` has come, or the log is to be read again
-    (None).
+    """The room's timer has expired: `at_ms` has come, the time of a deadline or of a change in what
+    players may do; or the log is to be read again (None).
     """
 
     at_ms: int | None

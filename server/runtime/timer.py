@@ -1,4 +1,6 @@
-"""The one timer of a room: it wakes the room at its next deadline, or to read the log again."""
+"""The one timer of a room: it wakes the room at its next deadline, when time changes what players
+may do, or to read the log again.
+"""
 
 import asyncio
 from collections.abc import Callable

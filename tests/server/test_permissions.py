@@ -1,6 +1,6 @@
 """server/rooms/permissions.py: what a viewer is told about commands is what `decide` does."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ from server.protocol import views
 from server.protocol.commands import format_kinds
 from server.rooms import commands, rules
 from server.rooms.commands import Command
-from server.rooms.events import Unknown
+from server.rooms.events import RoomEvent, Unknown
 from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
 from server.rooms.permissions import permits_the_same, permitted
 from server.settings import Settings
@@ -87,9 +87,16 @@ AFTERLIVES: dict[str, Callable[[str], Game]] = {
 }
 
 
+def fold(room: Room, events: Iterable[RoomEvent]) -> Room:
+    """The room after these events."""
+    for event in events:
+        room = rules.evolve(room, event, room.changed_ms)
+    return room
+
+
 def with_newer_event(room: Room) -> Room:
     """The room after an event of a newer version."""
-    return rules.evolve(room, Unknown("newer", b"{}"), room.changed_ms)
+    return fold(room, [NEWER])
 
 
 def moves_of(room: Room) -> list[str]:
@@ -107,6 +114,8 @@ SEAT_COMMANDS: dict[type[Command], Callable[[int], Command]] = {
 OF_AI = (commands.AiMove, commands.AiFailure, commands.AiReply)
 #: A time by which every deadline has come, in ms since 1970.
 FAR_MS = 10**15
+#: An event of a newer version.
+NEWER = Unknown("newer", b"{}")
 
 
 def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
@@ -163,24 +172,22 @@ def accepted(room: Room, actor: Actor, now_ms: int) -> set[str]:
     return set(format_kinds(kinds))
 
 
-def take(played: LoggedRoom, step: Step) -> None:
-    """Gives the room the command of a step; it may be refused."""
+def take(played: LoggedRoom, step: Step) -> list[RoomEvent]:
+    """Gives the room the command of a step; it may be refused. Returns its events."""
     actor, kind, pick, ms = step
     played.now_ms += ms
     room = played.room
     if kind is commands.Move:
         match, tokens = room.playing, moves_of(room)
         if match is None or not tokens:
-            return
+            return []
         token, occupant = tokens[pick % len(tokens)], match.seats[match.turn]
         is_ai = occupant.kind == "ai"
         mover = AI if is_ai else Actor(IdentityId(occupant.identity), occupant.name)
-        attempt(lambda: played.do(mover, played.ai_move(token) if is_ai else played.move(token)))
-        return
+        return played.do(mover, played.ai_move(token) if is_ai else played.move(token))
     choices = list(commands_of(room, kind))
     command = choices[pick % len(choices)]
-    if is_accepted(room, actor, command, played.now_ms):
-        played.do(actor, command)
+    return played.do(actor, command) if is_accepted(room, actor, command, played.now_ms) else []
 
 
 @given(openings, steps, st.sampled_from(sorted(AFTERLIVES)))
@@ -229,21 +236,32 @@ def test_a_listed_command_applies_to_each_seat_that_looks_so(opening: str, run: 
 @example("two people", [(ADA, commands.Move, 0, 1)] * 5)
 @example("a long match", [*MOVES[:3], (ADA, commands.OfferDraw, 0, 1), *MOVES[3:]])
 def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> None:
-    """Where `permits_the_same` holds, the lists are the same for everyone, and it holds for every
-    move in the middle of a match in which no draw was offered.
+    """Where `permits_the_same` holds, the events change nobody's list, also those of several
+    commands together, and in rooms of a newer version. It holds for every move in the middle of a
+    match in which no draw was offered.
     """
     played = OPENINGS[opening]()
+    first = played.room
+    all_events: list[RoomEvent] = []
     for step in run:
         before = played.room
-        take(played, step)
+        events = take(played, step)
+        all_events += events
         after, now_ms = played.room, played.now_ms
-        newer = with_newer_event(before), with_newer_event(after)
-        for pair in ((before, after), (before, newer[1]), newer):
-            if permits_the_same(*pair):
+        changes = [
+            (before, events, after),
+            (first, all_events, after),
+            (before, [*events, NEWER], with_newer_event(after)),
+            (with_newer_event(before), events, fold(with_newer_event(before), events)),
+        ]
+        for old, made, new in changes:
+            if permits_the_same(made, new):
                 for actor in PEOPLE:
-                    lists = (permitted(room, actor.identity, now_ms, LIMITED) for room in pair)
+                    lists = (
+                        permitted(room, actor.identity, now_ms, LIMITED) for room in (old, new)
+                    )
                     assert len(set(lists)) == 1
         match = after.playing
         if match is not None and before.match is not None and max(match.draw_offers) < 0:
             is_plain_move = before.match.id == match.id and match.ply == before.match.ply + 1
-            assert permits_the_same(before, after) or not is_plain_move or match.ply == 2
+            assert permits_the_same(events, after) or not is_plain_move or match.ply == 2
