@@ -1,6 +1,6 @@
 """The interfaces that the server's core uses; tests supply their own implementations."""
 
-import secrets
+import os
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ OnInfo = Callable[[Info], None]
 #: Starts a coroutine as a task with a name.
 Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 
-#: Letters and digits of ids, without those that look alike.
+#: The 32 letters and digits of ids, without those that look alike.
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
@@ -110,4 +110,5 @@ class Ports:
 
 def random_id() -> str:
     """An unguessable id of 12 characters (60 bits)."""
-    return "".join(secrets.choice(ALPHABET) for _ in range(12))
+    bits = int.from_bytes(os.urandom(8), "big")
+    return "".join([ALPHABET[bits >> shift & 31] for shift in range(0, 60, 5)])
