@@ -16,7 +16,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
 from server.protocol.views import description
-from server.rooms import moves, offers, rules
+from server.rooms import moves, offers, permissions, rules
 from server.rooms.commands import Command, Move, Rematch, Sit
 from server.rooms.events import Occupant, Offered, RoomEvent, SeatTaken, format_event_body
 from server.rooms.matches import start_match
@@ -208,13 +208,12 @@ def no_compare_and_set(patch: Patch) -> FakeServer:
 
 
 def two_results(patch: Patch) -> FakeServer:
-    def replacement(room: Room) -> Any:
-        if room.match is None:
-            raise CommandRejected(Code.MATCH_NONE, "no match")
-        return room.match
+    """A match that is over can be resigned and aborted."""
 
-    for module in (moves, offers):
-        patch.setattr(module, "running_match", replacement)
+    def not_running(room: Room) -> permissions.Refusal | None:
+        return permissions.NOT_STARTED if room.match is None else None
+
+    patch.setattr(permissions, "not_running", not_running)
     return FakeServer()
 
 
