@@ -296,6 +296,8 @@ async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
         room = (await ada.ack("create", game="sticks"))["room"]
         await cyd.ack("join", room=room)
         gate = fake.store.hold("append")
+        await ada.send({"t": "chat", "id": "first", "room": room, "text": "x"})
+        await fake.store.waiting["append"].wait()  # from now on the room takes nothing more
         for n in range(300):
             await ada.send({"t": "chat", "id": f"k{n}", "room": room, "text": "x"})
         while (await ada.expect("error"))["code"] != Code.ROOM_BUSY:
