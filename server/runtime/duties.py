@@ -68,7 +68,7 @@ async def expire(hub: Hub) -> None:
 
 @asynccontextmanager
 async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
-    """Opens the hub and runs its
+    """Opens the hub and runs its duties.
 
     At the end it cancels all rooms at once; nothing is lost, since the log holds all commits.
     """
