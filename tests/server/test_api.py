@@ -19,7 +19,7 @@ from server.settings import Settings
 from server.web.api import Api, make_app
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Node, serve
-from tests.support.room_log import altered_game, raises
+from tests.support.room_log import altered_game, failing_rule
 
 AI1 = AiSeat(level=1)
 
@@ -79,7 +79,9 @@ async def test_a_broken_game_is_left_out() -> None:
 
     def find(game_id: str) -> Game:
         return (
-            altered_game(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
+            altered_game(game_id, {"board": failing_rule})
+            if game_id == "sticks"
+            else load_game(game_id)
         )
 
     with structlog.testing.capture_logs() as logs:
@@ -217,7 +219,7 @@ async def test_a_server_error_reveals_no_details() -> None:
     fake = FakeServer()
     with structlog.testing.capture_logs() as logs:
         async with serve(fake) as node:
-            fake.store.projections.matches = raises  # type: ignore[assignment,method-assign]
+            fake.store.projections.matches = failing_rule  # type: ignore[assignment,method-assign]
             answer = await node.get("/api/matches")
             assert (answer.status, answer.json["code"]) == (500, Code.SERVER_FAULT)
             assert b"ZeroDivision" not in answer.body
