@@ -44,7 +44,10 @@ async def matches(
     settings: dict[str, Any] | None = None,
     **fields: Any,
 ) -> AsyncIterator[tuple[Node, str, list[str]]]:
-    """A node, a room with `count` finished matches and a running one, and their ids in order."""
+    """Starts a node with a room that has `count` finished matches and a running one.
+
+    Yields the node, the room and the ids of the matches in order.
+    """
     async with serve(fake, **(settings or {})) as node:
         ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
         room = await ada.create(**fields)
@@ -262,8 +265,8 @@ async def test_draining() -> None:
         assert (await client.get("/livez")).status == 200
 
 
-async def test_the_public_port_says_only_whether_a_node_is_ready() -> None:
-    """Only the metrics port says why a node is not ready, with the store's error."""
+async def test_the_public_port_hides_why_a_node_is_not_ready() -> None:
+    """Only the metrics port gives the reason why a node is not ready, with the store's error."""
     fake = FakeServer()
     async with api_client(Api(fake.ports("n1"), Limits(Settings()), lambda: False)) as client:
         fake.store.fail("check")

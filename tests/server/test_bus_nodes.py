@@ -344,14 +344,14 @@ async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
         await run_ready_tasks()
         async with fake.hub("n1") as first:
             await Client(first, "ada").create("tic-tac-toe", seats=(AiSeat(level=1), MySeat()))
-            await fake.engines.asked.wait()
+            await fake.engines.requested.wait()
         # The node has ended in order; a new heartbeat makes it look as if it had died.
         heartbeat_at_s = asyncio.get_running_loop().time()
         await fake.store.nodes.heartbeat("n1", 30_000)
-        fake.engines.asked.clear()
+        fake.engines.requested.clear()
         second.membership.on_node(NodeDown("n1"))
         async with asyncio.timeout(60):
-            await fake.engines.asked.wait()
+            await fake.engines.requested.wait()
         waited_s = asyncio.get_running_loop().time() - heartbeat_at_s
         assert 30.0 <= waited_s < 31.0
 

@@ -128,21 +128,21 @@ ANY_COMMANDS: list[Command] = [
 
 def random_log(seed: int) -> Log:
     """Returns the log of a room after random commands."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     played = LoggedRoom()
-    played.create(ADA, chance.choice(["tic-tac-toe", "sticks"]))
-    for _ in range(chance.randrange(40)):
+    played.create(ADA, rng.choice(["tic-tac-toe", "sticks"]))
+    for _ in range(rng.randrange(40)):
         ply = played.room.match.ply if played.room.match else 0
         position = played.room.match.position if played.room.match else None
         tokens = position.tokens() if position is not None else []
-        command = chance.choice(
+        command = rng.choice(
             [
-                *(Move("x", ply, chance.choice(tokens)) for _ in range(8) if tokens),
-                Sit("x", 1), Rematch("x"), Rematch("x"), chance.choice(ANY_COMMANDS),
+                *(Move("x", ply, rng.choice(tokens)) for _ in range(8) if tokens),
+                Sit("x", 1), Rematch("x"), Rematch("x"), rng.choice(ANY_COMMANDS),
             ]
         )  # fmt: skip
         try:
-            played.do(chance.choice([ADA, BEN, CYD]), command)
+            played.do(rng.choice([ADA, BEN, CYD]), command)
         except CommandRejected:
             continue
     return played.log

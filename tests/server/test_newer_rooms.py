@@ -138,7 +138,7 @@ async def test_no_ai_plays_in_a_frozen_room() -> None:
         ada = Client(hub, "ada")
         room = await ada.create(seats=(AiSeat(1), MySeat()))
         await ada.ack(ada.join(room))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
         assert len(fake.engines.jobs) == 1
         await append_on_newer_node(fake, hub, room, TAKEN_BACK, due_ms=fake.now_ms())
         assert fake.engines.cancelled == fake.engines.jobs

@@ -191,7 +191,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
     fake.engines.answer = ignore_cancellation
     async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
         await ada.ack(ada.plain(wire.Resign, room))
         await ada.ack(ada.plain(wire.Rematch, room))
         head = (await fake.store.logs.heads([room]))[room]
@@ -218,7 +218,7 @@ async def test_a_resignation_cancels_the_search() -> None:
     fake.engines.answer = slow
     async with against_ai(fake) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
         runner = hub.runner(room)
         assert runner is not None
         assert not runner.is_idle
@@ -285,7 +285,7 @@ async def test_two_nodes_that_both_search_make_one_move() -> None:
     fake.engines.answer = later
     async with against_ai(fake) as (_, room, ada), fake.hub("n2") as other:
         await ada.ack(ada.move(room, 0, "b2"))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
         await fake.store.nodes.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_over_due_rooms(all_nodes=False) == 0:
             await fake.store.nodes.heartbeat("n1", -1)
