@@ -19,8 +19,8 @@ so their own tests check them:
 - I18: no rematch starts without an offer.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
 
-The client READER determines what was committed: at the end of the test it joins every room and
-receives the whole log.
+The client READER provides the committed logs: at the end of the test it joins every room and
+receives its whole log.
 """
 
 from collections import Counter, defaultdict

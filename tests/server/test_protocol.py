@@ -204,7 +204,7 @@ def test_an_error_carries_the_id_of_the_bad_message(id_text: str, expected: str 
 
 
 def test_an_id_is_found_anywhere_in_the_message() -> None:
-    """The id is found before and after the faulty field.
+    """The error has the message's id, which may come before or after the faulty field.
 
     Of two ids the last one counts, as in a valid message.
     """

@@ -68,7 +68,7 @@ FAULTS = {
         "I1",
         "no command made v 5 to 5",
     ),
-    # Rows beside the log.
+    # Rows outside the log.
     "UPDATE rooms SET listed = NOT listed WHERE id = '{waiting}'": (
         "I8",
         "listed of the room's row",

@@ -34,7 +34,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> None:
-    """Ada creates a room and begins; Bob takes the other seat."""
+    """Lets Ada create a room and begin, and Bob take the other seat."""
     await ada.create(game, "A friend", side="begins")
     await bob.page.goto(ada.page.url)
     await bob.button("Sit here").click()
