@@ -14,7 +14,7 @@ from engine.game import Game, GameError, GameFault, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
-from server.rooms import notation
+from server.rooms import notation, positions
 from server.rooms.events import (
     Created,
     Declined,
@@ -164,7 +164,7 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     frozen: Code | None = room.frozen
     if position is not None:
         try:
-            position = position.replay(event.move)
+            position = positions.replay(position, event.move)
             turn = _turn_of(position, match.seats)
             # A match may continue under changed rules only as long as they lead to the same
             # positions.

@@ -3,7 +3,7 @@
 from engine.game import GameFault, IllegalMove, MalformedMove, Position
 from engine.rules.numbering import move_number
 from server.codes import Code
-from server.rooms import permissions
+from server.rooms import permissions, positions
 from server.rooms.commands import Abort, AiFailure, AiMove, Command, Move, Resign, Tick
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
@@ -70,19 +70,19 @@ def _play(
 ) -> list[RoomEvent]:
     """The events of a move: `moved`, and `finished` if the move ends the match."""
     try:
-        token, after, outcome = position.advance(token)
+        step = positions.advance(position, token)
     except MalformedMove as error:
         raise CommandRejected(Code.MOVE_MALFORMED, str(error)) from error
     except IllegalMove as error:
         raise CommandRejected(Code.MOVE_ILLEGAL, str(error)) from error
     events: list[RoomEvent] = [
         Moved(
-            match.id, match.ply, seat, token, after.digest(), after.played() or None,
+            match.id, match.ply, seat, step.token, step.digest, step.after.played() or None,
             number=move_number(position.game, match.ply, seat), forced=forced,
         )
     ]  # fmt: skip
-    if outcome is not None:
-        events.append(end_match(match, outcome.winner, "board", outcome.reason))
+    if step.outcome is not None:
+        events.append(end_match(match, step.outcome.winner, "board", step.outcome.reason))
     return events
 
 
