@@ -1,4 +1,4 @@
-"""Moves, and what ends a match without one."""
+"""The rules for moves, and for ending a match by resigning, aborting or a failure of the AI."""
 
 from engine.game import GameFault, IllegalMove, MalformedMove, Position
 from engine.rules.numbering import move_number
@@ -45,14 +45,14 @@ def tick(room: Room, command: Tick, moment: Moment) -> list[RoomEvent]:
     if deadline_ms is None or max(moment.now_ms, command.at_ms) < deadline_ms:
         return []
     match, token = running_match(room), room.forced_pass()
-    assert token is not None, "the pass is what is due"
+    assert token is not None, "a pass is due"
     return _play(match, playable_position(room, match), match.turn, token, forced=True)
 
 
 def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor: Actor) -> Position:
-    """Returns the position.
+    """Returns the match's position.
 
-    Raises CommandRejected unless the AI's answer is still for the current position.
+    Raises CommandRejected unless the AI's answer is for this position.
     """
     position = playable_position(room, match)
     if actor.kind is not ActorKind.AI:
@@ -68,7 +68,7 @@ def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor:
 def _play(
     match: Match, position: Position, seat: int, token: str, forced: bool = False
 ) -> list[RoomEvent]:
-    """The events of a move: `moved`, and `finished` if the move ends the match."""
+    """Returns the events of a move: `moved`, and `finished` if the move ends the match."""
     try:
         step = positions.advance(position, token)
     except MalformedMove as error:

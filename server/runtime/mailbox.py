@@ -49,5 +49,5 @@ class Mailbox(Generic[T]):
         return self._items.pop(0)
 
     def take(self) -> T | None:
-        """Removes and returns the next item, or None."""
+        """Removes and returns the next item, or returns None if there is none."""
         return self._items.pop(0) if self._items else None

@@ -15,7 +15,7 @@ from server.rooms import commands, rules
 from server.rooms.commands import Command
 from server.rooms.events import Moved, RoomEvent, Unknown
 from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
-from server.rooms.permissions import permits_the_same, permitted
+from server.rooms.permissions import leaves_permissions_unchanged, permitted
 from server.settings import Settings
 from tests.support.room_log import (
     ADA,
@@ -236,9 +236,9 @@ def test_a_listed_command_applies_to_each_seat_that_looks_so(opening: str, run: 
 @example("two people", [(ADA, commands.Move, 0, 1)] * 5)
 @example("a long match", [*MOVES[:3], (ADA, commands.OfferDraw, 0, 1), *MOVES[3:]])
 def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> None:
-    """Where `permits_the_same` holds, the events change nobody's list, also those of several
-    commands together, a move that freezes the room, and in rooms of a newer version. It holds for
-    every move in the middle of a match in which no draw was offered.
+    """Where `leaves_permissions_unchanged` holds, the events change no one's list, also those of
+    several commands together, a move that freezes the room, and in rooms of a newer version. It
+    holds for every move in the middle of a match in which no draw was offered.
     """
     played = OPENINGS[opening]()
     first = played.room
@@ -259,7 +259,7 @@ def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> 
             unplayable = Moved(match.id, match.ply, match.turn, "no move", "")
             changes.append((after, [unplayable], fold(after, [unplayable])))
         for old, made, new in changes:
-            if permits_the_same(made, new):
+            if leaves_permissions_unchanged(made, new):
                 for actor in PEOPLE:
                     lists = (
                         permitted(room, actor.identity, now_ms, LIMITED) for room in (old, new)
@@ -268,4 +268,4 @@ def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> 
         now = after.playing
         if now is not None and before.match is not None and max(now.draw_offers) < 0:
             is_plain_move = before.match.id == now.id and now.ply == before.match.ply + 1
-            assert permits_the_same(events, after) or not is_plain_move or now.ply == 2
+            assert leaves_permissions_unchanged(events, after) or not is_plain_move or now.ply == 2
