@@ -21,6 +21,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from server.address import Proxies, limit_key, parse_address, parse_proxies
+from server.net.connection import Connection
 from server.protocol.codes import Close
 from server.protocol.messages import MAX_FRAME_BYTES
 from server.settings import Settings
@@ -36,7 +37,7 @@ WS_PATH = "/ws"
 #: Time limit for a client's answer to a closing handshake, in seconds.
 CLOSE_TIMEOUT_S = 2.0
 
-Handler = Callable[[ServerConnection], Awaitable[None]]
+Handler = Callable[[Connection], Awaitable[None]]
 
 
 class CannotListen(Exception):
@@ -270,7 +271,7 @@ async def listen(
         return refusal(request.path, request.headers, settings.names) or admit(connection)
 
     def detector(protocol: Any, server: Any, **options: Any) -> ProtocolDetector:
-        make_websocket = partial(_Connection, on_disconnect, protocol, server, **options)
+        make_websocket = partial(Connection, on_disconnect, protocol, server, **options)
         return ProtocolDetector(
             slots,
             cast(Callable[[], asyncio.Protocol], make_websocket),
@@ -280,7 +281,7 @@ async def listen(
 
     try:
         server = await serve(
-            handler, settings.host, settings.port,
+            cast(Any, handler), settings.host, settings.port,
             create_connection=cast(Any, detector), process_request=check,
             process_response=_add_headers, compression=None, close_timeout=CLOSE_TIMEOUT_S,
             ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
@@ -308,20 +309,6 @@ async def listen(
         for connection in tuple(server.all_connections):
             connection.transport.abort()
         await server.wait_closed()
-
-
-class _Connection(ServerConnection):
-    """A WebSocket connection that calls `on_disconnect` when it ends."""
-
-    def __init__(
-        self, on_disconnect: Callable[[ServerConnection], None], *arguments: Any, **options: Any
-    ) -> None:
-        super().__init__(*arguments, **options)
-        self._on_disconnect = on_disconnect
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._on_disconnect(self)
 
 
 def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | None:

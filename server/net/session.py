@@ -4,7 +4,6 @@ import asyncio
 import time
 
 import structlog
-from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close as CloseFrame
 from websockets.frames import Frame, Opcode
@@ -15,6 +14,7 @@ from server.identity.authentication import authenticate
 from server.identity.credentials import Credentials
 from server.ids import NOBODY, IdentityId, RoomId
 from server.limits.rate import Bucket
+from server.net.connection import Connection
 from server.net.frames import frame_of
 from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
@@ -39,6 +39,8 @@ HELLO_TIMEOUT_S = 10.0
 MAX_ROOMS = 100
 #: The messages to a room that are no commands: they concern the connection.
 FOLLOWING = (wire.Join, wire.Leave)
+#: The messages whose service never waits.
+AT_ONCE = (wire.RoomCommand, wire.Ping)
 #: Number of messages beyond the rate limit after which the connection is closed.
 MAX_EXCESS = 1000
 
@@ -62,7 +64,7 @@ class Session:
     )  # fmt: skip
 
     def __init__(
-        self, socket: ServerConnection, hub: Hub, credentials: Credentials, address: str
+        self, socket: Connection, hub: Hub, credentials: Credentials, address: str
     ) -> None:
         settings = hub.ports.settings
         self.last_received_s = time.monotonic()
@@ -135,8 +137,11 @@ class Session:
         """Authenticates the client and serves its messages until the socket closes."""
         try:
             if await self._hello():
+                self._socket.on_text = self._on_text
+                self._socket.on_handled()
                 async for frame in self._socket:
                     await self._on_frame(frame)
+                    self._socket.on_handled()
         except ConnectionClosed:
             log.debug("connection closed", identity=self.identity)
         finally:
@@ -191,6 +196,26 @@ class Session:
             notice=sender.notice,
         )  # fmt: skip
 
+    def _on_text(self, text: bytes) -> bool:
+        """Serves a message of a text frame, unless it is malformed or its service waits; returns
+        whether it has. `_on_frame` serves the others.
+        """
+        try:
+            message = parse_message(text)
+        except ProtocolError:
+            return False
+        actor = self._actor
+        if actor is None or not isinstance(message, AT_ONCE):
+            return False
+        self.last_received_s = time.monotonic()
+        if not self._within_limits(message.id):
+            return True
+        if isinstance(message, wire.Ping):
+            self._pong(message)
+        else:
+            self._room_command(actor, message)
+        return True
+
     async def _on_frame(self, frame: str | bytes) -> None:
         """Serves one frame; an invalid one is answered with an error and changes nothing."""
         self.last_received_s = time.monotonic()
@@ -220,14 +245,17 @@ class Session:
         match message:
             case wire.RoomCommand():
                 self._room_command(actor, message)
-            case wire.Ping(id=command_id):
-                self._reply(wire.Pong(self._hub.ports.now_ms(), command_id))
+            case wire.Ping():
+                self._pong(message)
             case wire.Create(id=command_id):
                 await self._create(actor, message)
             case wire.WatchLobby(id=command_id, on=on):
                 await self._watch_lobby(command_id, on)
             case wire.Hello():
                 self._error(None, Code.HELLO_TWICE, "the client has already sent hello")
+
+    def _pong(self, ping: wire.Ping) -> None:
+        self._reply(wire.Pong(self._hub.ports.now_ms(), ping.id))
 
     def _room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
         # A call of RoomId would cost 0.1 us of each command.
@@ -299,7 +327,7 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def serve(self, socket: ServerConnection, credentials: Credentials, address: str) -> None:
+    async def serve(self, socket: Connection, credentials: Credentials, address: str) -> None:
         """Serves one socket until it closes; `address` is the client's (see server/address.py)."""
         session = Session(socket, self._hub, credentials, address)
         self._open.add(session)
