@@ -212,7 +212,7 @@ def _show_moved(room: Room, match: Match, event: Moved) -> Room:
 
 
 def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:
-    """The seat to move. Raises PositionError unless it is one of two `seats`."""
+    """The seat to move. Raises PositionError unless there are two seats and it is one of them."""
     turn = position.turn
     if len(seats) != SEATS or turn not in range(SEATS):
         raise PositionError(f"seat {turn} of {len(seats)} is to move")

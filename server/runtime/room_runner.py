@@ -49,6 +49,7 @@ RESUME_LIMIT = 500
 #: Delay after a store failure before the room resyncs, in seconds.
 RESYNC_S = 1.0
 
+#: An item of the mailbox.
 Item = Request | EventsAppended | TakeOver | Resync | Wake
 
 
