@@ -41,7 +41,7 @@ async def authenticate(
 ) -> Authenticated:
     """Returns the guest of the token or of the cookie, or makes a new guest.
 
-    The client chooses its token, so an unknown token is refused. A browser sends its cookie
+    A client names its token on purpose, so an unknown token is refused. A browser sends its cookie
     automatically, so an unknown cookie gives a new guest, with a notice. A name renames the guest.
     Raises TokenUnknown, LimitExceeded for too many new guests of the address, CommandRejected for
     the name, and StoreError.

@@ -137,9 +137,8 @@ class RoomSlots:
                 Code.ROOM_LIMIT, "this server has reached its limit of open rooms", retry_s
             )
         if self.is_full_for(address):
-            message = (
-                f"your address has reached its limit of open rooms ({self._limit_per_address})"
-            )
+            limit = self._limit_per_address
+            message = f"your address has reached its limit of open rooms ({limit})"
             raise LimitExceeded(Code.ROOM_LIMIT, message, retry_s)
 
     def take(self, room: RoomId, address: str) -> None:

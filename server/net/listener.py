@@ -60,6 +60,7 @@ class ConnectionSlots:
         self._proxies = proxies
         self._counts: Counter[str] = Counter()
         self._total = 0
+        #: The connections whose first request is not complete, oldest first.
         self._incomplete: dict[ProtocolDetector, None] = {}
 
     def enter(self, detector: "ProtocolDetector", peer: str | None) -> str | None:
@@ -191,7 +192,7 @@ class ProtocolDetector(asyncio.Protocol):
         self._transport.close()
 
 
-#: The refusal when no slot is free.
+#: The message of the refusal when no slot is free.
 FULL = "this server has reached its limit of connections"
 #: An Upgrade header for a WebSocket, in a request's head.
 UPGRADE = re.compile(rb"\r\n[ \t]*upgrade[ \t]*:[^\r]*websocket", re.IGNORECASE)

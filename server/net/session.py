@@ -199,13 +199,13 @@ class Session:
         try:
             message = _parse(frame)
         except ProtocolError as error:
-            if self._take_token(error.command_id):
+            if self._check_rate_limit(error.command_id):
                 self._error(error.command_id, error.code, error.message)
             return
-        if self._take_token(message.id if not isinstance(message, wire.Hello) else None):
+        if self._check_rate_limit(message.id if not isinstance(message, wire.Hello) else None):
             await self._dispatch(message)
 
-    def _take_token(self, command_id: str | None) -> bool:
+    def _check_rate_limit(self, command_id: str | None) -> bool:
         """Returns whether the rate limit allows a message; if not, sends an error or closes."""
         if self._bucket.take(self.last_received_s):
             return True

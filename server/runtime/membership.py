@@ -99,11 +99,11 @@ class Membership:
                 self._forget_node(node)
 
     async def check_silent_nodes(self) -> None:
-        """Marks nodes in doubt that are alive in the store but silent on the bus; unmarks others.
+        """Marks nodes as in doubt that are alive in the store but silent on the bus.
 
         A node stays in doubt at least as long as the database may still run its last statement, and
-        then until it sends a message or its heartbeat expires. Raises
-        StoreError when the store fails.
+        then until it sends a message or its heartbeat expires. Raises StoreError when the store
+        fails.
         """
         alive = await self._ports.store.nodes.alive_nodes()
         silent = alive - self._last_message_s.keys() - {self._ports.node}
