@@ -159,7 +159,7 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     if match is None or match.id != event.match:
         return room
     if room.frozen is not None and room.frozen is Code.ROOM_NEWER:
-        return _show_moved(room, match, event)
+        return _evolve_moved_after_newer(room, match, event)
     position, turn = match.position, match.turn
     frozen: Code | None = room.frozen
     if position is not None:
@@ -182,7 +182,7 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     return replace(room, match=match, frozen=frozen)
 
 
-def _show_moved(room: Room, match: Match, event: Moved) -> Room:
+def _evolve_moved_after_newer(room: Room, match: Match, event: Moved) -> Room:
     """The room with a move that follows events of a newer version.
 
     The move list is truncated to the move's ply. The position is None if the known moves do not
@@ -212,7 +212,7 @@ def _show_moved(room: Room, match: Match, event: Moved) -> Room:
 
 
 def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:
-    """The seat to move. Raises PositionError unless it is one of two `seats`."""
+    """The seat to move. Raises PositionError unless there are two seats and it is one of them."""
     turn = position.turn
     if len(seats) != SEATS or turn not in range(SEATS):
         raise PositionError(f"seat {turn} of {len(seats)} is to move")

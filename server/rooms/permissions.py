@@ -61,6 +61,8 @@ class Viewer(Struct, frozen=True):
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
 Condition = Callable[[Room, Viewer], Refusal | None]
 
+# --- the refusals -------------------------------------------------------------------------------
+
 NEWER = Refusal(
     Code.ROOM_NEWER,
     "this room was made by a newer Plyroom; it can be read here and played elsewhere",

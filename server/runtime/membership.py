@@ -99,11 +99,11 @@ class Membership:
                 self._forget_node(node)
 
     async def check_silent_nodes(self) -> None:
-        """Marks nodes in doubt that are alive in the store but silent on the bus; unmarks others.
+        """Marks nodes as in doubt that are alive in the store but silent on the bus.
 
         A node stays in doubt at least as long as the database may still run its last statement, and
-        then until it sends a message or its heartbeat expires. Raises
-        StoreError when the store fails.
+        then until it sends a message or its heartbeat expires. Raises StoreError when the store
+        fails.
         """
         alive = await self._ports.store.nodes.alive_nodes()
         silent = alive - self._last_message_s.keys() - {self._ports.node}
@@ -174,12 +174,12 @@ class Membership:
     async def _wait_for_gap(self, has_failed: bool) -> set[str] | None:
         """Waits for a gap or the end of the period. Returns the rooms to compare (None: all)."""
         poll_s = self._ports.settings.poll_s
-        is_unsure = has_failed or bool(self._in_doubt_since_s) or not self._ports.bus.is_up
+        may_be_behind = has_failed or bool(self._in_doubt_since_s) or not self._ports.bus.is_up
         with suppress(TimeoutError):
-            async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if is_unsure else poll_s):
+            async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if may_be_behind else poll_s):
                 await self._has_gap.wait()
         was_woken = self._has_gap.is_set()
-        if not (was_woken or is_unsure):
+        if not (was_woken or may_be_behind):
             self._ports.metrics.polls += 1
         rooms = self._gap_rooms if was_woken and not has_failed else None
         self._gap_rooms = set()

@@ -2,7 +2,7 @@
 
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.commands import format_kinds
+from server.protocol.commands import format_command_types
 from server.protocol.outbound import Outbound
 from server.rooms import permissions
 from server.rooms.commands import Command
@@ -38,7 +38,7 @@ class PermissionFeed:
         else:
             self.forget(follower)
             permitted = permissions.permitted(room, follower.identity, now_ms, self._ports.settings)
-        return format_kinds(permitted)
+        return format_command_types(permitted)
 
     def forget(self, follower: Follower) -> None:
         """Forgets a follower that has left."""
@@ -68,7 +68,7 @@ class PermissionFeed:
             permitted = self._permitted(room, follower, now_ms)
             if last_sent.get(follower) != permitted:
                 if permitted not in messages:
-                    may = wire.May(room=room.id, v=room.v, may=format_kinds(permitted))
+                    may = wire.May(room=room.id, v=room.v, may=format_command_types(permitted))
                     messages[permitted] = Outbound(may)
                 changes[follower] = messages[permitted]
             if _is_player_or_host(room, follower):

@@ -49,6 +49,7 @@ RESUME_LIMIT = 500
 #: Delay after a store failure before the room resyncs, in seconds.
 RESYNC_S = 1.0
 
+#: An item of the mailbox.
 Item = Request | EventsAppended | TakeOver | Resync | Wake
 
 
@@ -324,7 +325,7 @@ class RoomRunner:
         self._observers.on_commit(committed)
         if self._log.is_responsible:
             # If the store failed before it confirmed an append, no other node has its events yet.
-            # A node that is more than TAIL events behind reads the log.
+            # A node that lacks events before these entries reads the log.
             entries = committed.entries[-TAIL:]
             self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, entries))
 

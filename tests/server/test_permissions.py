@@ -10,7 +10,7 @@ from engine.rules.registry import load_game
 from server.ids import IdentityId
 from server.protocol import messages as wire
 from server.protocol import views
-from server.protocol.commands import format_kinds
+from server.protocol.commands import format_command_types
 from server.rooms import commands, rules
 from server.rooms.commands import Command
 from server.rooms.events import Moved, RoomEvent, Unknown
@@ -150,7 +150,7 @@ def is_accepted(room: Room, actor: Actor, command: Command, now_ms: int) -> bool
 
 def told(room: Room, actor: Actor, now_ms: int) -> set[str]:
     """The names of the commands that a viewer is told to be open: in `may`, and with `turn`."""
-    names = set(format_kinds(permitted(room, actor.identity, now_ms, LIMITED)))
+    names = set(format_command_types(permitted(room, actor.identity, now_ms, LIMITED)))
     turn = attempt(lambda: views.turn(room, room.match) if room.match else None)
     if isinstance(turn, wire.Turn):
         assert room.match is not None
@@ -169,7 +169,7 @@ def accepted(room: Room, actor: Actor, now_ms: int) -> set[str]:
         for kind in rules.RULES
         if any(is_accepted(room, actor, command, now_ms) for command in commands_of(room, kind))
     ]
-    return set(format_kinds(kinds))
+    return set(format_command_types(kinds))
 
 
 def take(played: LoggedRoom, step: Step) -> list[RoomEvent]:
