@@ -10,12 +10,12 @@ from engine.rules.registry import load_game
 from server.ids import IdentityId
 from server.protocol import messages as wire
 from server.protocol import views
-from server.protocol.commands import format_kinds
+from server.protocol.commands import format_command_types
 from server.rooms import commands, rules
 from server.rooms.commands import Command
 from server.rooms.events import Moved, RoomEvent, Unknown
 from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
-from server.rooms.permissions import permits_the_same, permitted
+from server.rooms.permissions import leaves_permissions_unchanged, permitted
 from server.settings import Settings
 from tests.support.room_log import (
     ADA,
@@ -155,7 +155,7 @@ def is_accepted(room: Room, actor: Actor, command: Command, now_ms: int) -> bool
 
 def listed(room: Room, actor: Actor, now_ms: int) -> set[str]:
     """Returns the names of the commands that `may` and `turn` offer to a viewer."""
-    names = set(format_kinds(permitted(room, actor.identity, now_ms, LIMITED)))
+    names = set(format_command_types(permitted(room, actor.identity, now_ms, LIMITED)))
     turn = attempt(lambda: views.turn(room, room.match) if room.match else None)
     if isinstance(turn, wire.Turn):
         assert room.match is not None
@@ -167,15 +167,15 @@ def listed(room: Room, actor: Actor, now_ms: int) -> set[str]:
 def accepted(room: Room, actor: Actor, now_ms: int) -> set[str]:
     """Returns the names of the commands that the room accepts with some well-formed fields.
 
-    Commands of the server and of AI seats have no name: `format_kinds` fails if the room accepts
-    one from a person.
+    Commands of the server and of AI seats have no name: `format_command_types` fails if the room
+    accepts one from a person.
     """
     kinds = [
         kind
         for kind in rules.RULES
         if any(is_accepted(room, actor, command, now_ms) for command in commands_of(room, kind))
     ]
-    return set(format_kinds(kinds))
+    return set(format_command_types(kinds))
 
 
 def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
@@ -242,8 +242,8 @@ def test_a_listed_command_applies_to_each_suitable_seat(opening: str, run: list[
 @given(openings, steps)
 @example("two people", [(ADA, commands.Move, 0, 1)] * 5)
 @example("a long match", [*MOVES[:3], (ADA, commands.OfferDraw, 0, 1), *MOVES[3:]])
-def test_permits_the_same_has_no_false_positives(opening: str, run: list[Step]) -> None:
-    """If `permits_the_same` returns true, the events change no viewer's list.
+def test_leaves_permissions_unchanged_has_no_false_positives(opening: str, run: list[Step]) -> None:
+    """If `leaves_permissions_unchanged` returns true, the events change no viewer's list.
 
     The events of one command, of several commands, of a move that freezes the room and of a newer
     version are tried. The result is true for every ordinary move of a match without a draw offer,
@@ -268,7 +268,7 @@ def test_permits_the_same_has_no_false_positives(opening: str, run: list[Step]) 
             unplayable = Moved(match.id, match.ply, match.turn, "no move", "")
             changes.append((after, [unplayable], fold(after, [unplayable])))
         for old, new_events, new in changes:
-            if permits_the_same(new_events, new):
+            if leaves_permissions_unchanged(new_events, new):
                 for actor in PEOPLE:
                     lists = (
                         permitted(room, actor.identity, now_ms, LIMITED) for room in (old, new)
@@ -279,4 +279,4 @@ def test_permits_the_same_has_no_false_positives(opening: str, run: list[Step]) 
             continue
         has_moved = before.match.id == match_after.id and match_after.ply == before.match.ply + 1
         if has_moved and match_after.ply != 2:
-            assert permits_the_same(events, after)
+            assert leaves_permissions_unchanged(events, after)
