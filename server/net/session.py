@@ -188,7 +188,7 @@ class Session:
         return wire.Welcome(
             protocol=wire.PROTOCOL, identity=sender.actor.identity, name=sender.actor.name,
             epoch=ports.store.epoch, at=ports.now_ms(), token=sender.new_token,
-            notice=sender.notice,
+            notice=sender.notice, nodes=self._hub.membership.node_count,
         )  # fmt: skip
 
     async def _on_frame(self, frame: str | bytes) -> None:
