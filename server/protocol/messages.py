@@ -287,7 +287,11 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     """The answer to `hello`.
 
     A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence
-    to show: the guest of the cookie was not found, and this is a new one.
+    to show: the guest of the cookie was not found, and this is a new one. `nodes` is the number of
+    nodes that serve these rooms. With more than one, a client that enters a room opens another
+    socket at `/ws?room=ID`, joins the room there with `since`, and then closes the first: the proxy
+    sends the clients of a room to the same node. This only saves work, every node serves every
+    room.
     """
 
     protocol: int
@@ -297,6 +301,7 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     at: int
     token: str | None = None
     notice: str | None = None
+    nodes: int = 1
 
 
 class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):

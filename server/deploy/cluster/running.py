@@ -7,7 +7,6 @@ killed and restarted.
 
 import asyncio
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -26,6 +25,7 @@ from server.deploy.cluster.plan import (
     Service,
     compose,
     postgres_settings,
+    proxy_config,
     service,
     with_local_places,
 )
@@ -261,20 +261,8 @@ class Cluster:
 
     def _proxy_config(self) -> str:
         """The proxy's configuration with the nodes of this cluster."""
-        text = (
-            (DEPLOY / "haproxy.cfg")
-            .read_text()
-            .replace("bind :8000", f"bind 127.0.0.1:{self.port}")
-        )
-        text = re.sub(r" check port \d+", " check", text)
-        other_lines = [line for line in text.splitlines() if not line.strip().startswith("server ")]
-        server_lines = [
-            f"    server node{number} 127.0.0.1:{port} port {metrics_port}"
-            for number, (port, metrics_port) in enumerate(
-                zip(self._player_ports, self._metrics_ports, strict=True), 1
-            )
-        ]
-        return "\n".join([*other_lines, *server_lines, ""])
+        ports = zip(self._player_ports, self._metrics_ports, strict=True)
+        return proxy_config(self.port, list(ports))
 
     def _broker(self) -> Service:
         folder = self.folder / "mosquitto"
