@@ -35,7 +35,7 @@ class Settings:
     batch: int = 4096
     #: The learning rate, as a fraction of the scale.
     rate: float = 0.02
-    #: Most passes over all positions.
+    #: Maximum number of passes over all positions.
     rounds: int = 100
     #: Rounds without progress before the rate falls.
     patience: int = 2
