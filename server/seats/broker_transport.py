@@ -143,7 +143,7 @@ class BrokerTransport:
         self._watch(sent)
 
     def stop(self, search: RemoteSearch, attempt: Attempt[str]) -> None:
-        """Commands the worker to stop an attempt, and expects no more messages about it."""
+        """Commands the worker to stop an attempt, and ignores its further messages about it."""
         self._forget(search)
         command = work.encode(work.Stop(search.id, attempt.number))
         self._link.publish(work.commands_topic(attempt.place), command, reliable=True)
