@@ -239,7 +239,7 @@ class LineMode:
     async def _run_room_command(self, command: Command) -> None:
         was_running = self._model.running
         await self._command(command)
-        # The board that follows the end of a match prompts by itself.
+        # At the end of a match, the transcript shows the prompt after the board.
         if self._model.running or not was_running:
             self._transcript.prompt(self._model)
 

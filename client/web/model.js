@@ -407,10 +407,10 @@ export function mySeat(model) {
 const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
 
 /**
- * Whether a command is offered to you. The server decides when it is sent.
+ * Whether a command is offered to you. The server decides when the command arrives.
  *
- * It tells spectators only at their join what they may do, so what has become possible since is
- * offered to them all the same.
+ * Spectators receive their list of commands only when they join, and a seat may have become free
+ * since. So the commands of OPEN_TO_SPECTATORS are always offered to them.
  * @param {Model} model
  * @param {string} command
  */

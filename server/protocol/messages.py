@@ -445,7 +445,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
-    """One event of a room; the fields of its kind stand beside these. `at` is in ms since 1970."""
+    """One event of a room, with the fields of its kind. `at` is in ms since 1970."""
 
     room: str
     v: int
