@@ -53,7 +53,7 @@ class Membership:
     @property
     def node_count(self) -> int:
         """The number of nodes that are up, as far as this node knows; it is one of them."""
-        return 1 + len(self._last_heard_s)
+        return 1 + len(self._last_message_s)
 
     # --- messages ---
 

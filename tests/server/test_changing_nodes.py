@@ -1,6 +1,7 @@
 """A client changes to another node: it joins its room there, then closes its first socket."""
 
 import asyncio
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ class DelayingBus(FaultyBus):
         self._delays_s = delays_s
         self._sent = 0
 
-    def publish(self, message: object) -> None:
+    def publish(self, message: Any) -> None:
         self._sent += 1
         delay_s = self._delays_s[self._sent % len(self._delays_s)]
         loop = asyncio.get_running_loop()
