@@ -205,7 +205,7 @@ def is_permitted(name: CommandName, model: Model) -> bool:
     """Whether the server permits the viewer this command now, as far as the client knows."""
     if name is CommandName.CLAIM:
         return model.claim is not None
-    return name not in PERMITTED_AS or PERMITTED_AS[name] in model.may
+    return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])
 
 
 def help_text(model: Model) -> str:

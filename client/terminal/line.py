@@ -156,7 +156,7 @@ class LineMode:
             )
             return
         for seat, occupant in enumerate(model.seats):
-            if "sit" in model.may and occupant is None:
+            if model.permits("sit") and occupant is None:
                 v = await self._send(Sit(id=self._connection.new_id(), room=model.room, seat=seat))
                 if v is not None:
                     self._transcript.seated_at_v = v

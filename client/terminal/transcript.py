@@ -219,7 +219,7 @@ class Transcript:
         """Asks what to do after a match, on a terminal."""
         if self._output.interactive:
             self._output.prompt(
-                "rematch or quit" if "rematch" in model.may else "quit, or wait for another match"
+                "rematch or quit" if model.permits("rematch") else "quit, or wait for another match"
             )
 
 
