@@ -196,6 +196,7 @@ class Session:
             protocol=wire.PROTOCOL, identity=authenticated.actor.identity,
             name=authenticated.actor.name, epoch=ports.store.epoch, at=ports.now_ms(),
             token=authenticated.new_token, notice=authenticated.notice,
+            nodes=self._hub.membership.node_count,
         )  # fmt: skip
 
     def _on_text(self, text: bytes) -> bool:

@@ -70,6 +70,12 @@ class Followers:
         )
 
     @property
+    def are_elsewhere(self) -> bool:
+        """Whether all followers are on other nodes, and there are some."""
+        reports = self._remote_reports.values()
+        return not self._followers and any(each.identities or each.watching for each in reports)
+
+    @property
     def reporting_nodes(self) -> Iterable[str]:
         """The other nodes that have reported presence."""
         return self._remote_reports

@@ -50,6 +50,11 @@ class Membership:
         self._gap_rooms: set[str] | None = set()
         self._has_gap = asyncio.Event()
 
+    @property
+    def node_count(self) -> int:
+        """The number of nodes that are up, as far as this node knows; it is one of them."""
+        return 1 + len(self._last_message_s)
+
     # --- messages ---
 
     def on_node(self, message: NodeMessage) -> None:

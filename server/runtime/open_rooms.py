@@ -20,6 +20,9 @@ log = structlog.get_logger()
 #: Time for which a new room's place in memory is reserved for its creator to join, in seconds. A
 #: shorter `room_idle_s` takes precedence.
 RESERVED_S = 10.0
+#: Time after which a room leaves memory when all of its followers are on other nodes, in seconds:
+#: until then this node receives each of its events.
+MOVED_ROOM_S = 2.0
 
 
 class OpenRooms:
@@ -104,11 +107,14 @@ class OpenRooms:
         self._slots.check(address, math.ceil(self._ports.settings.room_idle_s))
 
     def close_idle(self, after_s: float) -> None:
-        """Closes the rooms that have been idle for `after_s` seconds."""
+        """Closes the rooms that have been idle for `after_s` seconds, and earlier those whose
+        followers have gone to other nodes.
+        """
         now_ms = self._ports.now_ms()
         for runner in self:
+            idle_s = min(after_s, MOVED_ROOM_S) if runner.followers.are_elsewhere else after_s
             # A time in the future means that the clock was set back.
-            was_used_recently = now_ms - after_s * 1000 < runner.idle_since_ms <= now_ms
+            was_used_recently = now_ms - idle_s * 1000 < runner.idle_since_ms <= now_ms
             if runner.is_idle and not was_used_recently:
                 self._close(runner.room_id).cancel()
 

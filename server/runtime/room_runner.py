@@ -182,7 +182,8 @@ class RoomRunner:
                 self._is_busy = True
                 await self._serve(item)
                 self._is_busy = False
-                self.idle_since_ms = self._ports.now_ms()
+                if not isinstance(item, EventsAppended):  # events of another node keep no room open
+                    self.idle_since_ms = self._ports.now_ms()
         finally:
             unsubscribe()
             self.followers.close()

@@ -75,14 +75,14 @@ def test_when_the_time_ends() -> None:
     assert search_of(time_ms=None).end_s(100.0) is None
 
 
-def test_set_left() -> None:
-    """`set_left` sets a job's remaining time; it changes nothing for a job without a time limit."""
+def test_set_time_left() -> None:
+    """`set_time_left` sets a job's remaining time; a job without a limit ignores it."""
     search, unlimited = search_of(), search_of(time_ms=None)
-    search.set_left(100.0, 250)
-    unlimited.set_left(100.0, 250)
+    search.set_time_left(100.0, 250)
+    unlimited.set_time_left(100.0, 250)
     assert (search.left_s(100.0), unlimited.left_s(100.0)) == (0.25, None)
     assert (search.time_ms(100.1), unlimited.time_ms(100.1)) == (150, None)
-    search.set_left(100.0, None)
+    search.set_time_left(100.0, None)
     assert search.left_s(100.0) == 0.25
 
 
@@ -155,7 +155,7 @@ def test_a_busy_place_rests() -> None:
     search = transport.admit()
     attempt = transport.assign_next()
     transport.running.clear()
-    transport.dispatcher.places.rest("a", transport.now_s + 0.25)
+    transport.dispatcher.places.pause("a", transport.now_s + 0.25)
     transport.dispatcher.put_back(attempt)
     assert transport.assign() is None
     assert transport.dispatcher.next_deadline_s() == transport.now_s + 0.25

@@ -459,7 +459,7 @@ async def test_a_refused_search_goes_to_another_worker(tmp_path: Path) -> None:
             first.script, second.script = refuses(reason), answers("d")
             assert (await network.search(job(reason))).move == "d"
             await network.until(
-                lambda: first.name in known and first.name not in places.resting(now_s())
+                lambda: first.name in known and first.name not in places.paused(now_s())
             )
         assert len(first.commands) == 2
         first.script = second.script = refuses("busy")
