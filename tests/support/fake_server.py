@@ -32,7 +32,7 @@ from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
 from server.protocol.commands import parse_command
-from server.protocol.outbound import Outbound
+from server.protocol.outbound import Batch, Outbound
 from server.rooms.commands import Create
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
@@ -357,6 +357,9 @@ class Client(Inbox):
 
     def send(self, *messages: Outbound) -> None:
         self.receive(*[json.loads(message.payload()) for message in messages])
+
+    def send_batch(self, batch: Batch) -> None:
+        self.send(*batch.messages)
 
     def send_ephemeral(self, message: Outbound) -> None:
         self.send(message)
