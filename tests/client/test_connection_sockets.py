@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -109,7 +110,7 @@ def test_the_urls_name_the_room() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"nodes": 1}])
-def test_a_lone_node_gets_no_second_socket(fields: dict[str, int]) -> None:
+def test_a_lone_node_gets_no_second_socket(fields: dict[str, Any]) -> None:
     """Without other nodes the client stays on its socket."""
 
     async def test() -> None:
