@@ -31,6 +31,8 @@ from server.bench.usage import (
 )
 from server.deploy.cluster.running import Cluster, temporary_cluster
 from server.limits import by_address as limits
+from server.runtime.duties import SWEEP_S
+from server.runtime.open_rooms import MOVED_ROOM_S
 
 #: Pairs of players.
 PAIRS = 200
@@ -84,10 +86,16 @@ class LoadResult:
 
 
 @asynccontextmanager
-async def connected_pairs(running: Cluster, meter: Meter, count: int) -> AsyncIterator[list[Pair]]:
-    """Connects this many pairs through the proxy; each plays once its meter allows a move."""
-    pairs = [await make_pair(running.port, meter, number) for number in range(count)]
-    await asyncio.sleep(0.5)
+async def connected_pairs(
+    running: Cluster, meter: Meter, count: int, meet: bool = True
+) -> AsyncIterator[list[Pair]]:
+    """Connects this many pairs through the proxy; each plays once its meter allows a move.
+
+    With `meet` the players of a pair are on one node, otherwise they are spread over the nodes.
+    """
+    pairs = [await make_pair(running.port, meter, number, meet) for number in range(count)]
+    # The nodes on which the rooms were created drop those that are followed elsewhere.
+    await asyncio.sleep(0.5 + (MOVED_ROOM_S + SWEEP_S if len(running.nodes) > 1 else 0))
     try:
         yield pairs
     finally:
