@@ -38,6 +38,8 @@ from server.runtime.open_rooms import MOVED_ROOM_S
 PAIRS = 200
 #: Moves per second of the second load, over all pairs.
 PACED_PER_S = 300.0
+#: The required CPU time of all nodes for a move on three nodes, as a multiple of that on one.
+NODES_RATIO = 1.2
 #: The required 99th percentile at that rate with three nodes, in ms.
 P99_MS = 15.0
 #: Length of the warm-up before a measurement, in seconds.
@@ -217,6 +219,13 @@ def report(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]
             for quantile, share in (("p50", 0.5), ("p99", 0.99)):
                 value = median([result.percentile(share) for result in loads])
                 lines.append(f"{name}, {load}: move to ack, {quantile}: {value:.2f} ms")
+    ratio = median([fast.us("node") for fast, _ in results[3]]) / median(
+        [fast.us("node") for fast, _ in results[1]]
+    )
+    lines.append(
+        f"{PAIRS} pairs: CPU a move of three nodes beside one: {ratio:.2f} x,"
+        f" target {NODES_RATIO:g}: {'reached' if ratio <= NODES_RATIO else 'NOT reached'}"
+    )
     p99_ms = median([paced.percentile(0.99) for _, paced in results[3]])
     lines.append(
         f"p99 through the cluster at {PACED_PER_S:g} moves/s: {p99_ms:.2f} ms,"
