@@ -123,7 +123,7 @@ def test_demand_adds_up(players: int) -> None:
     habits = Habits()
     base, tenfold = demand(players, habits), demand(10 * players, habits)
     for name in Demand.__dataclass_fields__:
-        is_ratio = name in ("pair_share", "spectators_per_match")
+        is_ratio = name in ("pair_share", "spectators_per_match", "apart")
         assert getattr(tenfold, name) == pytest.approx(
             getattr(base, name) * (1 if is_ratio else 10)
         )
