@@ -202,7 +202,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` is what the viewer may do; see `may`. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` is what the viewer may do; see `may`. A server of an earlier version sends none: then any command may be tried. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -211,7 +211,7 @@ export interface Joined {
     description: RoomDescription;
     seat?: number | null;
     frozen?: string | null;
-    may?: string[];
+    may?: string[] | null;
 }
 
 /** The properties of a room that never change. `view` is null when this server does not have the game. */

@@ -352,7 +352,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
 
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
     the room can be read but not played, and is the error code that says why. `may` is what the
-    viewer may do; see `may`.
+    viewer may do; see `may`. A server of an earlier version sends none: then any command may be
+    tried.
     """
 
     room: str
@@ -361,7 +362,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     description: RoomDescription
     seat: int | None = None
     frozen: str | None = None
-    may: tuple[str, ...] = ()
+    may: tuple[str, ...] | None = None
 
 
 class May(Outgoing, frozen=True, tag="may", kw_only=True):
@@ -442,7 +443,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
-    """One event of a room; the fields of its kind stand beside these. `at` is in ms since 1970."""
+    """One event of a room, with the fields of its kind. `at` is in ms since 1970."""
 
     room: str
     v: int

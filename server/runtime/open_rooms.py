@@ -28,7 +28,7 @@ MOVED_ROOM_S = 2.0
 class OpenRooms:
     """Opens rooms within the limits of memory, and closes idle ones.
 
-    `observers` are those of all rooms. `on_presence` is called with the id of a room whose
+    `observers` are those of all rooms. `on_presence_change` is called with the id of a room whose
     followers have changed.
     """
 
@@ -38,13 +38,13 @@ class OpenRooms:
         tasks: asyncio.TaskGroup,
         limits: Limits,
         observers: Observers,
-        on_presence: Callable[[RoomId], None],
+        on_presence_change: Callable[[RoomId], None],
     ) -> None:
         self._ports = ports
         self._tasks = tasks
         self._slots = limits.room_slots
         self._observers = observers
-        self._on_presence = on_presence
+        self._on_presence_change = on_presence_change
         self._machine = RoomMachine(ports)
         self._runners: dict[RoomId, RoomRunner] = {}
         #: The tasks of the runners, by room id.
@@ -79,7 +79,7 @@ class OpenRooms:
             self._slots.take(room_id, address)
         runner = RoomRunner(
             room_id, self._ports, self._machine, self._spawn,
-            self._observers, self._on_presence, room,
+            self._observers, self._on_presence_change, room,
         )  # fmt: skip
         self._runners[room_id] = runner
         self._runner_tasks[room_id] = self._spawn(self._run(runner), f"room {room_id}")
@@ -92,7 +92,7 @@ class OpenRooms:
         self.open(room.id, address, room)
 
     def end_reservation(self, room_id: RoomId) -> None:
-        """Lets a new room be closed like any other."""
+        """Ends the reservation of a new room: it may be closed like any other."""
         self._reserved_until_s.pop(room_id, None)
 
     def make_place(self, address: str) -> None:
@@ -114,8 +114,8 @@ class OpenRooms:
         for runner in self:
             idle_s = min(after_s, MOVED_ROOM_S) if runner.followers.are_elsewhere else after_s
             # A time in the future means that the clock was set back.
-            was_needed_lately = now_ms - idle_s * 1000 < runner.idle_since_ms <= now_ms
-            if runner.is_idle and not was_needed_lately:
+            was_used_recently = now_ms - idle_s * 1000 < runner.idle_since_ms <= now_ms
+            if runner.is_idle and not was_used_recently:
                 self._close(runner.room_id).cancel()
 
     def cancel_all(self) -> None:
@@ -124,7 +124,7 @@ class OpenRooms:
             task.cancel()
 
     def _close_idle(self, rooms: Iterable[RoomId]) -> None:
-        """Closes those of the rooms that are idle, except new ones whose place is reserved."""
+        """Closes the idle ones of these rooms, except new ones whose place is reserved."""
         now_s = asyncio.get_running_loop().time()
         for room_id in tuple(rooms):
             runner = self._runners.get(room_id)

@@ -9,8 +9,11 @@ from typing import Any
 
 import yaml
 
+#: The folder of the project's sources.
 ROOT = Path(__file__).parents[3]
+#: The compose file.
 COMPOSE = ROOT / "docker-compose.yml"
+#: The folder of the configuration files and scripts.
 DEPLOY = ROOT / "server" / "deploy"
 #: The ENTRYPOINT of server/Dockerfile.
 IMAGE_ENTRYPOINT = ["python", "-m", "server"]
