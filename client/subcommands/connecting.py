@@ -47,12 +47,8 @@ async def connect_as_guest(
 ) -> "AsyncIterator[Connection]":
     """Yields a connection as the guest whose token is stored for this server.
 
-        When there is no token, or the server does not know it, the server creates a new guest; in the
-    <<<<<<< HEAD
-        second case the user reads so. `room` is the room that the command will follow, if it is known.
-    =======
-        second case a message says so.
-    >>>>>>> main
+    When there is no token, or the server does not know it, the server creates a new guest; in the
+    second case a message says so. `room` is the room that the command will follow, if it is known.
     """
     from client.connection import State, connect
     from client.terminal.output import standard_output

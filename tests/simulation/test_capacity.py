@@ -9,13 +9,11 @@ import pytest
 from server.bench.capacity import planning
 from server.bench.capacity.calibrate import fit
 from server.bench.capacity.costs import Capacity, read_capacity, write_capacity
+from server.bench.capacity.demand import Demand, Habits, demand
 from server.bench.capacity.flow import Layout, Model, play
 from server.bench.capacity.planning import (
     DOCUMENT,
-    Demand,
-    Habits,
     Predicted,
-    demand,
     number,
     plan,
     predict,
