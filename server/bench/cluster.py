@@ -20,6 +20,7 @@ import uvloop
 
 from server.bench.capacity.machine import percentile
 from server.bench.pairs import Meter, Pair, make_pair
+from server.bench.players import RequestClient, connect
 from server.bench.usage import (
     Usage,
     machine_busy_s,
@@ -85,6 +86,18 @@ class LoadResult:
     def us(self, kind: str) -> float:
         """CPU time per move of that kind of process, in microseconds."""
         return self.used[kind].cpu_s / max(1, self.moves) * 1e6
+
+
+async def wait_for_all_nodes(running: Cluster) -> None:
+    """Waits until every node counts all nodes: only then do clients open a socket for each room."""
+    for url in running.urls:
+        while True:
+            client = RequestClient(await connect(int(url.rpartition(":")[2])))
+            welcome = await client.request("welcome", t="hello", protocol=1)
+            client.player.transport.abort()
+            if welcome.get("nodes", 1) == len(running.nodes):
+                break
+            await asyncio.sleep(0.1)
 
 
 @asynccontextmanager
@@ -160,6 +173,7 @@ async def fresh_cluster(nodes: int, realtime: bool = False) -> AsyncIterator[Clu
     """A new cluster without workers; with `realtime`, it is measured at real-time priority."""
     async with temporary_cluster(nodes, 0, NODE_SETTINGS) as running:
         running.has_realtime_priority = realtime
+        await wait_for_all_nodes(running)
         yield running
 
 
