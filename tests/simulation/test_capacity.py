@@ -9,13 +9,11 @@ import pytest
 from server.bench.capacity import planning
 from server.bench.capacity.calibrate import fit
 from server.bench.capacity.costs import Capacity, read_capacity, write_capacity
+from server.bench.capacity.demand import Demand, Habits, demand
 from server.bench.capacity.flow import Layout, Model, play
 from server.bench.capacity.planning import (
     DOCUMENT,
-    Demand,
-    Habits,
     Predicted,
-    demand,
     number,
     plan,
     predict,
@@ -123,7 +121,7 @@ def test_demand_adds_up(players: int) -> None:
     habits = Habits()
     base, tenfold = demand(players, habits), demand(10 * players, habits)
     for name in Demand.__dataclass_fields__:
-        is_ratio = name in ("pair_share", "spectators_per_match")
+        is_ratio = name in ("pair_share", "spectators_per_match", "apart")
         assert getattr(tenfold, name) == pytest.approx(
             getattr(base, name) * (1 if is_ratio else 10)
         )
