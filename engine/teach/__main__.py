@@ -1,18 +1,19 @@
 """python -m engine.teach LESSON, --game G or --tree FILE: prints the log of a textbook search."""
 
 import argparse
+import math
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from engine.command_line import option
 from engine.game import GameError, GameFault
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
+from engine.teach.cutoffs import CUT_OFFS
 from engine.teach.errors import NotPossible, TeachError, TreeError
 from engine.teach.evaluators import EVALUATORS
 from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
@@ -21,16 +22,18 @@ from engine.teach.lessons.lesson import Lesson, perform
 from engine.teach.order import ORDERS
 from engine.teach.state import GameState, Scale, State, TreeState
 from engine.teach.text import format_trace
-from engine.teach.trace import MAX_TRACE_NODES, Trace
-from engine.teach.tree import MAX_TREE_TEXT, Tree, decode_tree
+from engine.teach.trace import MAX_TRACE_NODES, Number, Trace, encode_json
+from engine.teach.tree import MAX_NUMBER, MAX_TREE_TEXT, Tree, decode_tree
 from engine.teach.tree_text import parse_tree
 
 #: The default depth of a game's search, in plies.
 GAME_DEPTH = 3
+#: The utility of a win, a draw or a loss.
+UTILITY = re.compile(r"[+-]?(\d{1,10}(\.\d{1,20})?|inf)", re.ASCII)
 #: The options that go with --game or --tree, and not with a lesson.
 SEARCH_OPTIONS = (
-    *("algorithm", "depth", "draw", "evaluator", "form", "lose"),
-    *("max_nodes", "option", "order", "position", "seed", "win"),
+    *("algorithm", "cut_off", "depth", "draw", "evaluator", "form", "fresh", "lose"),
+    *("max_nodes", "option", "order", "player", "position", "seed", "win"),
 )
 
 
@@ -83,9 +86,26 @@ def _parser() -> argparse.ArgumentParser:
         metavar="E",
         help=f"{', '.join(EVALUATORS)}, material:queen=9,rook=5 (estimate)",
     )
+    parser.add_argument(
+        "--cut-off", metavar="C", help=f"where the search stops: {', '.join(CUT_OFFS)} (depth)"
+    )
+    parser.add_argument(
+        "--player",
+        type=int,
+        metavar="P",
+        help="whose values these are: 1, 2, ... (the side to move); all others play against P",
+    )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        default=None,
+        help="alpha-beta with a fresh window for each root move",
+    )
     parser.add_argument("--seed", type=int, help="the seed of all random choices (0)")
     for name, noun in (("lose", "loss"), ("draw", "draw"), ("win", "win")):
-        parser.add_argument(f"--{name}", type=int, metavar="N", help=f"the utility of a {noun}")
+        parser.add_argument(
+            f"--{name}", metavar="N", help=f"the utility of a {noun}, a number, inf or -inf"
+        )
     parser.add_argument(
         "--max-nodes", type=int, metavar="N", help="fail after this many nodes (1000000)"
     )
@@ -122,7 +142,7 @@ def _text(options: argparse.Namespace) -> str:
 
 
 def _json(answer: object) -> str:
-    return msgspec.json.encode(answer).decode() + "\n"
+    return encode_json(answer).decode() + "\n"
 
 
 def _page(lesson: Lesson, traces: Sequence[Trace], log: bool) -> str:
@@ -154,9 +174,13 @@ def _list() -> str:
         ("algorithms", ALGORITHMS),
         ("forms", FORMS),
         ("orders", ORDERS),
+        ("cut-off rules", CUT_OFFS),
         ("evaluators", EVALUATORS),
     ):
-        lines += [title, f"  {'  '.join(names)}"]
+        lines += [
+            title,
+            *textwrap.wrap("  ".join(names), 78, initial_indent="  ", subsequent_indent="  "),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -165,13 +189,17 @@ def _search(options: argparse.Namespace) -> Trace:
     defaults = Plan()
     evaluator = options.evaluator or defaults.evaluator
     tree = read_tree(options) if options.tree else None
-    default = "minimax" if tree and tree.players > 1 else defaults.algorithm
+    is_for_several = tree is not None and tree.players > 1 and not options.player
+    default = "minimax" if is_for_several else defaults.algorithm
     plan = Plan(
         algorithm=options.algorithm or default,
         depth=_depth(options.depth, None if options.tree else GAME_DEPTH),
         order=options.order or defaults.order,
         evaluator=evaluator,
         form=options.form or defaults.form,
+        cut_off=options.cut_off or defaults.cut_off,
+        player=options.player or 0,
+        fresh=bool(options.fresh),
         seed=options.seed or 0,
         scale=_scale(options, Plan(evaluator=evaluator).utilities),
         max_nodes=_max_nodes(options.max_nodes),
@@ -205,15 +233,25 @@ def _scale(options: argparse.Namespace, default: Scale) -> Scale:
     """The utilities of finished games: those of the options, otherwise the defaults."""
     if options.lose is options.draw is options.win is None:
         return default
-    lose = default.lose if options.lose is None else options.lose
-    win = default.win if options.win is None else options.win
-    draw = default.draw if options.draw is None else options.draw
-    if not lose <= draw <= win or max(-lose, win) > 1_000_000_000:
+    lose = default.lose if options.lose is None else parse_utility(options.lose)
+    win = default.win if options.win is None else parse_utility(options.win)
+    draw = default.draw if options.draw is None else parse_utility(options.draw)
+    numbers = [number for number in (lose, draw, win) if not math.isinf(number)]
+    if not lose <= draw <= win or any(abs(number) > MAX_NUMBER for number in numbers):
         raise NotPossible(
-            "lose, draw and win must not decrease, and lie within -1000000000 and 1000000000;"
+            "lose, draw and win must not decrease, and lie within -1000000000 and 1000000000"
+            " or be infinite;"
             f" they are {lose}, {draw}, {win}"
         )
     return Scale(lose, draw, win)
+
+
+def parse_utility(text: str) -> Number:
+    """Returns a real or infinite utility; raises NotPossible for any other text."""
+    match = UTILITY.fullmatch(text)
+    if not match:
+        raise NotPossible(f"a utility is a number, inf or -inf, not {text[:40]!r}")
+    return int(text) if text.lstrip("+-").isdigit() else float(text)
 
 
 def _game_root(options: argparse.Namespace, plan: Plan) -> tuple[State, str]:

@@ -4,7 +4,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 
-from engine.teach.trace import Counts, Number, OneValue, Skipped, Trace
+from engine.teach.trace import WINDOWED, Counts, Number, OneValue, Skipped, Trace
 
 #: The width of the text, in columns.
 WIDTH = 80
@@ -70,7 +70,7 @@ def _head(trace: Trace) -> str:
 def _log(trace: Trace) -> Iterator[str]:
     """Yields the lines of the log, step by step; some steps have no line."""
     nodes, steps = trace.nodes, trace.steps
-    is_windowed = trace.algorithm == "alphabeta"
+    is_windowed = trace.algorithm in WINDOWED
     rows = zip(steps.what, steps.node, steps.low, steps.high, strict=True)
     skipped: dict[int, list[str]] = {}
     for parent, move in zip(trace.skipped.parent, trace.skipped.move, strict=True):
@@ -130,6 +130,7 @@ def _result(trace: Trace) -> Iterator[str]:
         yield f"value: {value_text(trace.value)}"
         no_line = "none, chance decides" if trace.counts.nodes > 1 else "none, no move was searched"
         yield _wrapped(f"best line: {' '.join(trace.line) or no_line}")
+        yield _wrapped(f"meaning: {trace.meaning}")
     yield f"searched: {_count_text(trace.counts.nodes, trace.counts.leaves)}"
     if trace.algorithm != "random":
         yield from _count_lines(trace.counts)

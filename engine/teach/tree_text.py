@@ -6,7 +6,8 @@ node    = kind ["~" value] [pieces] "(" branch ("," branch)* ")"        ~ preced
         | [value] ["~" value] [pieces]                                  a leaf: at least one part
 branch  = [name ":"] node
 kind    = max | min | mean | p1 … p8
-value   = number | "<" number ("," number)+ ">"         one utility, or one for each player
+value   = number | "<" number ("," number)+ ">"         one utility, or one for each player;
+                                                        a number is real, or inf, or -inf
 pieces  = "[" names "|" names "]"                       MAX's, MIN's: [king bishop*2 | king queen]
 """
 
@@ -14,7 +15,6 @@ import re
 from typing import NoReturn
 
 from engine.teach.errors import TreeError
-from engine.teach.trace import Number, Value
 from engine.teach.tree import (
     MAX_LEVELS,
     MAX_NUMBER,
@@ -22,7 +22,9 @@ from engine.teach.tree import (
     Node,
     Pieces,
     Sides,
+    Single,
     Tree,
+    Utility,
     check_tree,
     is_name,
 )
@@ -117,7 +119,7 @@ class _Parser:
         pieces = self.pieces() if self.peek() == "[" else None
         return Node(None, (), move, utility, estimate, pieces)
 
-    def value(self) -> Value:
+    def value(self) -> Utility:
         if not self.take_if_next("<"):
             return self.number()
         numbers = [self.number()]
@@ -129,8 +131,11 @@ class _Parser:
             self.fail("two to eight utilities")
         return tuple(numbers)
 
-    def number(self) -> Number:
+    def number(self) -> Single:
         word = self.peek()
+        if word in ("inf", "-inf"):
+            self.index += 1
+            return "inf" if word == "inf" else "-inf"
         if not NUMBER.fullmatch(word):
             self.fail("a number, or max, min, mean, p1 … p8 with children")
         number = float(word)
@@ -179,7 +184,7 @@ def _format(node: Node) -> str:
     return f"{node.kind}{estimate}{pieces}({', '.join(named)})"
 
 
-def _value(value: Value) -> str:
+def _value(value: Utility) -> str:
     if isinstance(value, tuple):
         return f"<{', '.join(map(str, value))}>"
     return str(value)

@@ -106,7 +106,7 @@ def test_finished_positions_and_no_depth() -> None:
 #: Plan, expected error, and a part of its message.
 WRONG = [
     (Plan("maximin"), UnknownName, "there is no algorithm 'maximin'; there are minimax, negamax"),
-    (Plan(form="round"), UnknownName, "there are flat, nodes, map"),
+    (Plan(form="round"), UnknownName, "there are flat, nodes, pair, map"),
     (Plan("negamax", form="map"), NotPossible, "the form map exists only for"),
     (Plan(order="random"), UnknownName, "there are game, reversed, best"),
     (Plan(order="best:a1"), UnknownName, "no order 'best:a1'"),

@@ -1,0 +1,104 @@
+"""Whose values a search computes: those of one chosen player, whoever is to move.
+
+Minimax for player p takes the utility of p at the ends, the greatest value where p is to move, and
+the least value where anyone else is: all others play against p. With two players it is MAX's view
+from either seat. With more, it differs from max-n, where each player wants the most for themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.teach.errors import NotPossible
+from engine.teach.state import GameState, State, Status, status_of_utility
+from engine.teach.trace import Value
+
+
+@dataclass(frozen=True, slots=True)
+class StateForPlayer:
+    """A state with the chosen player as MAX and all other players as MIN."""
+
+    state: State
+    #: The chosen player: 1 is MAX or p1, 2 is MIN or p2, …
+    player: int
+
+    @property
+    def kind(self) -> str:
+        kind = self.state.kind
+        if kind in ("mean", "leaf"):
+            return kind
+        return "max" if player_of(kind) == self.player else "min"
+
+    @property
+    def players(self) -> int:
+        return 1
+
+    @property
+    def ply(self) -> int:
+        return self.state.ply
+
+    def utility(self) -> Value | None:
+        return self._own(self.state.utility())
+
+    def status(self) -> Status:
+        return status_of_utility(self.utility())
+
+    def score(self, status: Status) -> Value:
+        utility = self.utility()
+        assert utility is not None, "only a leaf with a utility has a score"
+        return utility
+
+    def estimate(self) -> Value | None:
+        return self._own(self.state.estimate())
+
+    def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
+        pieces = self.state.pieces()
+        return pieces if pieces is None or self.player == 1 else (pieces[1], pieces[0])
+
+    def moves(self) -> Sequence[int]:
+        return self.state.moves()
+
+    def name(self, move: int) -> str:
+        return self.state.name(move)
+
+    def play(self, move: int) -> "StateForPlayer":
+        return StateForPlayer(self.state.play(move), self.player)
+
+    def text(self) -> str:
+        return self.state.text()
+
+    def below(self, move: int, depth: float) -> int | None:
+        return self.state.below(move, depth)
+
+    def _own(self, value: Value | None) -> Value | None:
+        """The chosen player's part of a value; a single utility is MAX's, and MIN's is its
+        negation."""
+        if value is None:
+            return None
+        if isinstance(value, tuple):
+            return value[self.player - 1]
+        return value if self.player == 1 else -value
+
+
+def mover_of(root: State) -> int:
+    """Returns the player who is to move: 1, 2, …; 0 where nobody chooses."""
+    if isinstance(root, GameState):
+        return root.position.turn + 1
+    return 0 if root.kind in ("mean", "leaf") else player_of(root.kind)
+
+
+def player_of(kind: str) -> int:
+    """Returns the player who chooses at a node: 1 for MAX and p1, 2 for MIN and p2, …"""
+    return {"max": 1, "min": 2}.get(kind) or int(kind[1:])
+
+
+def seen_by(root: State, player: int) -> State:
+    """Returns the root of a search with the chosen player as MAX, whoever is to move.
+
+    Raises NotPossible if there is no such player.
+    """
+    count = max(2, root.players)
+    if not 1 <= player <= count:
+        raise NotPossible(f"the players are 1 to {count}, not {player}")
+    if isinstance(root, GameState):
+        return replace(root, max_seat=player - 1)
+    return StateForPlayer(root, player)
