@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.teach import flat, mapping, polymorphic
+from engine.teach import flat, mapping, polymorphic, table
 from engine.teach.errors import NotPossible, UnknownName
 from engine.teach.evaluators import Evaluator, evaluator_of, scale_of
 from engine.teach.order import given_names, order_of
@@ -13,8 +13,10 @@ from engine.teach.trace import MAX_TRACE_NODES, Counts, Trace, Value
 
 #: The algorithms by name.
 ALGORITHMS = ("minimax", "negamax", "alphabeta", "average", "random")
-#: The forms of an algorithm: `engine.teach.flat`, `polymorphic` and `mapping`.
-FORMS = ("flat", "nodes", "map")
+#: The forms of an algorithm: `engine.teach.flat`, `polymorphic`, `mapping` and `table`.
+FORMS = ("flat", "nodes", "map", "table")
+#: The algorithms that can remember states.
+WITH_TABLE = ("minimax", "alphabeta")
 #: The default of `Plan.plain_limit`, in nodes.
 PLAIN_LIMIT = 50_000
 
@@ -118,10 +120,12 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
             f"the form {plan.form} exists only for minimax, alphabeta and average"
             " with a single utility per leaf"
         )
+    if plan.form == "table" and plan.algorithm not in WITH_TABLE:
+        raise NotPossible(f"the form table exists only for {' and '.join(WITH_TABLE)}")
     if has_several_players:
         ours = root.kind if plan.algorithm == "average" else ""
         return lambda study, state, depth: flat.maxn(study, state, depth, ours=ours)
-    module = {"flat": flat, "nodes": polymorphic, "map": mapping}[plan.form]
+    module = {"flat": flat, "nodes": polymorphic, "map": mapping, "table": table}[plan.form]
     function: Algorithm = getattr(module, plan.algorithm)
     return function
 

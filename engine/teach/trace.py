@@ -39,8 +39,9 @@ Kind = Annotated[str, Meta(pattern="^(max|min|mean|leaf|p[1-8])$")]
 #: nothing, because there is no value (none).
 Bound = Literal["exact", "lower", "upper", "none"]
 #: Why a node ended: all children searched (all), empty window (cut), game over (leaf), cut-off rule
-#: (depth), or a move chosen at random (chosen).
-Reason = Literal["all", "cut", "leaf", "depth", "chosen"]
+#: (depth), remembered from an earlier visit of the state (table), or a move chosen at random
+#: (chosen).
+Reason = Literal["all", "cut", "leaf", "depth", "table", "chosen"]
 #: The events of a search; the table above explains them.
 StepKind = Literal["enter", "returned", "narrowed", "cut", "leave"]
 #: Whose values these are: the root player's, or (negamax) those of the side to move at each node.
