@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from engine.teach import flat, mapping, pair, polymorphic, variants
+from engine.teach import flat, mapping, pair, polymorphic, table, variants
 from engine.teach.cutoffs import cut_off_of
 from engine.teach.errors import NotPossible, UnknownName
 from engine.teach.evaluators import Evaluator, evaluator_of, scale_of
@@ -20,10 +20,13 @@ ALGORITHMS = (
     *("minimax", "negamax", "alphabeta", *variants.VARIANTS, "accumulators", "average"),
     *("max-n", "paranoid", "greedy", "optimistic", "random"),
 )
-#: The forms of an algorithm: one function, node objects, a pair of functions, a map over the moves.
-FORMS = ("flat", "nodes", "pair", "map")
-#: The algorithms that every form has.
+#: The forms of an algorithm: one function, node objects, a pair of functions, a map over the moves,
+#: and one function with a table that remembers states.
+FORMS = ("flat", "nodes", "pair", "map", "table")
+#: The algorithms that every form has, but for `average` with a table.
 IN_ALL_FORMS = ("minimax", "alphabeta", "average")
+#: The algorithms that can remember states.
+WITH_TABLE = ("minimax", "alphabeta")
 #: The algorithms for a utility for each player.
 FOR_SEVERAL_PLAYERS = ("minimax", "average", "max-n", "greedy", "random")
 #: The default of `Plan.plain_limit`, in nodes.
@@ -133,6 +136,8 @@ def check_names(plan: Plan) -> None:
             f"the form {plan.form} exists only for minimax, alphabeta and average"
             " with a single utility per leaf"
         )
+    if plan.form == "table" and plan.algorithm not in WITH_TABLE:
+        raise NotPossible(f"the form table exists only for {' and '.join(WITH_TABLE)}")
     if plan.depth is not None and not 0 <= plan.depth <= MAX_PLY:
         raise NotPossible(f"a depth is 0 to {MAX_PLY}, not {plan.depth}")
 
@@ -163,7 +168,8 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
         return algorithm_for_several_players(plan, ours)
     if name in variants.VARIANTS:
         return partial(variants.alphabeta, variants.VARIANTS[name])
-    module = {"flat": flat, "nodes": polymorphic, "pair": pair, "map": mapping}[plan.form]
+    if plan.form != "flat":
+        return in_form(plan, ours)
     functions: dict[str, Algorithm] = {
         "negamax": flat.negamax,
         "accumulators": mapping.alphabeta,
@@ -171,11 +177,24 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
         "max-n": flat.minimax,
         "greedy": flat.greedy,
         "optimistic": flat.optimistic,
+        "minimax": flat.minimax,
+        "alphabeta": flat.alphabeta,
+        "average": partial(flat.average, ours=ours),
+    }
+    return functions[name]
+
+
+def in_form(plan: Plan, ours: str) -> Algorithm:
+    """Returns an algorithm in another form than the flat one."""
+    if plan.form == "table":
+        return {"minimax": table.minimax, "alphabeta": table.alphabeta}[plan.algorithm]
+    module = {"nodes": polymorphic, "pair": pair, "map": mapping}[plan.form]
+    functions: dict[str, Algorithm] = {
         "minimax": module.minimax,
         "alphabeta": module.alphabeta,
         "average": partial(module.average, ours=ours),
     }
-    return functions[name]
+    return functions[plan.algorithm]
 
 
 def algorithm_for_several_players(plan: Plan, ours: str) -> Algorithm:

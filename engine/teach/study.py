@@ -249,6 +249,12 @@ class Visit:
         self._note("kind", "leaf")
         return self.leave(value)
 
+    def recall(self, value: V, low: float, high: float, line: tuple[int, ...]) -> V:
+        """Leaves a state that a table remembers, with its interval and its best line."""
+        self.low, self.high, self.line = low, high, line
+        self._note("reason", "table")
+        return self.leave(value)
+
     def leave(self, value: V) -> V:
         """Leaves the node with its value and returns the value."""
         self.study.close(self)

@@ -41,8 +41,9 @@ Kind = Annotated[str, Meta(pattern="^(max|min|mean|leaf|p[1-8])$")]
 #: nothing, because there is no value (none).
 Bound = Literal["exact", "lower", "upper", "none"]
 #: Why a node ended: all children searched (all), empty window (cut), game over (leaf), cut-off rule
-#: (depth), or a move chosen at random (chosen).
-Reason = Literal["all", "cut", "leaf", "depth", "chosen"]
+#: (depth), remembered from an earlier visit of the state (table), or a move chosen at random
+#: (chosen).
+Reason = Literal["all", "cut", "leaf", "depth", "table", "chosen"]
 #: MAX's status: won, lost, drawn, or the game goes on.
 Ending = Literal["won", "lost", "drawn", "goes on"]
 #: The events of a search; the table above explains them.

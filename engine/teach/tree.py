@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.teach.errors import TreeError
-from engine.teach.trace import MAX_PLAYERS, Number, Value
+from engine.teach.trace import MAX_PLAYERS, Number, Value, encode_json
 
 #: Maximum number of levels below the root.
 MAX_LEVELS = 64
@@ -131,7 +131,7 @@ def decode_tree(content: bytes) -> Tree:
 
 def encode_tree(tree: Tree) -> bytes:
     """Returns the tree as JSON that `decode_tree` reads back."""
-    return msgspec.json.encode(tree)
+    return encode_json(tree)
 
 
 def check_tree(tree: Tree) -> Tree:

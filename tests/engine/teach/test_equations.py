@@ -23,6 +23,8 @@ from engine.teach.trace import Number, Trace, Value
 from engine.teach.tree import Node, Tree, check_tree, uniform
 from tests.engine.teach.checks import check_trace, exact, is_close, on_tree, random_tree, true_value
 
+#: The forms that leave the same trace; the one with a table visits fewer nodes.
+SAME_TRACE = tuple(form for form in FORMS if form != "table")
 #: The move orders that the equations cover.
 ORDERS = ("game", "reversed", "best", "worst")
 #: Random generators for hypothesis.
@@ -61,9 +63,11 @@ def check_tree_equations(tree: Tree, depth: int | None, order: str) -> None:
 
 
 def check_forms(tree: Tree, depth: int | None, order: str) -> None:
-    """Checks that the three forms of an algorithm give the same trace, step by step."""
+    """Checks that the forms of an algorithm give the same trace, step by step."""
     for algorithm in ("minimax", "alphabeta", "average"):
-        traces = [on_tree(tree, algorithm, depth=depth, order=order, form=form) for form in FORMS]
+        traces = [
+            on_tree(tree, algorithm, depth=depth, order=order, form=form) for form in SAME_TRACE
+        ]
         assert all(equal_except(trace, traces[0], "form") for trace in traces)
 
 
@@ -228,7 +232,7 @@ def test_games(game_id: str, order: str) -> None:
             <= traces["minimax"].counts.nodes
             == traces["negamax"].counts.nodes
         )
-        for form in FORMS[1:]:
+        for form in SAME_TRACE[1:]:
             assert equal_except(
                 explain(root, replace(plan, form=form)), traces["alphabeta"], "form"
             )

@@ -99,29 +99,15 @@ def test_1_every_node_is_visited_or_skipped() -> None:
 #: The log of the second example.
 STICKS_LOG = """
 MAX: alpha -inf, beta inf
-  try 1x1
-  MIN: alpha -inf, beta inf
-    try 2x1
-    leaf: score -1, game over
-    score -1: value in [-1, -1]
-    alpha -inf, beta -1
-  final score -1, exact
-  score -1: value in [-1, inf)
-  alpha -1, beta inf
-  try 2x1
-  MIN: alpha -1, beta inf
-    try 1x1
-    leaf: score -1, game over
-    score -1: value in (-inf, -1]
-    alpha -1, beta -1
-    cut-off, alpha >= beta; skipped: 2x1
-  final score -1, or less
-  score -1: value in [-1, inf)
-  try 2x2
-  leaf: score 101, game over
-  score 101: value in [101, 101]
-  alpha 101, beta inf
-final score 101, exact
+  1x1 MIN: alpha -inf, beta inf
+    2x1 = -1: 1x1 in [-1, -1], beta -1
+  1x1 = -1: root in [-1, inf), alpha -1
+  2x1 MIN: alpha -1, beta inf
+    1x1 = -1: 2x1 in (-inf, -1], beta -1
+    cut-off, -1 >= -1; skipped: 2x1
+  2x1 <= -1: root in [-1, inf)
+  2x2 = 101: root in [101, 101], alpha 101
+MAX = 101, plays 2x2
 """
 
 
