@@ -304,8 +304,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "worst first",
         check_orders,
         order,
-        "key=lambda move: -values[move]",
-        "key=lambda move: values[move]",
+        "key=lambda move: -sign * values[move]",
+        "key=lambda move: sign * values[move]",
     ),
     ("order not followed", check_orders, order, "return moves[::-1]", "return moves"),
     (
