@@ -4,6 +4,7 @@ A search without a memory sees the tree of all paths. A search that remembers st
 once.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -142,14 +143,14 @@ def sizes_of(graph: Graph) -> Sizes:
 def _tree_sizes(graph: Graph) -> tuple[int, int]:
     """The nodes and leaves of the tree of all paths, counted once for each state."""
     sizes: dict[str, tuple[int, int]] = {}
-    for name in reversed(list(_topological(graph))):
+    for name in reversed(list(topological_order(graph))):
         below = [sizes[target] for _, target in graph.states[name].transitions]
         nodes, leaves = (sum(part) for part in zip(*below, strict=True)) if below else (0, 1)
         sizes[name] = 1 + nodes, leaves
     return sizes[graph.start]
 
 
-def _topological(graph: Graph) -> Iterator[str]:
+def topological_order(graph: Graph) -> Iterator[str]:
     """Yields the names of the states of a graph without cycles, each before its successors."""
     missing = dict.fromkeys(graph.states, 0)
     for state in graph.states.values():
@@ -163,6 +164,19 @@ def _topological(graph: Graph) -> Iterator[str]:
             missing[target] -= 1
             if not missing[target]:
                 ready.append(target)
+
+
+def shortest_distances(graph: Graph) -> dict[str, int]:
+    """Returns the plies from the start to each state, nearest states first."""
+    distances = {graph.start: 0}
+    queue = deque([graph.start])
+    while queue:
+        name = queue.popleft()
+        for _, target in graph.states[name].transitions:
+            if target not in distances:
+                distances[target] = distances[name] + 1
+                queue.append(target)
+    return distances
 
 
 @lru_cache(maxsize=8)

@@ -164,7 +164,8 @@ def check_options(options: argparse.Namespace) -> None:
 def make_task(options: argparse.Namespace) -> Task:
     """Returns the search that the options describe."""
     if options.game is not None:
-        plan = _plan(options, GAME_DEPTH, Plan())
+        # Without an evaluator a win is worth 1, whatever its distance.
+        plan = _plan(options, GAME_DEPTH, Plan(evaluator="zero" if options.states else "estimate"))
         game = load_game(options.game)
         rules = dict(options.option or ())
         position = (

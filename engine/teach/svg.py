@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from engine.teach.errors import NotPossible
-from engine.teach.graph import Graph
+from engine.teach.graph import Graph, find_cycle, shortest_distances, topological_order
 from engine.teach.notation import SIDES, relation, value_text, window_interval_text
 from engine.teach.snapshot import Snapshot, snapshot
 from engine.teach.trace import Trace
@@ -12,9 +12,11 @@ from engine.teach.trace import Trace
 #: Maximum number of nodes or states of a picture.
 MAX_DRAWN = 1_500
 #: The distance of two levels, the height of a letter's line and its width, and margins, in pixels.
-LEVEL, LINE, LETTER, MARGIN = 92, 16, 7.5, 24
-#: Half the width and the height of a node's shape, in pixels.
-HALF = 17
+LEVEL, LINE, LETTER, MARGIN = 112, 16, 7.5, 24
+#: The distance of two layers of a graph, in pixels.
+LAYER = 176.0
+#: Half the width and half the height of a node's shape, and half the width of a leaf, in pixels.
+HALF, HALF_LEAF = 24, 17
 #: The colours and lines; players p1 to p8 share one class.
 STYLE = """
 text { font: 13px sans-serif; fill: #1b1b1b; text-anchor: middle }
@@ -27,7 +29,8 @@ text { font: 13px sans-serif; fill: #1b1b1b; text-anchor: middle }
 .player { fill: #d9e6f7; stroke: #2a5a94 }
 .leaf { fill: #ffffff; stroke: #555555 }
 .skipped { fill: none; stroke: #b02a1a; stroke-dasharray: 4 3 }
-.note { font-size: 11px; fill: #666666 }
+.note { font-size: 11px; fill: #555555 }
+.note, .move { paint-order: stroke; stroke: #ffffff; stroke-width: 3px }
 .move { font-size: 12px; fill: #444444 }
 .cut { fill: #b02a1a }
 .title { font-size: 15px; font-weight: bold; text-anchor: start }
@@ -112,24 +115,40 @@ class _TreeDrawing:
         if self.nodes.reason[row] == "chosen":
             return "random"
         sign = relation(self.shown.trace, row).replace("=", "", 1) if row >= 0 else ""
-        prefix = {">": "≥ ", "<": "≤ ", "~": "~"}.get(sign[:1], "")
+        prefix = f"{self.nodes.kind[row]} " if self.nodes.kind[row].startswith("p") else ""
+        prefix += {">": "≥ ", "<": "≤ ", "~": "~"}.get(sign[:1], "")
         return prefix + value_text(self.nodes.value[row])
 
     def _place(self, root: int) -> None:
         """Finds the place of each node, children first."""
-        stack = [(root, False)]
+        stack = [(root, False, 0.0)]
         while stack:
-            row, is_ready = stack.pop()
+            row, is_ready, start = stack.pop()
             children = self._children(row)
             if not children:
-                width = max(2 * HALF, len(self._text(row)) * LETTER, len(self._move(row)) * LETTER)
+                longest = max(len(self._text(row)), len(self._move(row)))
+                width = max(2 * HALF_LEAF, longest * LETTER)
                 self.x[row] = self.right + width / 2
                 self.right += width + 12
             elif is_ready:
-                self.x[row] = (self.x[children[0]] + self.x[children[-1]]) / 2
+                self._place_above(row, children, start)
             else:
-                stack.append((row, True))
-                stack.extend((child, False) for child in reversed(children))
+                stack.append((row, True, self.right))
+                stack.extend((child, False, 0.0) for child in reversed(children))
+
+    def _place_above(self, row: int, children: Sequence[int], start: float) -> None:
+        """Places a node above its children, and widens its part if its notes need more room."""
+        missing = len(self._window(row)) * LETTER * 0.85 + 8 - (self.right - start)
+        if missing > 0:
+            for child in [child for child, x in self.x.items() if x > start]:
+                self.x[child] += missing / 2
+            self.right += missing
+        self.x[row] = (self.x[children[0]] + self.x[children[-1]]) / 2
+
+    def _window(self, row: int) -> str:
+        """The window that a node received; empty if it is open."""
+        alpha, beta = self.nodes.alpha[row], self.nodes.beta[row]
+        return "" if alpha is beta is None else window_interval_text(alpha, beta)
 
     def _best_rows(self) -> set[int]:
         """The rows along the principal variation."""
@@ -153,7 +172,7 @@ class _TreeDrawing:
     def _shape(self, row: int) -> Iterator[str]:
         x, y = self.x[row], self._level(row) * LEVEL
         if row < 0:
-            place = f'x="{x - HALF:.1f}" y="{y}" width="{2 * HALF}" height="26"'
+            place = f'x="{x - HALF_LEAF:.1f}" y="{y}" width="{2 * HALF_LEAF}" height="26"'
             yield f'<rect class="skipped" {place}/>'
             yield _text(x, y + 17, self._text(row), "note cut")
             return
@@ -163,17 +182,12 @@ class _TreeDrawing:
         if kind == "leaf":
             yield _text(x, y + 17, self._text(row))
             return
-        yield _text(x + HALF + 8, y + 12, self._text(row), "value")
-        if self.nodes.alpha[row] is not None or self.nodes.beta[row] is not None:
-            window = window_interval_text(self.nodes.alpha[row], self.nodes.beta[row])
-            yield _text(x + HALF + 22, y + 28, window, "note")
+        yield _text(x, y + HALF + {"max": 19, "min": -7}.get(kind, 5), self._text(row))
+        notes = [(self._window(row), "note")]
         if seen.cut:
-            yield _text(
-                x,
-                y + 2 * HALF + 14,
-                f"{value_text(seen.cut[0])} ≥ {value_text(seen.cut[1])}",
-                "note cut",
-            )
+            notes.append((" ≥ ".join(map(value_text, seen.cut)), "note cut"))
+        for number, (note, name) in enumerate(filter(lambda note: note[0], notes)):
+            yield _text(x, y + 2 * HALF + 13 + 12 * number, note, name)
 
 
 def _outline(kind: str, x: float, y: float, width: float) -> str:
@@ -186,10 +200,12 @@ def _outline(kind: str, x: float, y: float, width: float) -> str:
             return f'<path class="min" d="M{x - HALF:.1f} {y}h{2 * HALF}L{x:.1f} {low}z"/>'
         case "mean":
             return f'<circle class="mean" cx="{x:.1f}" cy="{y + HALF}" r="{HALF}"/>'
-    half = max(HALF, width / 2 + 4)
+    half = max(HALF_LEAF, width / 2 + 4)
     name = "leaf" if kind == "leaf" else "player"
-    shape = f'<rect class="{name}" x="{x - half:.1f}" y="{y}" width="{2 * half:.1f}" height="26"/>'
-    return shape if kind == "leaf" else shape + _text(x, y + 18, kind)
+    height = 26 if kind == "leaf" else 2 * HALF
+    size = f'width="{2 * half:.1f}" height="{height}"'
+    shape = f'<rect class="{name}" x="{x - half:.1f}" y="{y}" {size}/>'
+    return shape
 
 
 def _text(x: float, y: float, text: str, kind: str = "value") -> str:
@@ -215,14 +231,20 @@ def draw_graph(graph: Graph, values: Mapping[str, str] | None = None) -> Drawing
     half = {
         name: max(HALF, max(map(len, label)) * LETTER / 2 + 8) for name, label in labels.items()
     }
-    places, width = _places(layers, half)
+    moves = [move for state in graph.states.values() for move, _ in state.transitions]
+    gap = max(36, max(map(len, moves), default=0) * LETTER + 12)
+    places, width = _places(layers, half, gap)
+    order = {name: place for layer in layers for place, name in enumerate(layer)}
     elements = []
     for name, state in graph.states.items():
         several: dict[str, list[str]] = {}
         for move, target in state.transitions:
             several.setdefault(target, []).append(move)
-        for target, moves in several.items():
-            elements += _transition(places[name], places[target], ", ".join(moves), target)
+        for number, (target, moves) in enumerate(several.items()):
+            label = "" if moves == [target] else ", ".join(moves)
+            # Labels of neighbours stand at different heights, so that they do not overlap.
+            part = (number + order[name] % 3 / 3) / len(several)
+            elements += _transition(places[name], places[target], label, part)
     for name, state in graph.states.items():
         x, y = places[name]
         kind = state.kind or "leaf"
@@ -235,7 +257,7 @@ def draw_graph(graph: Graph, values: Mapping[str, str] | None = None) -> Drawing
         )
         for number, line in enumerate(labels[name], 1):
             elements.append(_text(x, y + LINE * number, line))
-    return elements, width, len(layers) * 1.2 * LEVEL
+    return elements, width, len(layers) * LAYER
 
 
 def _state_label(graph: Graph, name: str, value: str | None) -> list[str]:
@@ -248,47 +270,46 @@ def _state_label(graph: Graph, name: str, value: str | None) -> list[str]:
 
 
 def _layers(graph: Graph) -> list[list[str]]:
-    """The states by their distance from the start."""
-    known = {graph.start}
-    layers = [[graph.start]]
-    while True:
-        following: list[str] = []
-        for name in layers[-1]:
+    """The states in layers: by the longest path to them, with a cycle by the shortest."""
+    level = shortest_distances(graph)
+    if not find_cycle(graph):
+        for name in topological_order(graph):
             for _, target in graph.states[name].transitions:
-                if target not in known:
-                    known.add(target)
-                    following.append(target)
-        if not following:
-            return layers
-        layers.append(following)
+                level[target] = max(level[target], level[name] + 1)
+    layers: list[list[str]] = [[] for _ in range(max(level.values()) + 1)]
+    for name in level:
+        layers[level[name]].append(name)
+    return layers
 
 
 def _places(
-    layers: Sequence[Sequence[str]], half: Mapping[str, float]
+    layers: Sequence[Sequence[str]], half: Mapping[str, float], gap: float
 ) -> tuple[dict[str, tuple[float, float]], float]:
     """The place of each state, each layer centred, and the width of the whole."""
-    gap = 36
     widths = [sum(2 * half[name] + gap for name in layer) for layer in layers]
     width = max(widths)
     places = {}
     for number, layer in enumerate(layers):
         x = (width - widths[number]) / 2
         for name in layer:
-            places[name] = (x + half[name] + gap / 2, number * 1.2 * LEVEL)
+            places[name] = (x + half[name] + gap / 2, number * LAYER)
             x += 2 * half[name] + gap
     return places, width
 
 
 def _transition(
-    start: tuple[float, float], end: tuple[float, float], moves: str, target: str
+    start: tuple[float, float], end: tuple[float, float], label: str, part: float
 ) -> list[str]:
-    """An arrow between two states; it is dashed if it leads upwards or to the same layer."""
+    """A line between two states, with its label at a part of its length.
+
+    It is dashed if it leads upwards or to the same layer.
+    """
     below = 2 * LINE + 10
-    label = "" if moves == target else moves
     if end[1] > start[1]:
         x, y, to_x, to_y = start[0], start[1] + below, end[0], end[1]
-        middle = (x * 0.45 + to_x * 0.55, y * 0.45 + to_y * 0.55)
-        return [_line(x, y, to_x, to_y, "edge"), _text(*middle, label, "move")]
+        part = 0.18 + 0.7 * part
+        place = (x + (to_x - x) * part, y + (to_y - y) * part + 4)
+        return [_line(x, y, to_x, to_y, "edge"), _text(*place, label, "move")]
     bend = max(start[1], end[1]) + below + 30
     path = (
         f'<path class="edge back" d="M{start[0]:.1f} {start[1] + below:.1f}'
