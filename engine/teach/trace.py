@@ -45,7 +45,7 @@ Bound = Literal["exact", "lower", "upper", "none"]
 #: (chosen).
 Reason = Literal["all", "cut", "leaf", "depth", "table", "chosen"]
 #: MAX's status: won, lost, drawn, or the game goes on.
-Ending = Literal["won", "lost", "drawn", "goes on"]
+Ending = Literal["won", "lost", "drawn", "ongoing"]
 #: The events of a search; the table above explains them.
 StepKind = Literal["enter", "returned", "narrowed", "cut", "leave"]
 #: Whose values these are: the root player's, or (negamax) those of the side to move at each node.
