@@ -32,7 +32,7 @@ SEARCH_OPTIONS = (
     *("max_nodes", "option", "order", "player", "position", "seed", "win"),
 )
 #: The options that say what is shown, of which one at most is given.
-OUTPUTS = ("json", "quiz", "states", "step", "summary")
+OUTPUTS = ("compare", "json", "match", "quiz", "states", "step", "summary")
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
@@ -107,7 +107,16 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
 
 def _add_outputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--log", choices=sorted(LOGS), help="the searched tree, all steps, or none (tree)"
+        "--log",
+        choices=sorted(LOGS),
+        help="the searched tree, all steps, the log of the first programs, the bounds, or none"
+        " (tree)",
+    )
+    group.add_argument(
+        "--compare", nargs=2, metavar=("A", "B"), help="two algorithms or forms in two columns"
+    )
+    group.add_argument(
+        "--match", metavar="MOVES", help="play these moves, such as 3x3,1x1, against the search"
     )
     group.add_argument("--summary", action="store_true", help="the same as --log none")
     group.add_argument(
@@ -154,7 +163,7 @@ def check_options(options: argparse.Namespace) -> None:
         for name in SEARCH_OPTIONS
         if getattr(options, name) is not None
     ]
-    given += ["--states"] if options.states else []
+    given += [f"--{name}" for name in ("match", "states") if getattr(options, name)]
     if given:
         raise NotPossible(
             f"a lesson has its own search options: {', '.join(given)} goes with --game or --tree"

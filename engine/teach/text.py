@@ -4,6 +4,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from engine.teach.bounds import bounds_lines
+from engine.teach.classic import classic_lines
 from engine.teach.drawing import tree_lines
 from engine.teach.notation import (
     SIDES,
@@ -28,7 +30,7 @@ def format_trace(trace: Trace, log: str = "steps", style: Style = PLAIN) -> str:
     """
     parts = [_head(trace)]
     if lines := list(LOGS[log](trace)):
-        parts.append("\n".join(outline(lines, style)))
+        parts.append("\n".join(outline(lines, PLAIN if log == "classic" else style)))
     parts.append("\n".join(_result(trace, has_names=log != "tree")))
     return "\n\n".join(parts) + "\n"
 
@@ -105,6 +107,8 @@ def _returned(
 LOGS: dict[str, Callable[[Trace], Iterable[Line]]] = {
     "tree": _drawn_lines,
     "steps": step_lines,
+    "classic": classic_lines,
+    "bounds": bounds_lines,
     "none": _no_lines,
 }
 

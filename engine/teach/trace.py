@@ -159,6 +159,8 @@ class Trace(Struct, frozen=True, forbid_unknown_fields=True):
     #: Whether each root move has a window of its own, instead of the one that is handed down.
     fresh: bool = False
     meaning: Text = ""
+    #: The game's id, or "" for a tree or a graph.
+    game: Name = ""
 
 
 def encode_json(answer: object) -> bytes:
