@@ -23,7 +23,7 @@ from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
 from engine.teach.graph import graph_of
 from engine.teach.graph_drawing import format_states
 from engine.teach.lessons.catalogue import LESSONS, load_lesson
-from engine.teach.lessons.lesson import perform, root_of
+from engine.teach.lessons.lesson import Lesson, perform, root_of
 from engine.teach.lessons.page import format_lesson
 from engine.teach.options import Task, check_options, make_parser, make_task
 from engine.teach.order import ORDERS
@@ -33,7 +33,7 @@ from engine.teach.stepping import Screen, step_through
 from engine.teach.study import INF
 from engine.teach.style import Style
 from engine.teach.svg import Drawing, document, draw_graph, draw_trace
-from engine.teach.text import LOGS, format_trace
+from engine.teach.text import LOGS, MAX_LISTED_NODES, format_trace
 from engine.teach.trace import Trace, encode_json
 
 #: A search and the state that it starts from.
@@ -112,11 +112,7 @@ def _show_lesson(options: argparse.Namespace) -> None:
         sys.stdout.write(_comparison(options, root, run.plan))
         return
     traces = [perform(run) for run in lesson.runs]
-    shown = [
-        (trace, root_of(run.subject, run.plan.utilities))
-        for run, trace in zip(lesson.runs, traces, strict=True)
-        if run.log != "none"
-    ]
+    shown = _shown_searches(lesson, traces)
     _draw(options, [(t.title, draw_trace(t)) for t, _ in shown] if options.svg else [])
     if options.json:
         sys.stdout.write(_json(traces))
@@ -125,6 +121,20 @@ def _show_lesson(options: argparse.Namespace) -> None:
     else:
         style = terminal_style(sys.stdout)
         sys.stdout.write(format_lesson(lesson, traces, _log(options), style))
+
+
+def _shown_searches(lesson: Lesson, traces: Sequence[Trace]) -> list[Searched]:
+    """The searches to draw, to step through and to ask about: not those of an exercise's tree.
+
+    If the page draws none, they are the small ones.
+    """
+    runs = zip(lesson.runs, traces, strict=True)
+    searched = [(run, trace, root_of(run.subject, run.plan.utilities)) for run, trace in runs]
+    if lesson.solution:
+        return [(trace, root) for run, trace, root in searched if run.log == "none"]
+    drawn = [(trace, root) for run, trace, root in searched if run.log != "none"]
+    small = [(t, root) for _, t, root in searched if t.counts.nodes <= MAX_LISTED_NODES]
+    return drawn or small
 
 
 def _show_states(options: argparse.Namespace, task: Task) -> None:

@@ -12,6 +12,9 @@ from engine.teach.notation import (
 from engine.teach.snapshot import Snapshot
 from engine.teach.style import WIDTH, Line
 
+#: More skipped moves of a node than this are not all listed, but only the first few.
+MAX_LISTED_MOVES, LISTED_MOVES = 12, 6
+
 
 def tree_lines(
     shown: Snapshot, expanded: set[int] | None = None, hidden: Container[int] = ()
@@ -104,6 +107,8 @@ def _skipped_line(shown: Snapshot, row: int) -> Line:
     for index in shown.skipped_children(row):
         below = skipped.below[index]
         names.append(skipped.move[index] + (f" (and {below} below)" if below else ""))
+    if len(names) > MAX_LISTED_MOVES:
+        names = [*names[:LISTED_MOVES], f"… ({len(names)} moves)"]
     cut = shown.seen[row].cut
     reason = f", {value_text(cut[0])} >= {value_text(cut[1])}" if cut else ""
     return Line(shown.trace.nodes.depth[row] + 1, f"cut{reason}: skips {', '.join(names)}", "cut")

@@ -12,7 +12,7 @@ from engine.teach.meaning import meaning_of
 from engine.teach.order import given_names, order_of
 from engine.teach.players import mover_of, seen_by
 from engine.teach.state import GameState, Scale, State
-from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Record, Study
+from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Order, Record, Study
 from engine.teach.trace import MAX_TRACE_NODES, Counts, Number, Trace, Value
 
 #: The algorithms by name.
@@ -70,10 +70,12 @@ def explain(
     *,
     evaluate: Evaluator | None = None,
     cut_off: CutOff | None = None,
+    order: Order | None = None,
 ) -> Trace:
     """Returns the trace of a search of a state.
 
-    `evaluate` replaces the evaluator that the plan names, `cut_off` the plan's cut-off rule.
+    `evaluate` replaces the evaluator that the plan names, `cut_off` its cut-off rule, `order` its
+    move order.
     Raises UnknownName, NotPossible or TooLarge.
     """
     check_names(plan)
@@ -83,7 +85,7 @@ def explain(
     record = Record(min(plan.max_trace, MAX_TRACE_NODES))
     study = Study(
         evaluate or evaluator_of(plan.evaluator, plan.utilities, plan.seed),
-        order_of(plan.order),
+        order or order_of(plan.order),
         cut_off or cut_off_of(plan.cut_off),
         view="mover" if plan.algorithm == "negamax" else "root",
         record=record,

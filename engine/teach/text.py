@@ -28,15 +28,23 @@ def format_trace(trace: Trace, log: str = "steps", style: Style = PLAIN) -> str:
 
     The names of the nodes follow, unless the log is the drawn tree, which has them.
     """
+    lines = list(outline(LOGS[log](trace), PLAIN if log == "classic" else style))
+    if log == "leaves":  # an exercise: the result is for the student to find
+        return "\n".join([f"{trace.title}\n", *lines, ""])
     parts = [_head(trace)]
-    if lines := list(LOGS[log](trace)):
-        parts.append("\n".join(outline(lines, PLAIN if log == "classic" else style)))
+    if lines:
+        parts.append("\n".join(lines))
     parts.append("\n".join(_result(trace, has_names=log != "tree")))
     return "\n\n".join(parts) + "\n"
 
 
 def _drawn_lines(trace: Trace) -> Iterable[Line]:
     return tree_lines(snapshot(trace))
+
+
+def _leaf_lines(trace: Trace) -> Iterable[Line]:
+    inner = {row for row, kind in enumerate(trace.nodes.kind) if kind != "leaf"}
+    return tree_lines(snapshot(trace), hidden=inner)
 
 
 def _no_lines(trace: Trace) -> Iterable[Line]:
@@ -109,6 +117,7 @@ LOGS: dict[str, Callable[[Trace], Iterable[Line]]] = {
     "steps": step_lines,
     "classic": classic_lines,
     "bounds": bounds_lines,
+    "leaves": _leaf_lines,
     "none": _no_lines,
 }
 

@@ -7,16 +7,29 @@ from engine.teach.lessons.lesson import Lesson
 
 #: The names of the lessons, in the recommended order.
 LESSONS = (
+    "every-leaf",
     "greedy-friends",
     "generous-friends",
     "alpha-cut",
     "beta-cut",
     "four-level-tree",
+    "fail-hard",
+    "one-bound",
+    "negamax",
     "sticks",
-    "rock-paper-scissors",
+    "meaning",
     "tic-tac-toe",
-    "evaluation",
+    "branching",
     "move-order",
+    "shared-states",
+    "deepening",
+    "evaluation",
+    "horizon",
+    "quiescence",
+    "rock-paper-scissors",
+    "average",
+    "max-n",
+    "scholars-mate",
 )
 
 

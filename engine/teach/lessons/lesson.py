@@ -11,7 +11,7 @@ from typing import Literal
 from engine.rules.registry import load_game
 from engine.teach.explain import Plan, explain
 from engine.teach.graph import Graph, GraphState
-from engine.teach.notation import number_text, value_text
+from engine.teach.notation import value_text
 from engine.teach.state import GameState, Scale, State, TreeState
 from engine.teach.trace import Trace
 from engine.teach.tree import Tree
@@ -41,7 +41,7 @@ class Run:
     subject: Subject
     plan: Plan
     name: str = ""
-    log: Literal["tree", "steps", "none"] = "tree"
+    log: Literal["tree", "steps", "leaves", "none"] = "tree"
 
 
 def no_facts() -> Mapping[str, object]:
@@ -61,6 +61,17 @@ class Lesson:
     look_for: tuple[str, ...]
     runs: tuple[Run, ...]
     facts: Callable[[], Mapping[str, object]] = no_facts
+    #: The solution of an exercise, which the page does not show.
+    solution: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of a lesson with their numbers."""
+
+    page: str
+    look_for: tuple[str, ...]
+    solution: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +81,10 @@ class Numbers:
     trace: Trace
 
     def __getitem__(self, move: str) -> str:
-        """Returns the value of the node that a move, or a path such as A.C, leads to."""
+        """Returns the value of the node that a move of the root leads to, or another move."""
         nodes = self.trace.nodes
-        row, rest = 0, move
-        while rest:
-            candidates = [
-                other
-                for other, parent in enumerate(nodes.parent)
-                if (parent == row or row == 0) and _is_step(nodes.move[other], rest)
-            ]
-            row = candidates[0]
-            rest = rest[len(nodes.move[row]) + 1 :]
+        named = [row for row, name in enumerate(nodes.move) if name == move]
+        row = next((row for row in named if nodes.parent[row] == 0), named[0])
         return value_text(nodes.value[row])
 
     def __getattr__(self, name: str) -> object:
@@ -108,10 +112,6 @@ class Numbers:
         return self.trace.nodes.reason.count("table")
 
 
-def _is_step(move: str, path: str) -> bool:
-    return bool(move) and (path == move or path.startswith(f"{move}."))
-
-
 def root_of(subject: Subject, scale: Scale) -> State:
     """Returns the root state of a search of the subject."""
     if isinstance(subject, Tree):
@@ -128,13 +128,16 @@ def perform(run: Run) -> Trace:
     return explain(root_of(run.subject, run.plan.utilities), run.plan, run.caption)
 
 
-def filled_texts(lesson: Lesson, traces: Sequence[Trace]) -> tuple[str, tuple[str, ...]]:
-    """Returns the page and the hints of a lesson with their numbers."""
+def fill_texts(lesson: Lesson, traces: Sequence[Trace]) -> Texts:
+    """Returns the texts of a lesson with the numbers of its runs and its facts."""
     numbers: dict[str, object] = {
         run.name: Numbers(trace) for run, trace in zip(lesson.runs, traces, strict=True) if run.name
     }
-    numbers |= {
-        name: number_text(fact) if isinstance(fact, float) else fact
-        for name, fact in lesson.facts().items()
-    }
-    return lesson.page.format(**numbers), tuple(text.format(**numbers) for text in lesson.look_for)
+    numbers |= lesson.facts()
+
+    def fill(text: str) -> str:
+        return " ".join(text.format(**numbers).split())
+
+    return Texts(
+        fill(lesson.page), tuple(map(fill, lesson.look_for)), tuple(map(fill, lesson.solution))
+    )

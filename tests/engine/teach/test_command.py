@@ -104,7 +104,7 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
 #: The expected part of the message by arguments.
 WRONG = {
     "": "give exactly one of a lesson, --game, --tree and --graph",
-    "chess-lesson": "there is no lesson 'chess-lesson'; there are greedy-friends",
+    "chess-lesson": "there is no lesson 'chess-lesson'; there are every-leaf",
     "sticks --depth 2": "a lesson has its own search options: --depth goes with",
     "sticks --game sticks": "exactly one of",
     "--game tic-tac-two": "there is no game 'tic-tac-two'; there are",
