@@ -148,7 +148,7 @@ def check_names(plan: Plan) -> None:
 def with_defaults(root: State, plan: Plan) -> Plan:
     """Returns the plan with what its algorithm implies: the depth, or whose values they are."""
     if plan.algorithm == "greedy":
-        return replace(plan, depth=1 if plan.depth is None else min(plan.depth, 1))
+        return replace(plan, depth=1)
     if plan.algorithm == "paranoid" and not plan.player:
         return replace(plan, player=mover_of(root))
     return plan

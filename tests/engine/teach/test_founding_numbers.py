@@ -2,7 +2,6 @@
 
 import math
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ def row(number: int) -> dict[str, Any]:
     return found
 
 
-@cache
 def searched(number: int, algorithm: str, form: str = "flat") -> Trace:
     """Returns the search of a row's tree."""
     return on_tree(parse_tree(row(number)["tree"]), algorithm, form=form)
