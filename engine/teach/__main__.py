@@ -58,6 +58,9 @@ def _run(options: argparse.Namespace) -> None:
     if options.list:
         sys.stdout.write(_list())
         return
+    if options == make_parser(__doc__).parse_args([]):
+        sys.stdout.write(f"plyroom teach LESSON, or --help\n{_list_lessons()}")
+        return
     check_options(options)
     if options.lesson is not None:
         _show_lesson(options)
@@ -167,10 +170,12 @@ def _json(answer: object) -> str:
     return encode_json(answer).decode() + "\n"
 
 
+def _list_lessons() -> str:
+    return "".join(f"  {name:22} {load_lesson(name).title}\n" for name in LESSONS)
+
+
 def _list() -> str:
-    lines = ["lessons"]
-    lines += [f"  {name:22} {load_lesson(name).title}" for name in LESSONS]
-    lines.append("games")
+    lines = ["lessons", *_list_lessons().splitlines(), "games"]
     lines += [f"  {name:22} {load_game(name).title}" for name in game_ids()]
     for title, names in (
         ("algorithms", ALGORITHMS),
