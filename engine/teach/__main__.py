@@ -6,26 +6,29 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
 from engine.game import GameError, GameFault
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
+from engine.teach.classic import classic_match
+from engine.teach.compare import format_comparison
 from engine.teach.cost import cost_warning
 from engine.teach.cutoffs import CUT_OFFS
 from engine.teach.errors import NotPossible, TeachError
 from engine.teach.evaluators import EVALUATORS
-from engine.teach.explain import ALGORITHMS, FORMS, explain
+from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
 from engine.teach.graph import graph_of
 from engine.teach.graph_drawing import format_states
-from engine.teach.lessons.catalogue import LESSONS, load_lesson
-from engine.teach.lessons.lesson import Lesson, perform, root_of
+from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.lesson import Lesson, root_of
 from engine.teach.lessons.page import format_lesson
 from engine.teach.options import Task, check_options, make_parser, make_task
 from engine.teach.order import ORDERS
 from engine.teach.quiz import ask_questions
-from engine.teach.state import State
+from engine.teach.state import GameState, State
 from engine.teach.stepping import Screen, step_through
 from engine.teach.study import INF
 from engine.teach.style import Style
@@ -66,6 +69,12 @@ def _run(options: argparse.Namespace) -> None:
         _show_lesson(options)
         return
     task = make_task(options)
+    if options.compare:
+        sys.stdout.write(_comparison(options, task.root, task.plan))
+        return
+    if options.match:
+        sys.stdout.write(_match(options, task))
+        return
     if options.states:
         _show_states(options, task)
         return
@@ -81,9 +90,31 @@ def _run(options: argparse.Namespace) -> None:
         sys.stdout.write(format_trace(trace, _log(options) or "tree", terminal_style(sys.stdout)))
 
 
+def _comparison(options: argparse.Namespace, root: State, plan: Plan) -> str:
+    """The searches of --compare in two columns."""
+    left, right = (
+        explain(root, replace(plan, form=name) if name in FORMS else replace(plan, algorithm=name))
+        for name in options.compare
+    )
+    return format_comparison(left, right)
+
+
+def _match(options: argparse.Namespace, task: Task) -> str:
+    """A classic match: the moves of --match against the search."""
+    if not isinstance(task.root, GameState):
+        raise NotPossible("--match goes with --game")
+    moves = options.match.split(",")
+    return "\n".join(classic_match(task.root.position, task.plan, moves)) + "\n"
+
+
 def _show_lesson(options: argparse.Namespace) -> None:
     lesson = load_lesson(options.lesson)
-    traces = [perform(run) for run in lesson.runs]
+    if options.compare:
+        run = lesson.runs[0]
+        root = root_of(run.subject, run.plan.utilities)
+        sys.stdout.write(_comparison(options, root, run.plan))
+        return
+    traces = lesson_traces(options.lesson)
     shown = _shown_searches(lesson, traces)
     _draw(options, [(t.title, draw_trace(t)) for t, _ in shown] if options.svg else [])
     if options.json:

@@ -31,7 +31,7 @@ class StatusVisitor(ABC, Generic[T]):
         """Answers for a draw."""
 
     @abstractmethod
-    def goes_on(self) -> T:
+    def ongoing(self) -> T:
         """Answers for a game that is not over."""
 
 
@@ -64,8 +64,8 @@ class Board:
                 return visitor.lost()
             case Status.DRAWN:
                 return visitor.drawn()
-            case Status.GOES_ON:
-                return visitor.goes_on()
+            case Status.ONGOING:
+                return visitor.ongoing()
 
     def map(
         self,
@@ -108,5 +108,5 @@ class FinishedOrNot(StatusVisitor[T]):
     def drawn(self) -> T:
         return self.when_it_is_finished(self.move)
 
-    def goes_on(self) -> T:
+    def ongoing(self) -> T:
         return self.when_it_goes_on(self.move)

@@ -122,6 +122,7 @@ def explain(
         player=plan.player,
         fresh=plan.fresh,
         meaning=meaning_of(root, study, plan.algorithm, value),
+        game=root.position.game.id if isinstance(root, GameState) else "",
     )
 
 

@@ -4,6 +4,8 @@ from engine.teach.state import GameState, State, Status
 from engine.teach.study import Study
 from engine.teach.trace import Value
 
+#: The meaning of a value that is a win.
+GUARANTEED_WIN = "a win is guaranteed, whatever the opponent plays"
 #: What a value says that no search against an opponent has found.
 OTHER_MEANINGS = {
     "average": "what to expect if the opponent plays every move equally often",
@@ -36,7 +38,7 @@ def _of_game(root: GameState, study: Study) -> str:
         end = end.play(move)
     match end.status():
         case Status.WON:
-            return "a win is guaranteed, whatever the opponent plays"
+            return GUARANTEED_WIN
         case Status.LOST:
             return "lost against perfect play"
         case Status.DRAWN if not study.stopped:

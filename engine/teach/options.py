@@ -28,11 +28,13 @@ GAME_DEPTH = 3
 UTILITY = re.compile(r"[+-]?(\d{1,10}(\.\d{1,20})?|inf)", re.ASCII)
 #: The options that go with --game, --tree or --graph, and not with a lesson.
 SEARCH_OPTIONS = (
-    *("algorithm", "cut_off", "depth", "draw", "evaluator", "form", "fresh", "lose"),
-    *("max_nodes", "option", "order", "player", "position", "seed", "win"),
+    *("algorithm", "cut_off", "depth", "draw", "evaluator", "form", "lose"),
+    *("max_nodes", "option", "order", "player", "position", "seed", "win", "window"),
 )
+#: The windows of the root's moves: that of the root, or a new one for each.
+WINDOWS = ("inherited", "fresh")
 #: The options that say what is shown, of which one at most is given.
-OUTPUTS = ("json", "quiz", "states", "step", "summary")
+OUTPUTS = ("compare", "json", "match", "quiz", "states", "step", "summary")
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
@@ -90,10 +92,9 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         help="whose values these are: 1, 2, ... (the side to move); all others play against P",
     )
     group.add_argument(
-        "--fresh",
-        action="store_true",
-        default=None,
-        help="alpha-beta with a fresh window for each root move",
+        "--window",
+        choices=WINDOWS,
+        help="of each root move, for alpha-beta (inherited; fresh in a classic log)",
     )
     group.add_argument("--seed", type=int, help="the seed of all random choices (0)")
     for name, noun in (("lose", "loss"), ("draw", "draw"), ("win", "win")):
@@ -107,7 +108,16 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
 
 def _add_outputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--log", choices=sorted(LOGS), help="the searched tree, all steps, or none (tree)"
+        "--log",
+        choices=sorted(LOGS),
+        help="the searched tree, all steps, the log of the first programs, the bounds, or none"
+        " (tree)",
+    )
+    group.add_argument(
+        "--compare", nargs=2, metavar=("A", "B"), help="two algorithms or forms in two columns"
+    )
+    group.add_argument(
+        "--match", metavar="MOVES", help="play these moves, such as 3x3,1x1, against the search"
     )
     group.add_argument("--summary", action="store_true", help="the same as --log none")
     group.add_argument(
@@ -154,7 +164,7 @@ def check_options(options: argparse.Namespace) -> None:
         for name in SEARCH_OPTIONS
         if getattr(options, name) is not None
     ]
-    given += ["--states"] if options.states else []
+    given += [f"--{name}" for name in ("match", "states") if getattr(options, name)]
     if given:
         raise NotPossible(
             f"a lesson has its own search options: {', '.join(given)} goes with --game or --tree"
@@ -165,7 +175,8 @@ def make_task(options: argparse.Namespace) -> Task:
     """Returns the search that the options describe."""
     if options.game is not None:
         # Without an evaluator a win is worth 1, whatever its distance.
-        plan = _plan(options, GAME_DEPTH, Plan(evaluator="zero" if options.states else "estimate"))
+        evaluator = "zero" if options.states else "random" if is_classic(options) else "estimate"
+        plan = _plan(options, GAME_DEPTH, Plan(evaluator=evaluator))
         game = load_game(options.game)
         rules = dict(options.option or ())
         position = (
@@ -218,12 +229,17 @@ def _plan(options: argparse.Namespace, depth: int | None, defaults: Plan) -> Pla
         form=options.form or defaults.form,
         cut_off=options.cut_off or defaults.cut_off,
         player=options.player or 0,
-        fresh=bool(options.fresh),
+        fresh=(options.window or ("fresh" if is_classic(options) else "inherited")) == "fresh",
         seed=options.seed or 0,
         scale=_scale(options, Plan(evaluator=evaluator).utilities),
         max_nodes=_max_nodes(options.max_nodes),
         max_trace=MAX_TRACE_NODES,
     )
+
+
+def is_classic(options: argparse.Namespace) -> bool:
+    """Returns whether a game is shown as the first programs showed it."""
+    return options.game is not None and (options.log == "classic" or options.match is not None)
 
 
 def _depth(text: str | None, default: int | None) -> int | None:

@@ -39,7 +39,7 @@ class Status(Enum):
     WON = "won"
     LOST = "lost"
     DRAWN = "drawn"
-    GOES_ON = "goes on"
+    ONGOING = "ongoing"
 
     @property
     def reversed(self) -> "Status":
@@ -54,7 +54,7 @@ def status_of_utility(utility: Value | None) -> Status:
     side wins.
     """
     if utility is None or isinstance(utility, tuple):
-        return Status.GOES_ON
+        return Status.ONGOING
     if utility == 0:
         return Status.DRAWN
     return Status.WON if utility > 0 else Status.LOST
@@ -141,12 +141,12 @@ class GameState:
 
     def utility(self) -> Value | None:
         status = self.status()
-        return None if status is Status.GOES_ON else self.score(status)
+        return None if status is Status.ONGOING else self.score(status)
 
     def status(self) -> Status:
         outcome = self.position.outcome()
         if outcome is None:
-            return Status.GOES_ON
+            return Status.ONGOING
         if outcome.winner is None:
             return Status.DRAWN
         return Status.WON if outcome.winner == self.max_seat else Status.LOST

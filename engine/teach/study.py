@@ -189,7 +189,7 @@ class Visit:
             name = parent.state.name(move) if parent is not None and move is not None else ""
             parent_row = -1 if parent is None else parent.row
             window = (low_end(alpha), high_end(beta))
-            side = (self._sign, state.kind, "goes on")
+            side = (self._sign, state.kind, "ongoing")
             self.row = record.add(
                 [parent_row, name, kind, state.ply, *window, None, "none", "all", *side]
             )
@@ -245,7 +245,7 @@ class Visit:
         is_over = self.state.utility() is not None
         self.study.stopped += not is_over
         self._note("reason", "leaf" if is_over else "depth")
-        self._note("status", self.state.status().value if is_over else "goes on")
+        self._note("status", self.state.status().value if is_over else "ongoing")
         self._note("kind", "leaf")
         return self.leave(value)
 

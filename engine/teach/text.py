@@ -4,6 +4,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from engine.teach.bounds import bounds_lines
+from engine.teach.classic import classic_lines
 from engine.teach.drawing import tree_lines
 from engine.teach.notation import (
     SIDES,
@@ -26,7 +28,7 @@ def format_trace(trace: Trace, log: str = "steps", style: Style = PLAIN) -> str:
 
     The names of the nodes follow, unless the log is the drawn tree, which has them.
     """
-    lines = list(outline(LOGS[log](trace), style))
+    lines = list(outline(LOGS[log](trace), PLAIN if log == "classic" else style))
     if log == "leaves":  # an exercise: the result is for the student to find
         return "\n".join([f"{trace.title}\n", *lines, ""])
     parts = [_head(trace)]
@@ -113,6 +115,8 @@ def _returned(
 LOGS: dict[str, Callable[[Trace], Iterable[Line]]] = {
     "tree": _drawn_lines,
     "steps": step_lines,
+    "classic": classic_lines,
+    "bounds": bounds_lines,
     "leaves": _leaf_lines,
     "none": _no_lines,
 }

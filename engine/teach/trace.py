@@ -45,7 +45,7 @@ Bound = Literal["exact", "lower", "upper", "none"]
 #: (chosen).
 Reason = Literal["all", "cut", "leaf", "depth", "table", "chosen"]
 #: MAX's status: won, lost, drawn, or the game goes on.
-Ending = Literal["won", "lost", "drawn", "goes on"]
+Ending = Literal["won", "lost", "drawn", "ongoing"]
 #: The events of a search; the table above explains them.
 StepKind = Literal["enter", "returned", "narrowed", "cut", "leave"]
 #: Whose values these are: the root player's, or (negamax) those of the side to move at each node.
@@ -159,6 +159,8 @@ class Trace(Struct, frozen=True, forbid_unknown_fields=True):
     #: Whether each root move has a window of its own, instead of the one that is handed down.
     fresh: bool = False
     meaning: Text = ""
+    #: The game's id, or "" for a tree or a graph.
+    game: Name = ""
 
 
 def encode_json(answer: object) -> bytes:
