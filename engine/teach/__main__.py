@@ -22,8 +22,8 @@ from engine.teach.evaluators import EVALUATORS
 from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
 from engine.teach.graph import graph_of
 from engine.teach.graph_drawing import format_states
-from engine.teach.lessons.catalogue import LESSONS, load_lesson
-from engine.teach.lessons.lesson import Lesson, perform, root_of
+from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.lesson import Lesson, root_of
 from engine.teach.lessons.page import format_lesson
 from engine.teach.options import Task, check_options, make_parser, make_task
 from engine.teach.order import ORDERS
@@ -60,6 +60,9 @@ def _run(options: argparse.Namespace) -> None:
     """Does what the options say."""
     if options.list:
         sys.stdout.write(_list())
+        return
+    if options == make_parser(__doc__).parse_args([]):
+        sys.stdout.write(f"plyroom teach LESSON, or --help\n{_list_lessons()}")
         return
     check_options(options)
     if options.lesson is not None:
@@ -111,7 +114,7 @@ def _show_lesson(options: argparse.Namespace) -> None:
         root = root_of(run.subject, run.plan.utilities)
         sys.stdout.write(_comparison(options, root, run.plan))
         return
-    traces = [perform(run) for run in lesson.runs]
+    traces = lesson_traces(options.lesson)
     shown = _shown_searches(lesson, traces)
     _draw(options, [(t.title, draw_trace(t)) for t, _ in shown] if options.svg else [])
     if options.json:
@@ -198,10 +201,12 @@ def _json(answer: object) -> str:
     return encode_json(answer).decode() + "\n"
 
 
+def _list_lessons() -> str:
+    return "".join(f"  {name:22} {load_lesson(name).title}\n" for name in LESSONS)
+
+
 def _list() -> str:
-    lines = ["lessons"]
-    lines += [f"  {name:22} {load_lesson(name).title}" for name in LESSONS]
-    lines.append("games")
+    lines = ["lessons", *_list_lessons().splitlines(), "games"]
     lines += [f"  {name:22} {load_game(name).title}" for name in game_ids()]
     for title, names in (
         ("algorithms", ALGORITHMS),

@@ -20,18 +20,25 @@ from engine.teach.trace import Trace
 MAX_QUESTIONS = 3
 #: Maximum number of nodes of a tree that is shown as a whole.
 MAX_WHOLE_TREE = 64
-#: The first number of an answer.
-NUMBER = re.compile(r"-?(\d+(\.\d+)?|inf)")
+#: The forms of an answer: yes or no, a number (perhaps with <= or >=), names.
+YES_NO = re.compile(r"y|yes|n|no", re.IGNORECASE)
+NUMBER = re.compile(r"[<>=≤≥ ]*([+-]?(\d+(\.\d+)?|inf))\D*")
+NAMES = re.compile(r"\S.*")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: its words, the check of an answer, the right answer, and the lines above it."""
+    """A question: its words, the check of an answer, the right answer, and the lines above it.
+
+    `expected` says what an answer looks like, `pattern` is its form.
+    """
 
     #: The number of steps after which it is asked.
     count: int
     lines: Callable[[], Sequence[Line]]
     text: str
+    pattern: re.Pattern[str]
+    expected: str
     is_right: Callable[[str], bool]
     solution: str
     #: Which questions come first where there are too many.
@@ -46,17 +53,28 @@ def ask_questions(trace: Trace, root: State, screen: Screen) -> bool:
         title = screen.style.paint("title", f"{trace.title or trace.position}: ")
         lines = list(outline(question.lines(), screen.style))[-(screen.height - 6) :]
         screen.show([f"{title}question {number} of {len(questions)}", "", *lines, ""])
-        answer = screen.ask(f"{question.text} > ")
-        if answer is None or answer.strip() in ("q", "quit"):
+        answer = _answer(question, screen)
+        if answer is None:
             break
         given += 1
-        is_right = question.is_right(answer.strip())
+        is_right = question.is_right(answer)
         right += is_right
         screen.write(f"{'Right' if is_right else 'Wrong'}: {question.solution}.\n")
         if screen.is_terminal and screen.ask("Enter goes on > ") is None:
             break
     screen.write(f"{right} of {given} answers are right.\n")
     return given == len(questions)
+
+
+def _answer(question: Question, screen: Screen) -> str | None:
+    """Asks until the answer has the right form; returns None if the user quits."""
+    while True:
+        line = screen.ask(f"{question.text} > ")
+        if line is None or line.strip() in ("q", "quit"):
+            return None
+        if question.pattern.fullmatch(line.strip()):
+            return line.strip()
+        screen.write(f"Type {question.expected}, or q to quit.\n")
 
 
 def make_questions(trace: Trace, root: State) -> list[Question]:
@@ -96,6 +114,8 @@ def _cut_questions(trace: Trace) -> list[Question]:
                 count,
                 partial(_lines, trace, count, parent),
                 f"Is the rest of {nodes.move[parent] or 'the root'} cut off (y/n)?",
+                YES_NO,
+                "y or n",
                 partial(_is_yes_or_no, is_cut),
                 f"it is cut off, {ends}" if is_cut else f"it is not cut off, {ends}",
                 (nodes.alpha[parent] is not None) + (nodes.beta[parent] is not None),
@@ -133,6 +153,8 @@ def _value_questions(trace: Trace) -> list[Question]:
                 index,
                 partial(_lines, trace, index, row),
                 f"What is the value of {nodes.move[row] or 'the root'}?",
+                NUMBER,
+                "a number",
                 partial(_is_number, value),
                 solution,
                 2 * is_bound + (nodes.kind[row] == "mean") - nodes.depth[row],
@@ -142,8 +164,8 @@ def _value_questions(trace: Trace) -> list[Question]:
 
 
 def _is_number(value: float, answer: str) -> bool:
-    match = NUMBER.search(answer)
-    return match is not None and math.isclose(float(match[0]), value, abs_tol=0.005)
+    match = NUMBER.fullmatch(answer)
+    return match is not None and math.isclose(float(match[1]), value, abs_tol=0.005)
 
 
 def _unseen_question(trace: Trace, root: State) -> list[Question]:
@@ -178,6 +200,8 @@ def _unseen_question(trace: Trace, root: State) -> list[Question]:
             len(trace.steps.what),
             lambda: list(tree_lines(snapshot(plain), hidden=inner)),
             f"Which leaves does {trace.algorithm} never see?",
+            NAMES,
+            "the names of leaves, or of nodes for all leaves below them",
             is_right,
             f"never seen are {', '.join(in_order)}",
         )

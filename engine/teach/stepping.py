@@ -44,10 +44,12 @@ def step_through(trace: Trace, screen: Screen) -> bool:
         screen.show([step, line.text, "", *tree, ""])
         following = None
         while following is None:
-            answer = screen.ask(f"{KEYS} > ")
+            is_last = place == len(events) - 1
+            keys = KEYS.replace("next,", "ends,") if is_last else KEYS
+            answer = screen.ask(f"{keys} > ")
             if answer is None or answer.strip() in ("q", "quit"):
                 return False
-            if answer.strip() == "" and place == len(events) - 1:
+            if answer.strip() == "" and is_last:
                 return True
             following = _place_after(answer.strip(), place, [line.text for _, line in events])
             if following is None:

@@ -1,9 +1,11 @@
 """The list of lessons, in the recommended order."""
 
+from functools import cache
 from importlib import import_module
 
 from engine.teach.errors import UnknownName
-from engine.teach.lessons.lesson import Lesson
+from engine.teach.lessons.lesson import Lesson, perform
+from engine.teach.trace import Trace
 
 #: The names of the lessons, in the recommended order.
 LESSONS = (
@@ -39,3 +41,9 @@ def load_lesson(name: str) -> Lesson:
         raise UnknownName(f"there is no lesson {name[:40]!r}; there are {', '.join(LESSONS)}")
     lesson: Lesson = import_module(f"engine.teach.lessons.{name.replace('-', '_')}").LESSON
     return lesson
+
+
+@cache
+def lesson_traces(name: str) -> tuple[Trace, ...]:
+    """Returns the traces of a lesson's runs, searched once in a process."""
+    return tuple(perform(run) for run in load_lesson(name).runs)

@@ -17,7 +17,8 @@ def format_lesson(
     The solution of an exercise follows the searches in full.
     """
     texts = fill_texts(lesson, traces)
-    head = f"{style.paint('title', lesson.title)}\n{'=' * len(lesson.title)}\n"
+    underline = "" if style.has_colour else f"{'=' * len(lesson.title)}\n"
+    head = f"{style.paint('title', lesson.title)}\n{underline}"
     parts = [head + textwrap.fill(texts.page, WIDTH, break_on_hyphens=False)]
     runs = list(zip(lesson.runs, traces, strict=True))
     if log is not None:

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -16,31 +17,46 @@ from engine.teach.explain import ALGORITHMS, FORMS
 from engine.teach.lessons.catalogue import LESSONS
 from engine.teach.trace import Nodes, Skipped, Steps, Trace
 from engine.teach.tree import decode_tree
-from engine.teach.tree_text import parse_tree
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[3]
-#: The text of the page.
+#: The text of the page that explains the command, and of the one that says how to use it.
 PAGE = (ROOT / "docs/explanation/teaching.md").read_text("utf-8")
-#: The arguments of the page's commands.
+GUIDE = (ROOT / "docs/how-to/teaching.md").read_text("utf-8")
+#: The arguments of the pages' commands.
 COMMANDS = re.findall(r"^    python -m engine\.teach (.*)$", PAGE, re.MULTILINE)
+GUIDE_COMMANDS = re.findall(r"^    plyroom teach ?(.*)$", GUIDE, re.MULTILINE)
+#: The trees of the page.
+TREES = re.findall(r"```tree\n(.*?)```", PAGE, re.DOTALL)
 Output = pytest.CaptureFixture[str]
+#: A tree with the value 3.
+TREE = "max(A: min(3, 12), B: min(2, 40))"
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "--help"])
-def test_commands_of_the_page(command: str, capsys: Output) -> None:
-    """Each command of docs/explanation/teaching.md prints at most 80 columns and no error."""
+@pytest.mark.parametrize(
+    "command", [command for command in (*COMMANDS, *GUIDE_COMMANDS) if command != "--help"]
+)
+def test_commands_of_the_pages(
+    command: str, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command of the pages prints at most 80 columns and no error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    Path("mine.txt").write_text(TREE)
     assert main(shlex.split(command)) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert len(out) > 100
-    assert max(map(len, out.splitlines())) <= 80
+    assert len(out) > 30
+    if "--json" not in command:
+        assert max(map(len, out.splitlines())) <= 80
+    if "--svg" in command:
+        assert ElementTree.parse(command.split()[-1]).getroot().tag.endswith("svg")
 
 
 def test_the_page_is_complete() -> None:
-    """The page names all lessons, algorithms, forms and columns, and its trees are valid."""
-    assert {command for command in COMMANDS if command in LESSONS} == set(LESSONS)
+    """The page names all lessons, algorithms, forms and columns, and its JSON tree is valid."""
     for name in (
+        *LESSONS,
         *ALGORITHMS,
         *FORMS,
         *Nodes.__struct_fields__,
@@ -48,19 +64,49 @@ def test_the_page_is_complete() -> None:
         *Steps.__struct_fields__,
     ):
         assert f"`{name}`" in PAGE, name
-    trees = re.findall(r"```tree\n(.*?)```", PAGE, re.DOTALL)
-    assert len(trees) == 3
-    for text in trees:
-        parse_tree(text)
     (json,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     decode_tree(json.encode())
 
 
-def test_the_log_of_the_page(capsys: Output) -> None:
-    """The log that the page explains is part of the output of the lesson `sticks`."""
-    (log,) = re.findall(r"```log\n(.*?)```", PAGE, re.DOTALL)
-    assert main(["sticks", "--log", "steps"]) == 0
-    assert log in capsys.readouterr().out
+@pytest.mark.parametrize("text", TREES)
+def test_the_trees_of_the_page_work_as_printed(text: str, tmp_path: Path, capsys: Output) -> None:
+    """Each tree of the page is searched without further options; with estimates, to any depth."""
+    assert len(TREES) == 4
+    file = tmp_path / "tree.txt"
+    file.write_text(text)
+    for depth in ("end", "1") if "~" in text or "[" in text else ("end",):
+        assert main(["--tree", str(file), "--depth", depth]) == 0
+        out, err = capsys.readouterr()
+        assert (err, "value: " in out) == ("", True)
+
+
+def test_the_graph_of_the_page(tmp_path: Path, capsys: Output) -> None:
+    """The graph of the page has seven states and a tree of thirteen nodes, as the page says."""
+    (text,) = re.findall(r"```graph\n(.*?)```", PAGE, re.DOTALL)
+    file = tmp_path / "graph.txt"
+    file.write_text(text)
+    assert main(["--graph", str(file), "--states"]) == 0
+    out = capsys.readouterr().out
+    assert "7 states, 3 of them final" in out
+    assert "visits 13 nodes, 9 of them leaves" in out
+    assert main(["--graph", str(file), "--form", "table"]) == 0
+    assert "value: -1" in capsys.readouterr().out
+
+
+def test_the_logs_of_the_page(capsys: Output) -> None:
+    """The tree and the log that the page explains are parts of the output of lessons."""
+    for kind, command in (("log", "sticks --log steps"), ("drawing", "four-level-tree")):
+        (log,) = re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+        assert main(command.split()) == 0
+        assert log in capsys.readouterr().out
+
+
+def test_without_arguments(capsys: Output) -> None:
+    """Without arguments the command lists the lessons on one screen."""
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24
+    assert {line.split()[0] for line in lines[1:]} == set(LESSONS)
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -75,10 +121,6 @@ def test_list(capsys: Output) -> None:
     assert main(["--list"]) == 0
     words = capsys.readouterr().out.split()
     assert set(words) >= {*LESSONS, *game_ids(), *ALGORITHMS, *FORMS, "estimate", "reversed"}
-
-
-#: A tree with the value 3.
-TREE = "max(A: min(3, 12), B: min(2, 40))"
 
 
 def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +145,7 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
 
 #: The expected part of the message by arguments.
 WRONG = {
-    "": "give exactly one of a lesson, --game, --tree and --graph",
+    "--depth 2": "give exactly one of a lesson, --game, --tree and --graph",
     "chess-lesson": "there is no lesson 'chess-lesson'; there are every-leaf",
     "sticks --depth 2": "a lesson has its own search options: --depth goes with",
     "sticks --game sticks": "exactly one of",
@@ -162,7 +204,8 @@ def test_unknown_options_and_help(capsys: Output) -> None:
         main(["--help"])
     assert ended.value.code == 0
     help_text = capsys.readouterr().out
-    used = {word for command in COMMANDS for word in command.split() if word.startswith("--")}
+    commands = (*COMMANDS, *GUIDE_COMMANDS)
+    used = {word for command in commands for word in command.split() if word.startswith("--")}
     assert {option for option in used if option not in help_text} == set()
 
 
