@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> None:
         sys.stdout.write(_list())
         return
     if options == make_parser(__doc__).parse_args([]):
-        sys.stdout.write(f"plyroom teach LESSON, or --help\n{_list_lessons()}")
+        sys.stdout.write(f"plyroom teach LESSON, --list or --help\n{_lessons_in_columns()}")
         return
     check_options(options)
     if options.lesson is not None:
@@ -199,6 +199,13 @@ def terminal_style(stream: TextIO, environ: Mapping[str, str] = os.environ) -> S
 
 def _json(answer: object) -> str:
     return encode_json(answer).decode() + "\n"
+
+
+def _lessons_in_columns(columns: int = 3) -> str:
+    """The names of the lessons, in the recommended order down each column."""
+    rows = -(-len(LESSONS) // columns)
+    lines = ["".join(f"  {name:22}" for name in LESSONS[row::rows]) for row in range(rows)]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def _list_lessons() -> str:
