@@ -141,6 +141,8 @@ def check_names(plan: Plan) -> None:
         )
     if plan.form == "table" and plan.algorithm not in WITH_TABLE:
         raise NotPossible(f"the form table exists only for {' and '.join(WITH_TABLE)}")
+    if plan.algorithm == "max-n" and plan.player:
+        raise NotPossible("max-n has a value for each player: choose none, or choose paranoid")
     if plan.depth is not None and not 0 <= plan.depth <= MAX_PLY:
         raise NotPossible(f"a depth is 0 to {MAX_PLY}, not {plan.depth}")
 

@@ -109,6 +109,17 @@ def test_without_arguments(capsys: Output) -> None:
     assert set(" ".join(lines[1:]).split()) == set(LESSONS)
 
 
+@pytest.mark.parametrize(
+    ("fence", "command"),
+    [("bounds", "greedy-friends --log bounds"), ("classic", "--game sticks --match 3x3")],
+)
+def test_other_logs_of_the_page(fence: str, command: str, capsys: Output) -> None:
+    """The bounds and the classic log that the page shows are those that the command prints."""
+    (log,) = re.findall(rf"```{fence}\n(.*?)```", PAGE, re.DOTALL)
+    assert main(shlex.split(command)) == 0
+    assert log in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_lessons_as_json(lesson: str, capsys: Output) -> None:
     """With --json a lesson prints a list of traces that can be decoded."""
@@ -163,6 +174,13 @@ WRONG = {
     "--game sticks --lose 5 --win 3": "must not decrease",
     "--game sticks --win 5000000000": "lie within",
     "--game sticks --max-nodes 0": "at least 1",
+    "--game sticks --win many": "a utility is a number, inf or -inf",
+    "--game sticks --cut-off soon": "there is no cut-off 'soon'; there are depth, quiet, never",
+    "--game sticks --player 3": "the players are 1 to 2, not 3",
+    "--game sticks --match 3x3,1x1": "the game is over before 1x1",
+    "--game sticks --compare minimax fast": "there is no algorithm 'fast'",
+    "--tree TREE --match 1": "--match goes with --game",
+    "sticks --match 3x3": "a lesson has its own search options: --match",
     "--game connect-four --depth 4 --max-nodes 100": "more than 100 nodes",
     "--game connect-four --depth 9 --max-nodes 500": "--depth 3 takes about 400",
     "--tree /nowhere/tree.txt": "cannot be read: No such file",
