@@ -4,7 +4,7 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.teach.__main__ import main
-from engine.teach.cost import cost_warning, estimated_nodes
+from engine.teach.cost import cost_warning, estimated_nodes, without_hopeless_count
 from engine.teach.errors import TooLarge
 from engine.teach.explain import Plan
 from engine.teach.state import GameState, TreeState
@@ -50,6 +50,12 @@ def test_long_searches_are_announced() -> None:
     assert "plain minimax takes about 9" in best
     assert "the order best up to 1" in best
     assert "order" not in cost_warning(start("connect-four"), Plan("minimax", 6))
+
+
+def test_hopeless_counts() -> None:
+    """The nodes of plain minimax are not counted where there are far too many."""
+    assert without_hopeless_count(start("chess"), Plan(depth=7)).plain_limit == 0
+    assert without_hopeless_count(start("chess"), Plan(depth=2)) == Plan(depth=2)
 
 
 def test_best_first_to_the_end(capsys: pytest.CaptureFixture[str]) -> None:
