@@ -15,7 +15,7 @@ from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
 from engine.teach.classic import classic_match
 from engine.teach.compare import format_comparison
-from engine.teach.cost import cost_warning
+from engine.teach.cost import cost_warning, without_hopeless_count
 from engine.teach.cutoffs import CUT_OFFS
 from engine.teach.errors import NotPossible, TeachError
 from engine.teach.evaluators import EVALUATORS
@@ -33,9 +33,11 @@ from engine.teach.stepping import Screen, step_through
 from engine.teach.study import INF
 from engine.teach.style import Style
 from engine.teach.svg import Drawing, document, draw_graph, draw_trace
-from engine.teach.text import LOGS, MAX_LISTED_NODES, format_trace
+from engine.teach.text import LOGS, format_trace
 from engine.teach.trace import Trace, encode_json
 
+#: A lesson without a drawn search is stepped through by its searches of at most this many nodes.
+MAX_SMALL_NODES = 400
 #: A search and the state that it starts from.
 Searched = tuple[Trace, State]
 
@@ -80,7 +82,8 @@ def _run(options: argparse.Namespace) -> None:
         return
     if warning := cost_warning(task.root, task.plan):
         print(f"teach: {warning}", file=sys.stderr, flush=True)
-    trace = explain(task.root, task.plan, task.title)
+    plan = without_hopeless_count(task.root, task.plan)
+    trace = explain(task.root, plan, task.title)
     _draw(options, [(trace.title, draw_trace(trace))] if options.svg else [])
     if options.json:
         sys.stdout.write(_json(trace))
@@ -136,7 +139,7 @@ def _shown_searches(lesson: Lesson, traces: Sequence[Trace]) -> list[Searched]:
     if lesson.solution:
         return [(trace, root) for run, trace, root in searched if run.log == "none"]
     drawn = [(trace, root) for run, trace, root in searched if run.log != "none"]
-    small = [(t, root) for _, t, root in searched if t.counts.nodes <= MAX_LISTED_NODES]
+    small = [(t, root) for _, t, root in searched if t.counts.nodes <= MAX_SMALL_NODES]
     return drawn or small
 
 

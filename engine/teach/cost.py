@@ -5,6 +5,7 @@ random; the product of the numbers of moves along it is, on average, the number 
 """
 
 import math
+from dataclasses import replace
 
 from engine.teach.errors import TooLarge
 from engine.teach.evaluators import hashed_index
@@ -19,6 +20,8 @@ PATHS = 60
 ANNOUNCED_NODES = 100_000
 #: The algorithms whose cost cannot be told: they do not search, or stop at the first good end.
 UNPREDICTED = ("random", "greedy", "optimistic")
+#: Nodes are counted if their estimate is at most this multiple of the limit.
+COUNTED_MULTIPLE = 3
 #: The algorithms that skip nodes.
 PRUNING = tuple(name for name in WINDOWED if name not in UNPREDICTED)
 #: The orders that search each move one ply less deep first.
@@ -66,6 +69,13 @@ def cost_warning(root: State, plan: Plan) -> str:
         expected += ordering
         cost += f", the order {plan.order} up to {_rounded(ordering)}"
     return cost if expected > ANNOUNCED_NODES else ""
+
+
+def without_hopeless_count(root: State, plan: Plan) -> Plan:
+    """Returns the plan without the count of plain minimax's nodes if there are far too many."""
+    depth = math.inf if plan.depth is None else plan.depth
+    is_hopeless = estimated_nodes(root, depth) > COUNTED_MULTIPLE * plan.plain_limit
+    return replace(plan, plain_limit=0) if is_hopeless else plan
 
 
 def _advice(root: State, plan: Plan, depth: float) -> str:

@@ -37,7 +37,8 @@ def format_sizes(sizes: Sizes) -> str:
     """Returns the sizes of a graph as sentences."""
     lines = [
         f"{sizes.states:,} states, {sizes.final_states:,} of them final",
-        f"{sizes.transitions:,} transitions, {sizes.shared_states:,} states have several into them",
+        f"{sizes.transitions:,} transitions;"
+        f" states that several of them lead to: {sizes.shared_states:,}",
     ]
     if sizes.tree_nodes is None:
         lines.append("a cycle: a search without a depth never ends")

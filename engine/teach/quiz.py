@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -183,9 +184,7 @@ def _unseen_question(trace: Trace, root: State) -> list[Question]:
     unseen = leaves - seen
     if not unseen:
         return []
-    moves = [path[-1] for path in paths if path]
-    has_short_names = len(set(moves)) == len(moves)
-    names = {path: path[-1] if has_short_names else ".".join(path) for path in paths if path}
+    names = _short_names(paths)
 
     def is_right(answer: str) -> bool:
         words = set(re.split(r"[,;\s]+", answer.strip()))
@@ -206,6 +205,20 @@ def _unseen_question(trace: Trace, root: State) -> list[Question]:
             f"never seen are {', '.join(in_order)}",
         )
     ]
+
+
+def _short_names(paths: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """Names that are clear: a move that occurs once, otherwise the path from such a move on."""
+    counts = Counter(path[-1] for path in paths if path)
+    names = {}
+    for path in filter(None, paths):
+        clear = (i for i in reversed(range(len(path))) if _is_clear(path[i], counts))
+        names[path] = ".".join(path[next(clear, 0) :])
+    return names
+
+
+def _is_clear(move: str, counts: Counter[str]) -> bool:
+    return counts[move] == 1 and not move.isdigit()
 
 
 def _paths(trace: Trace) -> dict[tuple[str, ...], int]:

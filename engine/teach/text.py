@@ -19,8 +19,8 @@ from engine.teach.snapshot import snapshot
 from engine.teach.style import PLAIN, WIDTH, Line, Style, outline
 from engine.teach.trace import WINDOWED, Counts, Number, Skipped, Trace
 
-#: A trace with more visited nodes than this has no list of their names.
-MAX_LISTED_NODES = 400
+#: A trace with more visited and skipped nodes than this has no list of their names.
+MAX_LISTED_NAMES = 100
 
 
 def format_trace(trace: Trace, log: str = "steps", style: Style = PLAIN) -> str:
@@ -171,7 +171,7 @@ def _result(trace: Trace, has_names: bool) -> Iterator[str]:
         yield from _count_lines(trace.counts)
     if trace.truncated:
         yield f"the trace holds the first {len(trace.nodes.parent):,} nodes only"
-    elif has_names and len(trace.nodes.parent) <= MAX_LISTED_NODES:
+    elif has_names and len(trace.nodes.parent) + len(trace.skipped.parent) <= MAX_LISTED_NAMES:
         yield from _node_lists(trace)
 
 

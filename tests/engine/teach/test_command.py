@@ -1,6 +1,9 @@
 """The command `python -m engine.teach`: docs/explanation/teaching.md is right; errors are clear."""
 
+import contextlib
 import io
+import os
+import pty
 import re
 import shlex
 import subprocess
@@ -245,3 +248,32 @@ def test_as_a_process() -> None:
         process.stdout.close()
         assert process.wait(60) == 0
         assert process.stderr.read() == b""
+
+
+def on_terminal(**environ: str) -> str:
+    """Returns what a lesson prints on a terminal."""
+    reader, writer = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "client", "teach", "alpha-cut"],
+        cwd=ROOT,
+        stdout=writer,
+        env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environ},
+    ) as process:
+        os.close(writer)
+        parts = []
+        # The end of a terminal is an error on Linux, an empty read elsewhere.
+        with contextlib.suppress(OSError):
+            while part := os.read(reader, 65536):
+                parts.append(part)
+        assert process.wait(60) == 0
+    os.close(reader)
+    return b"".join(parts).decode()
+
+
+def test_on_a_terminal() -> None:
+    """`plyroom teach` prints guide lines and colours on a terminal; NO_COLOR leaves the lines."""
+    text = on_terminal(NO_COLOR="")
+    assert "\033[2m└─ \033[0m" in text
+    assert "\033[35mMIN\033[0m" in text
+    assert "└─ C2 <= 15" in on_terminal(NO_COLOR="1")
+    assert "C2 <= 15" in on_terminal(NO_COLOR="1", PYTHONIOENCODING="ascii")
