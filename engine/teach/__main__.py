@@ -218,9 +218,9 @@ def _list_lessons() -> str:
 def _list() -> str:
     lines = ["lessons", *_list_lessons().splitlines(), "games"]
     lines += [f"  {name:22} {load_game(name).title}" for name in game_ids()]
+    for title, texts in (("algorithms", ALGORITHMS), ("forms", FORMS)):
+        lines += [title, *(f"  {name:22} {text}" for name, text in texts.items())]
     for title, names in (
-        ("algorithms", ALGORITHMS),
-        ("forms", FORMS),
         ("orders", ORDERS),
         ("cut-off rules", CUT_OFFS),
         ("evaluators", EVALUATORS),

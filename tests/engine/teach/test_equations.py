@@ -298,7 +298,8 @@ def test_the_engine_has_the_same_values(
 ) -> None:
     """The engine's search with exact depth has the minimax value at every depth.
 
-    The minimax is that of the teaching search and that of the conformance kit.
+    The minimax is that of every design and variant of the teaching search, which all agree, and
+    that of the conformance kit.
     """
     searcher = searcher_of(game_id)
     for position in samples(game_id, number, seed=13):
