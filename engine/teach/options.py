@@ -39,7 +39,7 @@ OUTPUTS = ("compare", "json", "match", "quiz", "states", "step", "summary")
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
     """Returns the parser of the command's arguments."""
-    parser = argparse.ArgumentParser(prog="plyroom teach", description=description)
+    parser = argparse.ArgumentParser(prog="python -m engine.teach", description=description)
     parser.add_argument("lesson", nargs="?", help="one of the lessons that --list shows")
     parser.add_argument(
         "--list", action="store_true", help="list the lessons, games, algorithms and so on"
