@@ -182,6 +182,8 @@ WRONG = {
     "--game sticks --player 3": "the players are 1 to 2, not 3",
     "--game sticks --match 3x3,1x1": "the game is over before 1x1",
     "--game sticks --compare minimax fast": "there is no algorithm 'fast'",
+    "--game sticks --utilities 1,0/1,0": "a win, a draw and a loss for each player",
+    "--game sticks --utilities 1,0,-1/1,x,0": "a utility is a number, inf or -inf, not 'x'",
     "--tree TREE --match 1": "--match goes with --game",
     "sticks --match 3x3": "a lesson has its own search options: --match",
     "--game connect-four --depth 4 --max-nodes 100": "more than 100 nodes",

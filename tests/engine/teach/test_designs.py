@@ -2,7 +2,8 @@
 
 import ast
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,19 @@ def test_a_board_plays_and_takes_back() -> None:
             assert board.state.text() == text
         with pytest.raises(AssertionError):
             board.take_back()
+
+
+def test_the_page_shows_both_ways_to_play() -> None:
+    """The two functions of the page have the same values, and the one board is as it was."""
+    page = (Path(__file__).parents[3] / "docs/explanation/teaching.md").read_text("utf-8")
+    (source,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Callable[..., Iterator[int]]] = {}
+    exec(compile(source, "teaching.md", "exec"), names)
+    moves = [(0, 1), (1, 1), (1, 2), (2, 3)]
+    board = [1, 2, 3]
+    on_one_board = list(names["values_on_one_board"](board, moves, lambda rows: hash(tuple(rows))))
+    assert on_one_board == list(names["values_of_new_states"]((1, 2, 3), moves, hash))
+    assert board == [1, 2, 3]
 
 
 def test_the_map_is_lazy() -> None:

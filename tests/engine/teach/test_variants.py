@@ -15,6 +15,7 @@ from engine.teach.explain import Plan, explain
 from engine.teach.graph import GraphState
 from engine.teach.graph_text import parse_graph
 from engine.teach.meaning import GUARANTEED_WIN
+from engine.teach.players import GameForBoth
 from engine.teach.state import GameState, Scale
 from engine.teach.trace import Trace, encode_json
 from engine.teach.tree import decode_tree, encode_tree
@@ -121,6 +122,19 @@ def test_infinite_utilities_of_a_game() -> None:
     assert on_game("tic-tac-toe", "XX.OO....", plan).value == INF
     with pytest.raises(NotPossible, match="finite utilities"):
         on_game("tic-tac-toe", None, Plan(depth=1, scale=plan.scale, evaluator="random"))
+
+
+def test_utilities_of_both_players() -> None:
+    """In a game each player may have utilities of their own: O, who loves a draw, plays for it."""
+    position = load_game("tic-tac-toe").position("XOXXO....")
+    plain = GameForBoth.at_root(position, (Scale(-1, 0, 1), Scale(-1, 0, 1)))
+    proud = GameForBoth.at_root(position, (Scale(-1, 0, 1), Scale(-INF, 0.5, 0.25)))
+    assert explain(plain, Plan("max-n")).value == (-1, 1)
+    trace = explain(proud, Plan("max-n"))
+    assert trace.value == (0, 0.5)
+    assert trace.nodes.kind[0] == f"p{position.turn + 1}"
+    assert explain(proud, Plan("paranoid")).value == 0.5
+    assert explain(proud, Plan("alphabeta", player=1)).value == -1
 
 
 #: A position of tic-tac-toe, a depth, and what the value means.
