@@ -190,6 +190,9 @@ def test_the_classic_log_of_other_searches() -> None:
     assert "MEAN node... Final score = 1.5" in logs[0]
     several = on_tree(parse_tree("p1(a: p2(<1, 2>, <3, 0>))"), "max-n")
     assert "P2 node... Move scored : <1, 2>" in [line.text for line in classic_lines(several)]
+    chosen = on_game("sticks", "1-2-0 second", Plan("random", seed=4))
+    (line,) = classic_lines(chosen)
+    assert line.text.startswith("TOP MAX node... Random Move : ( Row = ")
 
 
 def test_the_names_of_programs() -> None:
