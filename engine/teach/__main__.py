@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> None:
         sys.stdout.write(_list())
         return
     if options == make_parser(__doc__).parse_args([]):
-        sys.stdout.write(f"plyroom teach LESSON, or --help\n{_list_lessons()}")
+        sys.stdout.write(f"plyroom teach LESSON, --list or --help\n{_lessons_in_columns()}")
         return
     check_options(options)
     if options.lesson is not None:
@@ -204,6 +204,13 @@ def _json(answer: object) -> str:
     return encode_json(answer).decode() + "\n"
 
 
+def _lessons_in_columns(columns: int = 3) -> str:
+    """The names of the lessons, in the recommended order down each column."""
+    rows = -(-len(LESSONS) // columns)
+    lines = ["".join(f"  {name:22}" for name in LESSONS[row::rows]) for row in range(rows)]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
 def _list_lessons() -> str:
     return "".join(f"  {name:22} {load_lesson(name).title}\n" for name in LESSONS)
 
@@ -211,9 +218,9 @@ def _list_lessons() -> str:
 def _list() -> str:
     lines = ["lessons", *_list_lessons().splitlines(), "games"]
     lines += [f"  {name:22} {load_game(name).title}" for name in game_ids()]
+    for title, texts in (("algorithms", ALGORITHMS), ("forms", FORMS)):
+        lines += [title, *(f"  {name:22} {text}" for name, text in texts.items())]
     for title, names in (
-        ("algorithms", ALGORITHMS),
-        ("forms", FORMS),
         ("orders", ORDERS),
         ("cut-off rules", CUT_OFFS),
         ("evaluators", EVALUATORS),

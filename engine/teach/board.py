@@ -4,6 +4,9 @@ Everywhere else a move gives a new state and the old one stays as it was: nothin
 and a state can be shared. A board has one current state. A search that plays a move on it must
 take it back, in the reverse order, whatever happens in between. Chess programs do that because
 a large board is faster to change than to copy.
+
+This board keeps the states that it has passed on a stack, so that every game has it: the rules need
+no way to take a move back.
 """
 
 from abc import ABC, abstractmethod

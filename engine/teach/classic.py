@@ -40,6 +40,9 @@ STICKS_MOVE = re.compile(r"(\d)x(\d)")
 def classic_lines(trace: Trace) -> Iterator[Line]:
     """Yields the classic log of a search."""
     nodes, steps = trace.nodes, trace.steps
+    if trace.value is None and trace.line:
+        yield _line(trace, 0, f"Random Move : {move_text(trace.game, trace.line[0])}")
+        return
     rows = list(zip(steps.what, steps.node, steps.low, steps.high, strict=True))
     for index, (what, row, _, _) in enumerate(rows):
         if what == "enter" and row:

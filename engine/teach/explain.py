@@ -15,14 +15,31 @@ from engine.teach.state import GameState, Scale, State
 from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Order, Record, Study
 from engine.teach.trace import MAX_TRACE_NODES, Counts, Number, Trace, Value
 
-#: The algorithms by name.
-ALGORITHMS = (
-    *("minimax", "negamax", "alphabeta", *variants.VARIANTS, "accumulators", "average"),
-    *("max-n", "paranoid", "greedy", "optimistic", "random"),
-)
-#: The forms of an algorithm: one function, node objects, a pair of functions, a map over the moves,
-#: and one function with a table that remembers states.
-FORMS = ("flat", "nodes", "pair", "map", "table")
+#: What each algorithm does, by its name.
+ALGORITHMS = {
+    "minimax": "MAX takes the greatest value, MIN the least",
+    "negamax": "the same by one rule, for the side to move",
+    "alphabeta": "the same with fewer nodes, by a window; fail-soft",
+    "fail-soft": "a node returns the best value that it found",
+    "fail-hard": "a node returns its own bound, alpha or beta",
+    "strict": "cuts only where alpha is greater than beta",
+    "one-bound": "hands down the best of the parent only",
+    "accumulators": "a map over the moves into an accumulator",
+    "average": "the best at our plies, the mean at the opponent's",
+    "max-n": "each player wants the most for themselves",
+    "paranoid": "all others play against one player",
+    "greedy": "the move with the best evaluation, one ply deep",
+    "optimistic": "any path to a good end, as if the opponent helped",
+    "random": "a legal move at random",
+}
+#: What each form of an algorithm is, by its name.
+FORMS = {
+    "flat": "one function that asks who chooses",
+    "nodes": "a template method and classes for the sides",
+    "pair": "two functions, one for MAX and one for MIN",
+    "map": "a map over the moves, a visitor, accumulators",
+    "table": "one function that remembers states in a table",
+}
 #: The algorithms that every form has, but for `average` with a table.
 IN_ALL_FORMS = ("minimax", "alphabeta", "average")
 #: The algorithms that can remember states.
@@ -141,6 +158,8 @@ def check_names(plan: Plan) -> None:
         )
     if plan.form == "table" and plan.algorithm not in WITH_TABLE:
         raise NotPossible(f"the form table exists only for {' and '.join(WITH_TABLE)}")
+    if plan.algorithm == "max-n" and plan.player:
+        raise NotPossible("max-n has a value for each player: choose none, or choose paranoid")
     if plan.depth is not None and not 0 <= plan.depth <= MAX_PLY:
         raise NotPossible(f"a depth is 0 to {MAX_PLY}, not {plan.depth}")
 
@@ -148,7 +167,7 @@ def check_names(plan: Plan) -> None:
 def with_defaults(root: State, plan: Plan) -> Plan:
     """Returns the plan with what its algorithm implies: the depth, or whose values they are."""
     if plan.algorithm == "greedy":
-        return replace(plan, depth=1 if plan.depth is None else min(plan.depth, 1))
+        return replace(plan, depth=1)
     if plan.algorithm == "paranoid" and not plan.player:
         return replace(plan, player=mover_of(root))
     return plan

@@ -114,11 +114,11 @@ def average(
 
 
 def greedy(study: Study, state: State, depth: float) -> Number:
-    """Returns the value of the move with the best evaluation: hill climbing, one ply deep.
+    """Returns the value of the move with the best evaluation: hill climbing, where depth is 1.
 
     Minimax is this step taken more than once, with an opponent who takes it too.
     """
-    return minimax(study, state, min(depth, 1))
+    return minimax(study, state, depth)
 
 
 def optimistic(

@@ -16,6 +16,7 @@ from engine.teach.explain import ALGORITHMS, FORMS, Plan
 from engine.teach.graph import Graph, GraphState, find_cycle
 from engine.teach.graph_text import is_graph_text, parse_graph
 from engine.teach.order import ORDERS
+from engine.teach.players import GameForBoth
 from engine.teach.state import GameState, Scale, State, TreeState
 from engine.teach.text import LOGS
 from engine.teach.trace import MAX_TRACE_NODES, Number
@@ -29,7 +30,7 @@ UTILITY = re.compile(r"[+-]?(\d{1,10}(\.\d{1,20})?|inf)", re.ASCII)
 #: The options that go with --game, --tree or --graph, and not with a lesson.
 SEARCH_OPTIONS = (
     *("algorithm", "cut_off", "depth", "draw", "evaluator", "form", "lose"),
-    *("max_nodes", "option", "order", "player", "position", "seed", "win", "window"),
+    *("max_nodes", "option", "order", "player", "position", "seed", "utilities", "win", "window"),
 )
 #: The windows of the root's moves: that of the root, or a new one for each.
 WINDOWS = ("inherited", "fresh")
@@ -39,7 +40,7 @@ OUTPUTS = ("compare", "json", "match", "quiz", "states", "step", "summary")
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
     """Returns the parser of the command's arguments."""
-    parser = argparse.ArgumentParser(prog="plyroom teach", description=description)
+    parser = argparse.ArgumentParser(prog="python -m engine.teach", description=description)
     parser.add_argument("lesson", nargs="?", help="one of the lessons that --list shows")
     parser.add_argument(
         "--list", action="store_true", help="list the lessons, games, algorithms and so on"
@@ -101,6 +102,11 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
         group.add_argument(
             f"--{name}", metavar="N", help=f"the utility of a {noun}: a number, inf or -inf"
         )
+    group.add_argument(
+        "--utilities",
+        metavar="W,D,L/W,D,L",
+        help="a win, a draw and a loss for each player: 1,0,-1/1,1,-inf",
+    )
     group.add_argument(
         "--max-nodes", type=int, metavar="N", help="fail after this many nodes (1000000)"
     )
@@ -176,7 +182,9 @@ def make_task(options: argparse.Namespace) -> Task:
     if options.game is not None:
         # Without an evaluator a win is worth 1, whatever its distance.
         evaluator = "zero" if options.states else "random" if is_classic(options) else "estimate"
-        plan = _plan(options, GAME_DEPTH, Plan(evaluator=evaluator))
+        is_for_several = options.utilities is not None and not options.player
+        defaults = Plan("minimax" if is_for_several else "alphabeta", evaluator=evaluator)
+        plan = _plan(options, GAME_DEPTH, defaults)
         game = load_game(options.game)
         rules = dict(options.option or ())
         position = (
@@ -184,7 +192,10 @@ def make_task(options: argparse.Namespace) -> Task:
             if options.position is None
             else game.position(options.position, rules)
         )
-        return Task(GameState.at_root(position, plan.utilities), plan, game.title)
+        root: State = GameState.at_root(position, plan.utilities)
+        if options.utilities is not None:
+            root = GameForBoth.at_root(position, parse_utilities(options.utilities))
+        return Task(root, plan, game.title)
     name = options.graph or options.tree
     title = Path(name).name if name != "-" else "a graph" if options.graph else "a tree"
     if options.graph is not None:
@@ -280,6 +291,21 @@ def parse_utility(text: str) -> Number:
     return int(text) if text.lstrip("+-").isdigit() else float(text)
 
 
+def parse_utilities(text: str) -> tuple[Scale, Scale]:
+    """Returns the utilities of both players; raises NotPossible if the text has other parts."""
+    players = [part.split(",") for part in text.split("/")]
+    if [len(numbers) for numbers in players] != [3, 3]:
+        raise NotPossible(
+            "utilities are a win, a draw and a loss for each player, such as 1,0,-1/1,1,-inf,"
+            f" not {text[:40]!r}"
+        )
+    first, second = (
+        Scale(lose=parse_utility(lose), draw=parse_utility(draw), win=parse_utility(win))
+        for win, draw, lose in players
+    )
+    return first, second
+
+
 def read_tree(options: argparse.Namespace) -> Tree:
     """Reads a tree from a file, or from stdin for "-"; content that begins with a brace is JSON."""
     content = _read(options, options.tree)
@@ -304,7 +330,7 @@ def _decode(content: bytes, name: str) -> str:
 
 
 def _read(options: argparse.Namespace, name: str) -> bytes:
-    for word in ("position", "option", "lose", "draw", "win"):
+    for word in ("position", "option", "lose", "draw", "win", "utilities"):
         if getattr(options, word) is not None:
             raise NotPossible(f"--{word} goes with --game: a tree has its utilities at its leaves")
     try:

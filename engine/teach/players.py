@@ -8,8 +8,9 @@ from either seat. With more, it differs from max-n, where each player wants the 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engine.game import Position
 from engine.teach.errors import NotPossible
-from engine.teach.state import GameState, State, Status, status_of_utility
+from engine.teach.state import GameState, Scale, State, Status, status_of_utility
 from engine.teach.trace import Value
 
 
@@ -77,6 +78,74 @@ class StateForPlayer:
         if isinstance(value, tuple):
             return value[self.player - 1]
         return value if self.player == 1 else -value
+
+
+@dataclass(frozen=True, slots=True)
+class GameForBoth:
+    """A position of a game with utilities of their own for both players, p1 and p2.
+
+    What one player wins need not be what the other loses.
+    """
+
+    #: The position as each player sees it, with their own utilities.
+    views: tuple[GameState, GameState]
+
+    @classmethod
+    def at_root(cls, position: Position, scales: tuple[Scale, Scale]) -> "GameForBoth":
+        """Returns the root state of a search from a position."""
+        first, second = scales
+        return cls((GameState.at_root(position, first, 0), GameState.at_root(position, second, 1)))
+
+    @property
+    def kind(self) -> str:
+        return f"p{self.views[0].position.turn + 1}"
+
+    @property
+    def players(self) -> int:
+        return 2
+
+    @property
+    def ply(self) -> int:
+        return self.views[0].ply
+
+    def utility(self) -> Value | None:
+        return _for_both([view.utility() for view in self.views])
+
+    def status(self) -> Status:
+        return Status.ONGOING
+
+    def score(self, status: Status) -> Value:
+        utility = self.utility()
+        assert utility is not None, "only a final state has a score"
+        return utility
+
+    def estimate(self) -> Value | None:
+        return _for_both([view.estimate() for view in self.views])
+
+    def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
+        return self.views[0].pieces()
+
+    def moves(self) -> Sequence[int]:
+        return self.views[0].moves()
+
+    def name(self, move: int) -> str:
+        return self.views[0].name(move)
+
+    def play(self, move: int) -> "GameForBoth":
+        first, second = self.views
+        return GameForBoth((first.play(move), second.play(move)))
+
+    def text(self) -> str:
+        return self.views[0].text()
+
+    def below(self, move: int, depth: float) -> int | None:
+        return None
+
+
+def _for_both(values: Sequence[Value | None]) -> Value | None:
+    """The values of both players as one; None if the game goes on."""
+    numbers = tuple(value for value in values if isinstance(value, int | float))
+    return numbers if len(numbers) == len(values) else None
 
 
 def mover_of(root: State) -> int:

@@ -109,7 +109,18 @@ def test_without_arguments(capsys: Output) -> None:
     assert main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 24
-    assert {line.split()[0] for line in lines[1:]} == set(LESSONS)
+    assert set(" ".join(lines[1:]).split()) == set(LESSONS)
+
+
+@pytest.mark.parametrize(
+    ("fence", "command"),
+    [("bounds", "greedy-friends --log bounds"), ("classic", "--game sticks --match 3x3")],
+)
+def test_other_logs_of_the_page(fence: str, command: str, capsys: Output) -> None:
+    """The bounds and the classic log that the page shows are those that the command prints."""
+    (log,) = re.findall(rf"```{fence}\n(.*?)```", PAGE, re.DOTALL)
+    assert main(shlex.split(command)) == 0
+    assert log in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -166,6 +177,15 @@ WRONG = {
     "--game sticks --lose 5 --win 3": "must not decrease",
     "--game sticks --win 5000000000": "lie within",
     "--game sticks --max-nodes 0": "at least 1",
+    "--game sticks --win many": "a utility is a number, inf or -inf",
+    "--game sticks --cut-off soon": "there is no cut-off 'soon'; there are depth, quiet, never",
+    "--game sticks --player 3": "the players are 1 to 2, not 3",
+    "--game sticks --match 3x3,1x1": "the game is over before 1x1",
+    "--game sticks --compare minimax fast": "there is no algorithm 'fast'",
+    "--game sticks --utilities 1,0/1,0": "a win, a draw and a loss for each player",
+    "--game sticks --utilities 1,0,-1/1,x,0": "a utility is a number, inf or -inf, not 'x'",
+    "--tree TREE --match 1": "--match goes with --game",
+    "sticks --match 3x3": "a lesson has its own search options: --match",
     "--game connect-four --depth 4 --max-nodes 100": "more than 100 nodes",
     "--game connect-four --depth 9 --max-nodes 500": "--depth 3 takes about 400",
     "--tree /nowhere/tree.txt": "cannot be read: No such file",

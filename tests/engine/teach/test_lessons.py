@@ -34,6 +34,13 @@ SAYS = {
     ),
     "one-bound": ("A window takes 7 nodes, one bound 9, plain minimax 9. All find 10.",),
     "negamax": ("the opponent has -101, not -1", "worth 1 to MIN, not 101", "so -10 to MIN"),
+    "template-method": (
+        "worst score -inf, MinNode with inf",
+        "is -1 at a MaxNode and 101 at a MinNode",
+        "MaxNode makes a MinNode, that of MinNode a MaxNode",
+    ),
+    "two-functions": ("19 and 19 nodes", "differ in min_value"),
+    "map": ("finished, ongoing, finished, finished", "here 30 and c", "alpha 10, beta 3"),
     "sticks": ("7 nodes, not 6", "2x1 <= -1: root in [-1, inf)", "MAX = 101, plays 2x2"),
     "meaning": ("U(X) = 1, U(O) = -1", "U(White) = 1 and U(Black) = -1", "In the third -1"),
     "tic-tac-toe": ("19,683", "5,478", "18,297 nodes, 7,330", "549,946"),

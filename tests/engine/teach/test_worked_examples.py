@@ -1,12 +1,10 @@
 """The teaching search reproduces ten worked examples, number for number."""
 
 import re
-from collections.abc import Iterator
 
 import msgspec
 import pytest
 
-from engine.game import Position
 from engine.rules.registry import load_game
 from engine.teach.errors import UnknownName
 from engine.teach.evaluators import scale_of, weigh
@@ -245,29 +243,6 @@ def test_8_evaluation() -> None:
     assert (counted.line, weighted.line) == (("A",), ("C",))
     assert len({value_of(by_seed, move) for move in "ABC"}) == 3
     assert set(stones.nodes.value) == {1}
-
-
-def reachable(start: Position) -> Iterator[Position]:
-    """Yields each reachable position once."""
-    known, stack = {start.text()}, [start]
-    while stack:
-        position = stack.pop()
-        yield position
-        for move in position.moves():
-            after = position.play(move)
-            if after.text() not in known:
-                known.add(after.text())
-                stack.append(after)
-
-
-def test_9_tic_tac_toe() -> None:
-    """Tic-tac-toe has 5,478 reachable positions, and its value is a draw."""
-    start = load_game("tic-tac-toe").start()
-    assert sum(1 for _ in reachable(start)) == 5478 < 3**9 == 19_683
-    plan = Plan("alphabeta", evaluator="zero")
-    trace = explain(GameState.at_root(start, plan.utilities), plan)
-    assert (trace.value, len(trace.line)) == (0, 9)
-    assert (trace.counts.nodes, trace.truncated) == (18_297, False)
 
 
 def test_9_the_lesson_is_small() -> None:
