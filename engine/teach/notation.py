@@ -6,8 +6,6 @@ from engine.teach.trace import Number, OneValue, Trace
 SIDES = {"max": "MAX", "min": "MIN", "mean": "MEAN"}
 #: What a value says about the true value, by its bound.
 RELATIONS = {"exact": "=", "lower": ">=", "upper": "<=", "none": "="}
-#: The relation after a negation.
-NEGATED = {"=": "=", ">=": "<=", "<=": ">=", "~": "~"}
 
 
 def number_text(number: Number) -> str:
@@ -53,12 +51,6 @@ def relation(trace: Trace, row: int) -> str:
     """
     nodes = trace.nodes
     return "~" if nodes.reason[row] == "depth" else RELATIONS[nodes.bound[row]]
-
-
-def relation_for_parent(trace: Trace, row: int) -> str:
-    """Returns a relation from the parent's point of view; negamax turns it around."""
-    text = relation(trace, row)
-    return text if _is_same_view(trace, row) else NEGATED[text]
 
 
 def value_for_parent(trace: Trace, row: int) -> OneValue:

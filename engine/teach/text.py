@@ -10,7 +10,7 @@ from engine.teach.drawing import tree_lines
 from engine.teach.notation import (
     SIDES,
     interval_text,
-    relation_for_parent,
+    relation,
     value_for_parent,
     value_text,
     window_text,
@@ -101,7 +101,7 @@ def _returned(
     nodes = trace.nodes
     parent = nodes.parent[row]
     value = value_for_parent(trace, row)
-    text = f"{nodes.move[row]} {relation_for_parent(trace, row)} {value_text(value)}"
+    text = f"{nodes.move[row]} {relation(trace, row)} {value_text(value)}"
     if not isinstance(value, tuple):
         text += f": {nodes.move[parent] or 'root'} in {interval_text(low, high)}"
     if narrowed is not None:

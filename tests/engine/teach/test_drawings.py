@@ -20,6 +20,7 @@ from engine.teach.trace import Trace
 from engine.teach.tree import Tree, uniform
 from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
+from tests.engine.teach.test_graphs import random_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 #: A tree with a cut-off.
@@ -74,6 +75,34 @@ def test_the_drawn_tree() -> None:
         "  A MIN = 3: A1 = 3, A2 = 12",
         "  B MIN <= 2: B1 = 2; cut, 3 >= 2: skips B2 (and 2 below), B3  window (3, inf)",
     ]
+
+
+def test_the_tree_half_way() -> None:
+    """An unfinished node has its interval and its present window; the current one is marked."""
+    trace = on_tree(TREE, "alphabeta")
+    cut = trace.steps.what.index("cut")
+    lines = list(tree_lines(snapshot(trace, cut)))
+    assert [line.text for line in lines] == [
+        "MAX in [3, inf)  window (3, inf)",
+        "A MIN = 3: A1 = 3, A2 = 12",
+        "B MIN in (-inf, 2]: B1 = 2  window (3, 2)",
+    ]
+    assert [line.mark for line in lines] == ["", "", "current"]
+
+
+def test_many_leaves_have_a_line_each() -> None:
+    """Leaves that do not fit on the line of their node have one line each."""
+    wide = parse_tree(f"max({', '.join(f'move-number-{i}: {i}' for i in range(9))})")
+    lines = list(outline(tree_lines(snapshot(on_tree(wide, "minimax")))))
+    assert lines[0] == "MAX = 8, plays move-number-8"
+    assert lines[1:] == [f"  move-number-{i} = {i}" for i in range(9)]
+
+
+def test_a_line_of_the_log_includes_the_new_window() -> None:
+    """After the steps of a log's line the snapshot has the window that the line names."""
+    trace = on_tree(TREE, "alphabeta")
+    (count,) = [count for count, line in step_events(trace) if line.text.startswith("A1 = 3")]
+    assert snapshot(trace, count).seen[trace.nodes.move.index("A")].beta == 3
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -161,6 +190,15 @@ def test_a_graph_as_svg() -> None:
     texts = [element.text for element in root.iter(f"{SVG}text")]
     for text in ("x, y", "z", "back", "MAX", "7"):
         assert text in texts
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_graph_without_cycles_goes_down(seed: int) -> None:
+    """In the picture of a graph without cycles every transition leads to a lower layer."""
+    graph = parse_graph(random_graph(random.Random(seed)))
+    root = elements(document([("", draw_graph(graph))]))
+    assert len(marked(root, "max", "min", "leaf")) == len(graph.states)
+    assert marked(root, "edge back") == []
 
 
 def test_large_pictures_are_refused() -> None:

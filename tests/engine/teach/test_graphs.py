@@ -135,13 +135,23 @@ def test_a_graph_is_searched_like_its_tree(seed: int) -> None:
 def test_a_table_changes_no_value(seed: int, algorithm: str) -> None:
     """With a table the value is the same, each bound holds, and no more nodes are visited."""
     rng = random.Random(seed)
-    graph = parse_graph(random_graph(rng, size=14, kinds=("max", "min", "mean")))
+    kinds = ("max", "min", "mean") if seed % 2 else ("max", "min")
+    graph = parse_graph(random_graph(rng, size=24, kinds=kinds))
     depth = rng.choice([None, 3, 5])
     trace = search(graph, algorithm, depth=depth, form="table")
     plain = search(graph, "minimax", depth=depth)
     assert is_close(trace.value, exact(plain.value or 0))
     assert trace.counts.nodes <= plain.counts.nodes
     check_bounds(trace, GraphState.at_start(graph), math.inf if depth is None else depth)
+
+
+def test_a_nearer_win_is_worth_more_with_a_table() -> None:
+    """Where the ply counts, a state at another ply is another state to the table."""
+    plan = Plan("minimax", form="table")
+    root = GameState.at_root(load_game("sticks").start({"rows": "1-2-3"}), plan.utilities)
+    trace = explain(root, plan)
+    assert trace.counts.nodes < sizes_of(graph_of(root)).tree_nodes or 0
+    check_bounds(trace, root, math.inf)
 
 
 def check_bounds(trace: Trace, root: State, depth: float) -> None:
@@ -161,6 +171,16 @@ def check_bounds(trace: Trace, root: State, depth: float) -> None:
         assert {"exact": low <= value <= high, "lower": value <= high, "upper": value >= low}[
             nodes.bound[row]
         ]
+
+
+def test_a_bound_of_a_table_serves_its_window_only() -> None:
+    """A state that was cut off is searched again where its bound does not suffice."""
+    graph = parse_graph("root: max(a: p, b: s)  p: min(4, s)  s: max(5, 9)")
+    trace = search(graph, "alphabeta", form="table")
+    assert (trace.value, trace.line) == (9, ("b", "2"))
+    assert "table" not in trace.nodes.reason
+    graph = parse_graph("root: max(a: p, b: q)  p: min(4, s)  q: min(3, s)  s: max(5, 9)")
+    assert search(graph, "alphabeta", form="table", order="given:s").value == 4
 
 
 @pytest.mark.parametrize("seed", range(10))

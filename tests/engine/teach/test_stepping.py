@@ -1,6 +1,7 @@
 """Stepping through a search and the quiz, by what a user types and reads."""
 
 import random
+import re
 from dataclasses import dataclass, field
 
 import pytest
@@ -109,6 +110,19 @@ def test_right_answers_are_right_and_wrong_ones_wrong(seed: int) -> None:
     for question in questions:
         wrong = {"y or n": "y" if "not cut" in question.solution else "n", "a number": "77"}
         assert not question.is_right(wrong.get(question.expected, "root"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_question_about_a_cut_comes_before_the_next_child(seed: int) -> None:
+    """After a question about a cut-off the search either cuts off or goes on with a child."""
+    tree = random_tree(random.Random(seed))
+    trace = on_tree(tree, "alphabeta")
+    for question in make_questions(trace, TreeState.at_root(tree)):
+        if question.expected == "y or n":
+            is_cut = trace.steps.what[question.count] == "cut"
+            assert is_cut or trace.steps.what[question.count] == "enter"
+            alpha, sign, beta = re.findall(r"-?\d+|-?inf|>=|<", question.solution)
+            assert (float(alpha) >= float(beta)) == is_cut == (sign == ">=")
 
 
 def test_the_questions_of_a_tree() -> None:
