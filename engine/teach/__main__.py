@@ -22,7 +22,7 @@ from engine.teach.evaluators import EVALUATORS
 from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
 from engine.teach.graph import graph_of
 from engine.teach.graph_drawing import format_states
-from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
 from engine.teach.lessons.lesson import Lesson, root_of
 from engine.teach.lessons.page import format_lesson
 from engine.teach.options import Task, check_options, make_parser, make_task
@@ -64,13 +64,16 @@ def _run(options: argparse.Namespace) -> None:
         sys.stdout.write(_list())
         return
     if options == make_parser(__doc__).parse_args([]):
-        sys.stdout.write(f"plyroom teach LESSON, --list or --help\n{_lessons_in_columns()}")
+        sys.stdout.write(_topics())
         return
     check_options(options)
     if options.lesson is not None:
         _show_lesson(options)
         return
     task = make_task(options)
+    if options.log == "leaves":
+        sys.stdout.write(_sheet(task.root, task.plan, task.title))
+        return
     if options.compare:
         sys.stdout.write(_comparison(options, task.root, task.plan))
         return
@@ -91,6 +94,12 @@ def _run(options: argparse.Namespace) -> None:
         _interact(options, [(trace, task.root)])
     else:
         sys.stdout.write(format_trace(trace, _log(options) or "tree", terminal_style(sys.stdout)))
+
+
+def _sheet(root: State, plan: Plan, title: str) -> str:
+    """An exercise: the whole tree of a search with its leaves, without any result."""
+    plain = replace(plan, algorithm="minimax", form="flat", plain_limit=0)
+    return format_trace(explain(root, plain, title), "leaves", terminal_style(sys.stdout))
 
 
 def _comparison(options: argparse.Namespace, root: State, plan: Plan) -> str:
@@ -116,6 +125,10 @@ def _match(options: argparse.Namespace, task: Task) -> str:
 
 def _show_lesson(options: argparse.Namespace) -> None:
     lesson = load_lesson(options.lesson)
+    if options.log == "leaves":
+        run = lesson.runs[0]
+        sys.stdout.write(_sheet(root_of(run.subject, run.plan.utilities), run.plan, lesson.title))
+        return
     if options.compare:
         run = lesson.runs[0]
         root = root_of(run.subject, run.plan.utilities)
@@ -208,19 +221,25 @@ def _json(answer: object) -> str:
     return encode_json(answer).decode() + "\n"
 
 
-def _lessons_in_columns(columns: int = 3) -> str:
-    """The names of the lessons, in the recommended order down each column."""
-    rows = -(-len(LESSONS) // columns)
-    lines = ["".join(f"  {name:22}" for name in LESSONS[row::rows]) for row in range(rows)]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
-
-
-def _list_lessons() -> str:
-    return "".join(f"  {name:22} {load_lesson(name).title}\n" for name in LESSONS)
+def _topics() -> str:
+    """The lessons by topic, on one screen."""
+    lines = ["plyroom teach LESSON shows one of these lessons, in this order for a course:"]
+    for topic, names in TOPICS.items():
+        lines += ["", f"{topic}:"]
+        lines += textwrap.wrap(
+            ", ".join(names),
+            76,
+            break_on_hyphens=False,
+            initial_indent="  ",
+            subsequent_indent="  ",
+        )
+    return "\n".join([*lines, "", "--list has their titles, --help all options."]) + "\n"
 
 
 def _list() -> str:
-    lines = ["lessons", *_list_lessons().splitlines(), "games"]
+    lines = ["lessons"]
+    lines += [f"  {name:22} {load_lesson(name).title}" for name in LESSONS]
+    lines.append("games")
     lines += [f"  {name:22} {load_game(name).title}" for name in game_ids()]
     for title, texts in (("algorithms", ALGORITHMS), ("forms", FORMS)):
         lines += [title, *(f"  {name:22} {text}" for name, text in texts.items())]

@@ -23,6 +23,12 @@ def is_graph_text(text: str) -> bool:
     return Parser(text[:4096]).peek(1) == ":"
 
 
+def is_tree_text(text: str) -> bool:
+    """Returns whether a text begins as a tree does: with the kind of the root."""
+    parser = Parser(text[:4096])
+    return bool(KIND.fullmatch(parser.peek())) and parser.peek(1) in ("(", "~", "[")
+
+
 def parse_graph(text: str, title: str = "") -> Graph:
     """Parses a graph; raises TreeError with the line and column of an error."""
     if len(text) > MAX_TREE_TEXT:

@@ -14,7 +14,7 @@ from engine.teach.errors import NotPossible, TreeError
 from engine.teach.evaluators import EVALUATORS
 from engine.teach.explain import ALGORITHMS, FORMS, Plan
 from engine.teach.graph import Graph, GraphState, find_cycle
-from engine.teach.graph_text import is_graph_text, parse_graph
+from engine.teach.graph_text import is_graph_text, is_tree_text, parse_graph
 from engine.teach.order import ORDERS
 from engine.teach.players import GameForBoth
 from engine.teach.state import GameState, Scale, State, TreeState
@@ -319,7 +319,10 @@ def read_tree(options: argparse.Namespace) -> Tree:
 
 def read_graph(options: argparse.Namespace) -> Graph:
     """Reads a graph from a text file, or from stdin for "-"."""
-    return parse_graph(_decode(_read(options, options.graph), options.graph))
+    text = _decode(_read(options, options.graph), options.graph)
+    if is_tree_text(text):
+        raise TreeError("this is a tree: use --tree, or begin a graph with the name of its start")
+    return parse_graph(text)
 
 
 def _decode(content: bytes, name: str) -> str:

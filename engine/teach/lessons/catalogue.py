@@ -7,35 +7,24 @@ from engine.teach.errors import UnknownName
 from engine.teach.lessons.lesson import Lesson, perform
 from engine.teach.trace import Trace
 
-#: The names of the lessons, in the recommended order.
-LESSONS = (
-    "every-leaf",
-    "greedy-friends",
-    "generous-friends",
-    "alpha-cut",
-    "beta-cut",
-    "four-level-tree",
-    "fail-hard",
-    "one-bound",
-    "negamax",
-    "template-method",
-    "two-functions",
-    "map",
-    "sticks",
-    "meaning",
-    "tic-tac-toe",
-    "branching",
-    "move-order",
-    "shared-states",
-    "deepening",
-    "evaluation",
-    "horizon",
-    "quiescence",
-    "rock-paper-scissors",
-    "average",
-    "max-n",
-    "scholars-mate",
-)
+#: The names of the lessons by topic, in the recommended order.
+TOPICS = {
+    "The first cut-offs": (
+        *("every-leaf", "greedy-friends", "generous-friends", "alpha-cut", "beta-cut"),
+        "four-level-tree",
+    ),
+    "How the algorithm is written": (
+        *("fail-hard", "one-bound", "negamax", "template-method", "two-functions", "map"),
+    ),
+    "Whole games": ("sticks", "meaning", "tic-tac-toe", "branching"),
+    "What makes it fast": ("move-order", "shared-states", "deepening"),
+    "Where the search stops": ("evaluation", "horizon", "quiescence"),
+    "Other utilities, other opponents": (
+        *("rock-paper-scissors", "average", "max-n", "scholars-mate"),
+    ),
+}
+#: The names of all lessons.
+LESSONS = tuple(name for names in TOPICS.values() for name in names)
 
 
 def load_lesson(name: str) -> Lesson:
