@@ -33,7 +33,7 @@ from server.ids import IdentityId, RoomId
 from server.rooms import rules
 from server.rooms.commands import AiSeat, Command, Create, Move, MySeat, OpenSeat, Sit
 from server.rooms.events import RoomEvent
-from server.rooms.model import Actor, Moment
+from server.rooms.model import Actor, CommandContext
 from server.runtime.projections import log_entry, projections
 from server.settings import Settings
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
@@ -86,8 +86,8 @@ def _room(number: int, is_due: bool) -> NewRoom:
 
     evolve(events[1:])
     for actor, command in _commands(is_due):
-        moment = Moment(actor, now_ms, now_ms, ids.__next__, Settings())
-        new_events = rules.decide(room, command, moment)
+        context = CommandContext(actor, now_ms, now_ms, ids.__next__, Settings())
+        new_events = rules.decide(room, command, context)
         evolve(new_events)
         events += new_events
     first = Append(

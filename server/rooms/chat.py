@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from server.codes import Code
 from server.rooms.commands import Chat, Command
 from server.rooms.events import RoomEvent, Said
-from server.rooms.model import CommandRejected, Moment, Room, Rule
+from server.rooms.model import CommandContext, CommandRejected, Room, Rule
 from server.rooms.text import clean_text
 from server.settings import Settings
 
@@ -53,15 +53,15 @@ def _reached_limits(
             yield subject, limit, stamps[-limit].at_ms + WINDOW_MS
 
 
-def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
-    limits = moment.settings.limit_chat, moment.settings.limit_chat_room
-    check_rate_limits(room, moment.actor.identity, moment.now_ms, *limits)
+def say(room: Room, command: Chat, context: CommandContext) -> list[RoomEvent]:
+    limits = context.settings.limit_chat, context.settings.limit_chat_room
+    check_rate_limits(room, context.actor.identity, context.now_ms, *limits)
     text = clean_text(command.text)
     if not text:
         raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
-    if command.to == "spectators" and room.seat_of(moment.actor.identity) is not None:
+    if command.to == "spectators" and room.seat_of(context.actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
-    return [Said(moment.actor.identity, moment.actor.name, text, command.to)]
+    return [Said(context.actor.identity, context.actor.name, text, command.to)]
 
 
 #: The rules of this module.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.game import Game, Position
 from server.rooms.events import Finished, Occupant, Started, Termination
-from server.rooms.model import Match, Moment, Room
+from server.rooms.model import CommandContext, Match, Room
 
 
 def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> Started:
@@ -12,13 +12,15 @@ def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occ
     return Started(match_id, number, start.text(), start.game.digest, tuple(seats))
 
 
-def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: Moment) -> Started:
+def start_match(
+    room: Room, game: Game, occupants: Sequence[Occupant], context: CommandContext
+) -> Started:
     """Returns the event that starts the room's next match, between these occupants.
 
     The caller has checked that the game still has the room's options.
     """
     number = 1 if room.match is None else room.match.number + 1
-    return start_event(game.start(room.options), moment.new_id(), number, occupants)
+    return start_event(game.start(room.options), context.new_id(), number, occupants)
 
 
 def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:

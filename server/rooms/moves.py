@@ -7,13 +7,19 @@ from server.rooms import permissions, positions
 from server.rooms.commands import Abort, AiFailure, AiMove, Command, Move, Resign, Tick
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
-from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room, Rule
-from server.rooms.permissions import check, game_of, own_seat, playable_position, running_match
+from server.rooms.model import Actor, ActorKind, CommandContext, CommandRejected, Match, Room, Rule
+from server.rooms.permissions import (
+    check,
+    game_of,
+    own_seat,
+    playable_position,
+    require_running_match,
+)
 
 
-def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
-    seat = own_seat(room, moment.actor)
-    match = running_match(room)
+def move(room: Room, command: Move, context: CommandContext) -> list[RoomEvent]:
+    seat = own_seat(room, context.actor)
+    match = require_running_match(room)
     if command.ply < match.ply:
         raise CommandRejected(
             Code.MOVE_STALE, f"ply {command.ply} is already played; the next is {match.ply}"
@@ -26,25 +32,25 @@ def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
     return _play(match, position, seat, command.move)
 
 
-def ai_move(room: Room, command: AiMove, moment: Moment) -> list[RoomEvent]:
-    match = running_match(room)
-    position = _check_ai_turn(room, match, command, moment.actor)
+def ai_move(room: Room, command: AiMove, context: CommandContext) -> list[RoomEvent]:
+    match = require_running_match(room)
+    position = _check_ai_turn(room, match, command, context.actor)
     return _play(match, position, command.seat, command.move)
 
 
-def ai_failure(room: Room, command: AiFailure, moment: Moment) -> list[RoomEvent]:
-    match = running_match(room)
-    _check_ai_turn(room, match, command, moment.actor)
+def ai_failure(room: Room, command: AiFailure, context: CommandContext) -> list[RoomEvent]:
+    match = require_running_match(room)
+    _check_ai_turn(room, match, command, context.actor)
     return [end_match(match, None, "failure", f"the AI could not move: {command.reason}"[:200])]
 
 
-def tick(room: Room, command: Tick, moment: Moment) -> list[RoomEvent]:
-    if moment.actor.kind is not ActorKind.SERVER:
+def tick(room: Room, command: Tick, context: CommandContext) -> list[RoomEvent]:
+    if context.actor.kind is not ActorKind.SERVER:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
-    deadline_ms = room.next_deadline_ms(moment.settings.forced_pass_ms)
-    if deadline_ms is None or max(moment.now_ms, command.at_ms) < deadline_ms:
+    deadline_ms = room.next_deadline_ms(context.settings.forced_pass_ms)
+    if deadline_ms is None or max(context.now_ms, command.at_ms) < deadline_ms:
         return []
-    match, token = running_match(room), room.forced_pass()
+    match, token = require_running_match(room), room.forced_pass()
     assert token is not None, "a pass is due"
     return _play(match, playable_position(room, match), match.turn, token, forced=True)
 
@@ -86,15 +92,15 @@ def _play(
     return events
 
 
-def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
-    check(permissions.resign(room, permissions.viewer_of(room, moment.actor.identity)))
-    seat, match = own_seat(room, moment.actor), running_match(room)
+def resign(room: Room, command: Resign, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.resign(room, permissions.viewer_of(room, context.actor.identity)))
+    seat, match = own_seat(room, context.actor), require_running_match(room)
     return [end_match(match, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
 
 
-def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
-    check(permissions.abort(room, permissions.viewer_of(room, moment.actor.identity)))
-    return [end_match(running_match(room), None, "abort", "the match was aborted")]
+def abort(room: Room, command: Abort, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.abort(room, permissions.viewer_of(room, context.actor.identity)))
+    return [end_match(require_running_match(room), None, "abort", "the match was aborted")]
 
 
 def _side_name(room: Room, seat: int) -> str:

@@ -5,20 +5,20 @@ from server.rooms import permissions
 from server.rooms.commands import Accept, AiReply, Claim, Command, Decline, OfferDraw, Rematch
 from server.rooms.events import Declined, Finished, Offered, RoomEvent
 from server.rooms.matches import end_match, start_match
-from server.rooms.model import ActorKind, CommandRejected, Match, Moment, Room, Rule
+from server.rooms.model import ActorKind, CommandContext, CommandRejected, Match, Room, Rule
 from server.rooms.permissions import (
     check,
     game_of,
     own_seat,
     playable_position,
-    running_match,
+    require_running_match,
     viewer_of,
 )
 
 
-def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
-    seat = own_seat(room, moment.actor)
-    match = running_match(room)
+def claim(room: Room, command: Claim, context: CommandContext) -> list[RoomEvent]:
+    seat = own_seat(room, context.actor)
+    match = require_running_match(room)
     position = playable_position(room, match)
     reason = position.claim() if match.turn == seat else None
     if reason is None:
@@ -29,22 +29,22 @@ def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
     return [end_match(match, None, "claim", reason)]
 
 
-def offer_draw(room: Room, command: OfferDraw, moment: Moment) -> list[RoomEvent]:
-    check(permissions.offer_draw(room, viewer_of(room, moment.actor.identity)))
-    seat, match = own_seat(room, moment.actor), running_match(room)
+def offer_draw(room: Room, command: OfferDraw, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.offer_draw(room, viewer_of(room, context.actor.identity)))
+    seat, match = own_seat(room, context.actor), require_running_match(room)
     return [_agree_draw(match)] if 1 - seat in room.offers else [Offered(seat, "draw")]
 
 
-def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
-    check(permissions.accept(room, viewer_of(room, moment.actor.identity)))
-    if room.playing is not None:
-        return [_agree_draw(room.playing)]
-    return rematch(room, command, moment)
+def accept(room: Room, command: Accept, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.accept(room, viewer_of(room, context.actor.identity)))
+    if room.running_match is not None:
+        return [_agree_draw(room.running_match)]
+    return rematch(room, command, context)
 
 
-def ai_reply(room: Room, command: AiReply, moment: Moment) -> list[RoomEvent]:
-    match = running_match(room)
-    if moment.actor.kind is not ActorKind.AI:
+def ai_reply(room: Room, command: AiReply, context: CommandContext) -> list[RoomEvent]:
+    match = require_running_match(room)
+    if context.actor.kind is not ActorKind.AI:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
     if match.id != command.match or room.ai_to_answer_draw() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
@@ -55,19 +55,19 @@ def _agree_draw(match: Match) -> Finished:
     return end_match(match, None, "agreement", "both sides agreed to it")
 
 
-def rematch(room: Room, command: Rematch | Accept, moment: Moment) -> list[RoomEvent]:
-    viewer = viewer_of(room, moment.actor.identity)
+def rematch(room: Room, command: Rematch | Accept, context: CommandContext) -> list[RoomEvent]:
+    viewer = viewer_of(room, context.actor.identity)
     check(permissions.rematch(room, viewer))
     if not permissions.starts_rematch(room, viewer):
-        return [Offered(own_seat(room, moment.actor))]
+        return [Offered(own_seat(room, context.actor))]
     occupants = [holder for holder in reversed(room.seats) if holder is not None]
-    return [start_match(room, game_of(room), occupants, moment)]
+    return [start_match(room, game_of(room), occupants, context)]
 
 
-def decline(room: Room, command: Decline, moment: Moment) -> list[RoomEvent]:
-    check(permissions.decline(room, viewer_of(room, moment.actor.identity)))
-    seat = own_seat(room, moment.actor)
-    return [Declined(seat, "draw" if room.playing is not None else "rematch")]
+def decline(room: Room, command: Decline, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.decline(room, viewer_of(room, context.actor.identity)))
+    seat = own_seat(room, context.actor)
+    return [Declined(seat, "draw" if room.running_match is not None else "rematch")]
 
 
 #: The rules of this module.

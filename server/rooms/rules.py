@@ -17,7 +17,7 @@ from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
-from server.rooms.model import Actor, CommandRejected, Moment, Room, Rule
+from server.rooms.model import Actor, CommandContext, CommandRejected, Room, Rule
 from server.rooms.seats import ai_occupant
 
 
@@ -57,7 +57,7 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
 RULES: dict[type[Command], Rule] = {**moves.RULES, **offers.RULES, **seats.RULES, **chat.RULES}
 
 
-def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
+def decide(room: Room, command: Command, context: CommandContext) -> list[RoomEvent]:
     """Returns the events that a command makes; none for a `Tick` when nothing is due.
 
     Raises CommandRejected when the command is refused, and GameFault when the game's rules fail.
@@ -70,4 +70,4 @@ def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
             Code.MESSAGE_UNKNOWN,
             f"{type(command).__name__} is not a command that changes a room",
         )
-    return rule(room, command, moment)
+    return rule(room, command, context)

@@ -8,40 +8,42 @@ from server.rooms import permissions
 from server.rooms.commands import AddAi, Command, RemoveAi, Sit, Stand
 from server.rooms.events import Occupant, RoomEvent, SeatLeft, SeatTaken
 from server.rooms.matches import start_match
-from server.rooms.model import AI_IDENTITY, CommandRejected, Moment, Room, Rule
+from server.rooms.model import AI_IDENTITY, CommandContext, CommandRejected, Room, Rule
 from server.rooms.permissions import check, game_of, own_seat, viewer_of
 
 
-def sit(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
-    check(permissions.sit(room, viewer_of(room, moment.actor.identity), command.seat))
-    occupant = Occupant(moment.actor.identity, moment.actor.name)
-    return _take_seat(room, command.seat, occupant, moment)
+def sit(room: Room, command: Sit, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.sit(room, viewer_of(room, context.actor.identity), command.seat))
+    occupant = Occupant(context.actor.identity, context.actor.name)
+    return _take_seat(room, command.seat, occupant, context)
 
 
-def stand(room: Room, command: Stand, moment: Moment) -> list[RoomEvent]:
-    check(permissions.stand(room, viewer_of(room, moment.actor.identity)))
-    return [SeatLeft(own_seat(room, moment.actor))]
+def stand(room: Room, command: Stand, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.stand(room, viewer_of(room, context.actor.identity)))
+    return [SeatLeft(own_seat(room, context.actor))]
 
 
-def add_ai(room: Room, command: AddAi, moment: Moment) -> list[RoomEvent]:
-    check(permissions.add_ai(room, viewer_of(room, moment.actor.identity), command.seat))
+def add_ai(room: Room, command: AddAi, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.add_ai(room, viewer_of(room, context.actor.identity), command.seat))
     occupant = ai_occupant(game_of(room), command.level, command.persona)
-    return _take_seat(room, command.seat, occupant, moment)
+    return _take_seat(room, command.seat, occupant, context)
 
 
-def remove_ai(room: Room, command: RemoveAi, moment: Moment) -> list[RoomEvent]:
-    check(permissions.remove_ai(room, viewer_of(room, moment.actor.identity), command.seat))
+def remove_ai(room: Room, command: RemoveAi, context: CommandContext) -> list[RoomEvent]:
+    check(permissions.remove_ai(room, viewer_of(room, context.actor.identity), command.seat))
     return [SeatLeft(command.seat)]
 
 
-def _take_seat(room: Room, seat: int, occupant: Occupant, moment: Moment) -> list[RoomEvent]:
+def _take_seat(
+    room: Room, seat: int, occupant: Occupant, context: CommandContext
+) -> list[RoomEvent]:
     """Returns the events of taking a seat, and of starting the match if no seat is free then."""
     game = game_of(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
     events: list[RoomEvent] = [SeatTaken(seat, occupant)]
     occupants = [holder for holder in seats if holder is not None]
     if len(occupants) == SEATS:
-        events.append(start_match(room, game, occupants, moment))
+        events.append(start_match(room, game, occupants, context))
     return events
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from server.codes import Code
 from server.ports import Ports
-from server.rooms.model import Actor, CommandRejected, Moment
+from server.rooms.model import Actor, CommandContext, CommandRejected
 from server.store.base import (
     Append,
     CommandKey,
@@ -80,7 +80,7 @@ class Machine(Protocol[S, C, E]):
     def evolve(self, state: S, event: E, at_ms: int) -> S:
         """The state after one more event. Never raises, so every stored log loads."""
 
-    def decide(self, state: S, command: C, moment: Moment) -> list[E]:
+    def decide(self, state: S, command: C, context: CommandContext) -> list[E]:
         """The events that a command makes now; none if it changes nothing. Raises
         CommandRejected.
         """
@@ -313,11 +313,11 @@ class EventLog(Generic[S, C, E]):
                 self._ports.metrics.repeated += 1
                 return Accepted(self._keys[key], is_new=False)
             try:
-                moment = Moment(
+                context = CommandContext(
                     actor, self._ports.now_ms(), received_ms,
                     self._ports.new_id, self._ports.settings,
                 )  # fmt: skip
-                events = self._machine.decide(self.state, command, moment)
+                events = self._machine.decide(self.state, command, context)
             except CommandRejected as rejection:
                 if not was_checked and await self._was_behind(key):
                     was_checked = True

@@ -11,7 +11,7 @@ from server.ports import Ports
 from server.rooms import rules
 from server.rooms.commands import AiMove, Command
 from server.rooms.events import RoomEvent, parse_event_body
-from server.rooms.model import CommandRejected, Moment, Room
+from server.rooms.model import CommandContext, CommandRejected, Room
 from server.runtime.projections import log_entry, projections
 from server.store.base import Projection, StoredEvent
 
@@ -33,10 +33,10 @@ class RoomMachine:
     def evolve(self, state: Room, event: RoomEvent, at_ms: int) -> Room:
         return rules.evolve(state, event, at_ms)
 
-    def decide(self, state: Room, command: Command, moment: Moment) -> list[RoomEvent]:
+    def decide(self, state: Room, command: Command, context: CommandContext) -> list[RoomEvent]:
         """Returns the events of a command. An AI move that the rules refuse ends the match."""
         try:
-            return rules.decide(state, command, moment)
+            return rules.decide(state, command, context)
         except CommandRejected as rejection:
             is_illegal = rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED)
             if not (isinstance(command, AiMove) and is_illegal):
@@ -54,7 +54,7 @@ class RoomMachine:
                     Code.GAME_FAULT, "the rules of this game failed on that command"
                 ) from fault
             failure = command.to_failure("the rules of this game failed on its move")
-        return rules.decide(state, failure, moment)
+        return rules.decide(state, failure, context)
 
     def entry(self, state: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
         return log_entry(state, event, at_ms)

@@ -46,7 +46,7 @@ from server.protocol.messages import (
 )
 from server.protocol.views import snapshot
 from server.rooms.events import format_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import Actor, CommandContext, CommandRejected, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs
 from tests.support.room_log import SETTINGS
@@ -78,8 +78,8 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS)
-            events = decide(room, parse_command(command), moment)  # type: ignore[arg-type]
+            context = CommandContext(actor, 0, 0, ids.__next__, SETTINGS)
+            events = decide(room, parse_command(command), context)  # type: ignore[arg-type]
         except CommandRejected:
             continue
         for event in events:
@@ -161,7 +161,7 @@ def test_after_each_event_the_model_equals_the_servers_room(
         model = apply(model, event)
         assert as_snapshot(model) == snapshot(room, player=False)
         assert model.my_seat == room.seat_of(IdentityId("ada"))
-        assert model.running == (room.playing is not None)
+        assert model.running == (room.running_match is not None)
 
 
 @given(histories, st.data())

@@ -33,7 +33,7 @@ from server.rooms.commands import (
     Stand,
 )
 from server.rooms.events import RoomEvent, format_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import Actor, CommandContext, CommandRejected, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs
 from tests.support.browser import open_chromium, open_files
@@ -114,8 +114,8 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            moment = Moment(rng.choice(PEOPLE), 0, 0, ids.__next__, SETTINGS)
-            events = decide(room, random_command(rng, room), moment)
+            context = CommandContext(rng.choice(PEOPLE), 0, 0, ids.__next__, SETTINGS)
+            events = decide(room, random_command(rng, room), context)
         except CommandRejected:
             events = []
     return history

@@ -20,7 +20,7 @@ from server.rooms import moves, offers, permissions, rules
 from server.rooms.commands import Command, Move, Rematch, Sit
 from server.rooms.events import Occupant, Offered, RoomEvent, SeatTaken, format_event_body
 from server.rooms.matches import start_match
-from server.rooms.model import Actor, CommandRejected, Match, Moment, Room, Rule
+from server.rooms.model import Actor, CommandContext, CommandRejected, Match, Room, Rule
 from server.rooms.permissions import playable_position
 from server.runtime import room_runner as runner_module
 from server.runtime.ai_seat import AiTasks
@@ -128,17 +128,17 @@ def repeated_command_appended_again(patch: Patch) -> FakeServer:
 
 
 def stale_ply_accepted(patch: Patch) -> FakeServer:
-    def replacement(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
+    def replacement(room: Room, command: Move, context: CommandContext) -> list[RoomEvent]:
         ply = room.match.ply if room.match else 0
-        return moves.move(room, Move(id=command.id, ply=ply, move=command.move), moment)
+        return moves.move(room, Move(id=command.id, ply=ply, move=command.move), context)
 
     replace_rule(patch, Move, replacement)
     return FakeServer()
 
 
 def seat_taken_twice(patch: Patch) -> FakeServer:
-    def replacement(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
-        return [SeatTaken(command.seat, Occupant(moment.actor.identity, moment.actor.name))]
+    def replacement(room: Room, command: Sit, context: CommandContext) -> list[RoomEvent]:
+        return [SeatTaken(command.seat, Occupant(context.actor.identity, context.actor.name))]
 
     replace_rule(patch, Sit, replacement)
     return FakeServer()
@@ -147,7 +147,7 @@ def seat_taken_twice(patch: Patch) -> FakeServer:
 def spectator_can_move(patch: Patch) -> FakeServer:
     def replacement(room: Room, actor: Actor) -> int:
         seat = room.seat_of(actor.identity)
-        match = room.playing
+        match = room.running_match
         if seat is None and match is not None and match.position is not None:
             return match.position.turn
         if seat is None:
@@ -218,11 +218,11 @@ def two_results(patch: Patch) -> FakeServer:
 
 
 def rematch_without_an_offer(patch: Patch) -> FakeServer:
-    def start_at_once(room: Room, command: Rematch, moment: Moment) -> list[RoomEvent]:
-        events = offers.rematch(room, command, moment)
+    def start_at_once(room: Room, command: Rematch, context: CommandContext) -> list[RoomEvent]:
+        events = offers.rematch(room, command, context)
         if isinstance(events[0], Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
-            return [start_match(room, room.game, seats[::-1], moment)]
+            return [start_match(room, room.game, seats[::-1], context)]
         return events
 
     replace_rule(patch, Rematch, start_at_once)

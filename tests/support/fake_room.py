@@ -26,7 +26,7 @@ from server.protocol.messages import (
 from server.protocol.views import description, snapshot, turn, view
 from server.rooms.commands import AiMove, Command
 from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
-from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
+from server.rooms.model import AI, Actor, CommandContext, CommandRejected, Room
 from server.rooms.permissions import permitted
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.room_log import SETTINGS
@@ -130,8 +130,8 @@ class FakeRoom:
         return self._decide(actor, parse_command(command))
 
     def _decide(self, actor: Actor, command: Command) -> list[Logged]:
-        moment = Moment(actor, 0, 0, self._new_id, SETTINGS)
-        return [self._apply(event) for event in decide(self.room, command, moment)]
+        context = CommandContext(actor, 0, 0, self._new_id, SETTINGS)
+        return [self._apply(event) for event in decide(self.room, command, context)]
 
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)

@@ -27,7 +27,7 @@ from server.rooms.commands import (
     Sit,
 )
 from server.rooms.events import RoomEvent, format_event_body, parse_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import Actor, CommandContext, CommandRejected, Room
 from server.settings import Settings
 
 ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
@@ -70,7 +70,7 @@ def decide(
     without limits of the chat.
     """
     at_ms = room.changed_ms if now_ms is None else now_ms
-    return rules.decide(room, command, Moment(actor, at_ms, at_ms, new_id, SETTINGS))
+    return rules.decide(room, command, CommandContext(actor, at_ms, at_ms, new_id, SETTINGS))
 
 
 class LoggedRoom:
