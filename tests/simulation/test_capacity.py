@@ -36,8 +36,8 @@ def predictions(measured: Capacity) -> list[Predicted]:
 
 
 def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) -> None:
-    """Unit costs from fewer pairs on one and two nodes predict 200 pairs on one and three nodes:
-    moves per second, and the costs per move.
+    """Unit costs that were fitted with at most 100 pairs on one and two nodes predict the moves per
+    second, and the costs per move, of 200 pairs on one and three nodes.
     """
     assert [prediction.measured.nodes for prediction in predictions] == [1, 3]
     for prediction in predictions:
@@ -64,10 +64,10 @@ def test_cpu_time_is_the_sum_of_the_unit_costs(measured: Capacity, nodes: int) -
     """The processes' CPU time is the sum of the unit costs, and all pairs make progress."""
     costs = measured.costs
     model = Model(costs, Layout(nodes, measured.cores), seed=5)
-    seen = play(model, pairs=20, per_s=200.0, seconds=5.0)
-    ops, groups = seen.ops, sum(writer.groups for writer in model.writers)
-    assert seen.moves == pytest.approx(1000, rel=0.02)
-    assert ops == pytest.approx(seen.moves * 11 / 9, rel=0.05)
+    counts = play(model, pairs=20, per_s=200.0, seconds=5.0)
+    ops, groups = counts.ops, sum(writer.groups for writer in model.writers)
+    assert counts.moves == pytest.approx(1000, rel=0.02)
+    assert ops == pytest.approx(counts.moves * 11 / 9, rel=0.05)
     assert ops / MAX_GROUP < groups <= ops + nodes
 
     def cpu_s(kind: str, waking_s: float, rest_s: float) -> float:
@@ -133,8 +133,8 @@ def test_demand_adds_up(players: int) -> None:
 
 
 def test_a_plan_grows_with_the_players(measured: Capacity) -> None:
-    """More players need more of everything; no node is busier than BUSY, but with half the nodes it
-    is.
+    """More players need more of everything; no node is busier than MAX_UTILIZATION, but with half
+    the nodes they are.
     """
     small, large = plan(20_000, measured), plan(40_000, measured)
     for name in ("nodes", "broker_cores", "proxy_cores", "worker_cores", "broker_out_per_s"):
