@@ -150,7 +150,7 @@ def test_a_nearer_win_is_worth_more_with_a_table() -> None:
     plan = Plan("minimax", form="table")
     root = GameState.at_root(load_game("sticks").start({"rows": "1-2-3"}), plan.utilities)
     trace = explain(root, plan)
-    assert trace.counts.nodes < sizes_of(graph_of(root)).tree_nodes or 0
+    assert trace.counts.nodes < (sizes_of(graph_of(root)).tree_nodes or 0)
     check_bounds(trace, root, math.inf)
 
 
