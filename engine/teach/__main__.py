@@ -105,10 +105,14 @@ def _sheet(root: State, plan: Plan, title: str) -> str:
 
 def _comparison(options: argparse.Namespace, root: State, plan: Plan) -> str:
     """The searches of --compare in two columns."""
-    left, right = (
-        explain(root, replace(plan, form=name) if name in FORMS else replace(plan, algorithm=name))
+    plans = [
+        replace(plan, form=name) if name in FORMS else replace(plan, algorithm=name)
         for name in options.compare
-    )
+    ]
+    for each in plans:
+        if warning := cost_warning(root, each):
+            print(f"teach: {warning}", file=sys.stderr, flush=True)
+    left, right = (explain(root, each) for each in plans)
     return format_comparison(left, right)
 
 

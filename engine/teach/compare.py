@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from engine.teach.notation import NEGATED, relation, value_text, window_interval_text
+from engine.teach.notation import relation, value_text, window_interval_text
 from engine.teach.style import WIDTH
 from engine.teach.trace import WINDOWED, Trace
 
@@ -47,7 +47,7 @@ class Column:
         nodes = self.trace.nodes
         value, sign, text = nodes.value[row], nodes.sign[row], relation(self.trace, row)
         if sign < 0 and value is not None and not isinstance(value, tuple):
-            value, text = -value, NEGATED[text]
+            value = -value  # negamax, which never cuts: its values are no bounds
         cell = f"{text} {value_text(value)}"
         if self.trace.algorithm not in WINDOWED or nodes.kind[row] == "leaf":
             return cell

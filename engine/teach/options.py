@@ -249,8 +249,8 @@ def _plan(options: argparse.Namespace, depth: int | None, defaults: Plan) -> Pla
 
 
 def is_classic(options: argparse.Namespace) -> bool:
-    """Returns whether a game is shown as the first programs showed it."""
-    return options.game is not None and (options.log == "classic" or options.match is not None)
+    """Returns whether a search is shown as the first programs showed it."""
+    return options.log == "classic" or options.match is not None
 
 
 def _depth(text: str | None, default: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Whose values a search computes: those of one chosen player, whoever is to move.
+"""Whose values a search computes: those of one chosen player.
 
 Minimax for player p takes the utility of p at the ends, the greatest value where p is to move, and
 the least value where anyone else is: all others play against p. With two players it is MAX's view
@@ -161,7 +161,7 @@ def player_of(kind: str) -> int:
 
 
 def seen_by(root: State, player: int) -> State:
-    """Returns the root of a search with the chosen player as MAX, whoever is to move.
+    """Returns the root of a search with the chosen player as MAX, who need not be to move.
 
     Raises NotPossible if there is no such player.
     """

@@ -131,7 +131,7 @@ class GameState:
     def at_root(cls, position: Position, scale: Scale, max_seat: int | None = None) -> "GameState":
         """Returns the root state of a search from a position.
 
-        MAX is the side to move, or the given seat, whoever is to move.
+        MAX is the given seat; without one, the side to move.
         """
         return cls(position, position.turn if max_seat is None else max_seat, scale)
 

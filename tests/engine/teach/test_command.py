@@ -124,6 +124,17 @@ def test_an_exercise_sheet(tmp_path: Path, capsys: Output) -> None:
     assert "  R MIN = ?: R1 = 3, R2 = 10\n" in out
 
 
+def test_a_classic_log_has_fresh_windows(tmp_path: Path, capsys: Output) -> None:
+    """In a classic log each move of the root has a fresh window, also in a tree, by default."""
+    tree = tmp_path / "tree.txt"
+    tree.write_text("max(min(5, 6), min(3, 4))")
+    opens = []
+    for words in ([], ["--window", "inherited"]):
+        assert main(["--tree", str(tree), "--log", "classic", *words]) == 0
+        opens.append(capsys.readouterr().out.count("A = -2147483648"))
+    assert opens == [4, 2]
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_lessons_as_json(lesson: str, capsys: Output) -> None:
     """With --json a lesson prints a list of traces that can be decoded."""

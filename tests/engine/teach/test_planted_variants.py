@@ -11,6 +11,7 @@ from engine.teach import (
     classic,
     compare,
     cutoffs,
+    evaluators,
     explain,
     flat,
     mapping,
@@ -26,7 +27,9 @@ from tests.engine.teach import (
     test_designs,
     test_founding_numbers,
     test_founding_texts,
+    test_trace,
     test_variants,
+    test_worked_examples,
 )
 
 Check = Callable[[], None]
@@ -230,6 +233,20 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "kind = state.kind",
     ),
     ("optimism without a goal", OPTIMISTIC, flat, "if best >= study.goal:", "if False:"),
+    (
+        "random is the first move",
+        test_trace.test_random_moves,
+        flat,
+        'moves[hashed_index(f"{seed}:{state.text()}", len(moves))]',
+        "moves[0]",
+    ),
+    (
+        "random values out of range",
+        test_worked_examples.test_2_the_random_evaluator,
+        evaluators,
+        "return low + hashed_index(",
+        "return 2 * hashed_index(",
+    ),
     (
         "everyone helps the player",
         FIRST_PLAYER,

@@ -35,7 +35,7 @@ def on_game(game_id: str, text: str | None, plan: Plan) -> Trace:
 def test_either_seat_may_be_max() -> None:
     """The values of the second player are those of the first with the opposite sign.
 
-    Those of negamax belong to the side to move, whoever is MAX.
+    Those of negamax belong to the side to move and not to MAX.
     """
     rng = random.Random(3)
     for _ in range(20):
@@ -59,7 +59,7 @@ def test_a_seat_that_is_not_to_move() -> None:
 
 
 def test_the_average_of_a_chosen_player() -> None:
-    """Average min-max maximises at the plies of the chosen player, whoever is at the root."""
+    """Average min-max maximises at the plies of the chosen player, on either side of the root."""
     tree = parse_tree("max(min(1, 3), min(2, 8))")
     assert on_tree(tree, "average").value == 5
     for form in ("flat", "nodes", "pair", "map"):
