@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.inlining import inline
 from engine.game import DRAWN, ONGOING, State
 from engine.search import hooks, movepick, reference, stack, steps, tt
 from engine.search.features import (
@@ -53,6 +54,7 @@ from engine.search.features import (
     TABLE_GUESS,
 )
 from engine.search.hooks import (
+    EXTRA_TURNS,
     HAS_PROBE,
     HAS_TACTICAL,
     HAS_UNSTABLE,
@@ -61,6 +63,7 @@ from engine.search.hooks import (
     drawn,
     evaluate,
     evasions,
+    keeps_turn,
     may_pass,
     moves,
     no_moves_result,
@@ -126,6 +129,7 @@ from engine.search.stack import (
     history_index,
     move_buffer,
     move_order,
+    record_side,
     root_best,
     root_bounds,
     root_moves,
@@ -139,6 +143,7 @@ from engine.search.stack import (
 from engine.search.steps import (
     end_value,
     is_repeated,
+    last_own_ply,
     poll,
     publish_pv,
     record_root_line,
@@ -186,12 +191,38 @@ CALLS = {
     "alpha_beta": (
         "end_value", "poll", "is_repeated", "tt_probe", "value_from_tt", "cuts_off", "tt_store",
         "reduction", "update_pv", "update_history", "score_moves", "sort_moves", "quiesce",
+        "last_own_ply",
     ),
     "root": (
         "alpha_beta", "publish_pv", "record_root_line", "update_pv", "is_repeated", "reduction",
     ),
     **reference.CALLS,
 }  # fmt: skip
+
+
+@inline
+def child_value(
+    s: State,
+    child: State,
+    depth: int,
+    low: int,
+    high: int,
+    ply: int,
+    W: Any,
+    T: Any,
+    C: Any,
+    D: Any,
+) -> int:
+    """The value of a child for the side to move in s, within the window of s.
+
+    `alpha_beta` returns it for the side to move in the child, which is the opponent of that in s
+    unless the move keeps the turn.
+    """
+    return (  # type: ignore[no-any-return]
+        alpha_beta(child, depth, low, high, ply, W, T, C, D)
+        if keeps_turn(s, child)
+        else -alpha_beta(child, depth, -high, -low, ply, W, T, C, D)
+    )
 
 
 def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> int:
@@ -207,8 +238,11 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     best_scores = root_best(W)
     history = side_history(W, 0)
     best = -INF
+    if EXTRA_TURNS != 0:
+        record_side(s, 0, W)
     if REPEATS != 0:
         is_repeated(s, 0, W)
+    full_depth = depth - 1
     may_reduce = 0
     if (
         (W[FEATURES] & LMR) != 0
@@ -234,16 +268,18 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         # 1. A score above the floor must be exact. While there is no floor, a move is searched with
         # the open window. Later moves must first beat the floor in a null window; late quiet ones
         # do so at a reduced depth.
-        v = floor + 1
+        v = above = floor + 1
         if floor > -INF:
             reduced: Any = np.int64(0)
             if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and unstable(child) == 0:
                 reduced = reduction(depth, i, history[history_index(move)], 1, 1)
-            v = -alpha_beta(child, depth - 1 - reduced, -floor - 1, -floor, 1, W, T, C, D)
+            reduced_depth = full_depth - reduced
+            v = child_value(s, child, reduced_depth, floor, above, 1, W, T, C, D)
             if reduced > 0 and v > floor and W[STOP] == 0:
-                v = -alpha_beta(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
+                v = child_value(s, child, full_depth, floor, above, 1, W, T, C, D)
         if v > floor and W[STOP] == 0:
-            v = -alpha_beta(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
+            low = max(floor, -INF)
+            v = child_value(s, child, full_depth, low, INF, 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         scores[i] = v
@@ -271,6 +307,8 @@ def quiesce(
     """
     # 1. A finished state has its exact value.
     set_pv_length(W, ply, 0)
+    if EXTRA_TURNS != 0:
+        record_side(s, ply, W)
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)
@@ -341,7 +379,10 @@ def quiesce(
         child = play(s, move)
         if uses_table:
             prefetch_entry(child, W, T)
-        v = -quiesce(child, -1, -beta, -low, ply + 1, W, T, C, D)
+        if keeps_turn(s, child):
+            v = quiesce(child, -1, low, beta, ply + 1, W, T, C, D)
+        else:
+            v = -quiesce(child, -1, -beta, -low, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         if v > best:
@@ -371,6 +412,8 @@ def alpha_beta(
     if W[NODES] >= W[POLL] and poll(W, C) != 0:
         return 0
     set_pv_length(W, ply, 0)
+    if EXTRA_TURNS != 0:
+        record_side(s, ply, W)
     features = W[FEATURES]
 
     # 2. A finished state has its exact value, and so has a draw by rule. A repetition counts as a
@@ -451,7 +494,10 @@ def alpha_beta(
             if not uses_improving:
                 estimate = evaluate(s, D)
             set_static_eval(W, ply, estimate)
-            if uses_improving and ply >= 3 and estimate <= static_eval(W, ply - 2):
+            own_ply: Any = np.int64(ply - 2)
+            if EXTRA_TURNS != 0:
+                own_ply = last_own_ply(ply, W)
+            if uses_improving and own_ply >= 1 and estimate <= static_eval(W, own_ply):
                 is_improving = 0
             may_refine = (
                 is_hit and (features & TABLE_GUESS) != 0 and -MATE_BOUND < tt_value < MATE_BOUND
@@ -522,6 +568,8 @@ def alpha_beta(
     best = -INF
     best_index: Any = np.int64(0)
     low = alpha
+    full_depth = depth - 1
+    child_ply = ply + 1
     for i in range(n):
         if i == 1:
             sort_moves(buffer, order, 1, n)
@@ -542,7 +590,7 @@ def alpha_beta(
         if (features & TABLE) != 0:
             prefetch_entry(child, W, T)
         if i == 0:
-            v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
+            v = child_value(s, child, full_depth, low, beta, child_ply, W, T, C, D)
         else:
             reduced: Any = np.int64(0)
             may_reduce = (
@@ -553,11 +601,13 @@ def alpha_beta(
                 reduced = reduction(
                     depth, i, move_score, 1 if beta - alpha > 1 else 0, is_improving
                 )
-            v = -alpha_beta(child, depth - 1 - reduced, -low - 1, -low, ply + 1, W, T, C, D)
+            above = low + 1
+            reduced_depth = full_depth - reduced
+            v = child_value(s, child, reduced_depth, low, above, child_ply, W, T, C, D)
             if reduced > 0 and v > low and W[STOP] == 0:
-                v = -alpha_beta(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
+                v = child_value(s, child, full_depth, low, above, child_ply, W, T, C, D)
             if v > low and v < beta and W[STOP] == 0:
-                v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
+                v = child_value(s, child, full_depth, low, beta, child_ply, W, T, C, D)
         if W[STOP] != 0:
             return 0
 
