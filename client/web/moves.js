@@ -78,11 +78,21 @@ function drawMove(moves, ply, shown, go, sides) {
     const attributes = {
         class: ["move", ply + 1 === shown && "shown"],
         "data-ply": ply + 1,
-        "aria-label": `${sides[ply % 2] ?? ""}, ${numberedMove(moves[ply], ply)}`,
+        "aria-label": `${sides[seatOf(moves, ply)] ?? ""}, ${numberedMove(moves[ply], ply)}`,
         "aria-current": ply + 1 === shown ? "step" : null,
         onclick: () => go(ply + 1),
     };
     return h("button", attributes, text);
+}
+
+/**
+ * The seat that played a move; the server names it where it is not the ply modulo 2.
+ * @param {Played[]} moves
+ * @param {number} ply
+ * @returns {number}
+ */
+export function seatOf(moves, ply) {
+    return moves[ply]?.seat ?? ply % 2;
 }
 
 /**

@@ -12,7 +12,7 @@ import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
 import { headPly, isNewer, legalMoves, mySeat, permits } from "./model.js";
-import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
+import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
 import { MissingParts } from "./room-missing.js";
 import { describePly, drawInfo, drawInvite, drawRefusal } from "./room-parts.js";
@@ -251,7 +251,7 @@ export class RoomPage {
         const isLive = this.#shown === null && !match?.over;
         const search = match ? thoughtFor(room.thoughts, shown, isLive) : null;
         if (!match || !search) return drawThinking({ thought: null, heading: "", played: null });
-        const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? search.ply % 2;
+        const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
         const played = match.moves[search.ply];
         const heading = thoughtHeading(sideName(description?.view, seat), search, played);
         return drawThinking({ thought: search.thought, heading, played: played?.move ?? null });

@@ -158,6 +158,18 @@ def check_extra_turns(game: Game) -> None:
     }
     expect(True in kept, "a game with EXTRA_TURNS has a move that keeps the turn", game.id)
     expect(False in kept, "a game has a move that passes the turn", game.id)
+    rules: Any = game.rules
+    if rules.pass_turn is None:
+        return
+    for position in positions(game):
+        if position.moves() and rules.may_pass(position.state):
+            with np.errstate(over="ignore"):
+                passed = rules.turn(rules.pass_turn(position.state))
+            expect(
+                passed == 1 - position.turn,
+                "pass_turn passes the turn to the other side",
+                position.text(),
+            )
 
 
 def check_turn(before: Position, after: Position) -> None:

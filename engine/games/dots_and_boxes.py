@@ -19,7 +19,12 @@ WORDS = 2
 #: The greatest number of boxes in a row.
 MAX_SIZE = 5
 MAX_MOVES = 2 * MAX_SIZE * (MAX_SIZE + 1)
-LEVELS = 6
+LEVELS = 4
+LEVEL_TABLE = (
+    (1, 60, 93),
+    (21, 31, 862),
+    (494, 11, 512),
+)
 NUMBERING = "ply"
 EXTRA_TURNS = True
 OPTIONS: Mapping[str, Option] = {"size": Option("Boxes in a row", "3", ("3", "4", "5"))}

@@ -16,7 +16,14 @@ TITLE = "Kalah"
 #: order of sowing and then for its store. Bit 56 of the first word is set when North is to move.
 WORDS = 2
 MAX_MOVES = 6
-LEVELS = 8
+LEVELS = 6
+LEVEL_TABLE = (
+    (1, 60, 343),
+    (159, 17, 638),
+    (803, 9, 458),
+    (5_569, 2, 243),
+    (15_581, 1, 129),
+)
 NUMBERING = "ply"
 EXTRA_TURNS = True
 OPTIONS: Mapping[str, Option] = {}
