@@ -26,6 +26,7 @@ import {
     optionsText,
     resultText,
     scoreLine,
+    sideColours,
     sideName,
     versus,
 } from "./words.js";
@@ -219,7 +220,13 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawMoves(match) {
         const sides = [0, 1].map((seat) => sideName(match.view, seat));
-        const list = drawMoves({ moves: match.moves, shown: this.#shown ?? 0, go: (ply) => this.#showPly(ply), sides });
+        const list = drawMoves({
+            moves: match.moves,
+            shown: this.#shown ?? 0,
+            go: (ply) => this.#showPly(ply),
+            sides,
+            colours: sideColours(match.view),
+        });
         const result = match.over
             ? h(
                   "p",

@@ -19,7 +19,7 @@ import { describePly, drawInfo, drawInvite, drawRefusal } from "./room-parts.js"
 import { drawShare } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
-import { frozenText, occupantName, sideName, versus } from "./words.js";
+import { frozenText, occupantName, sideColours, sideName, versus } from "./words.js";
 
 /** The same empty list each time, so that a scene without moves stays the same. @type {MoveView[]} */
 const NO_MOVES = [];
@@ -262,6 +262,7 @@ export class RoomPage {
         const head = headPly(room);
         const shown = this.#shown ?? head;
         const sides = [0, 1].map((seat) => sideName(room.description?.view, seat));
+        const colours = sideColours(room.description?.view);
         const go = (/** @type {number} */ ply) => this.#showPly(ply);
         const back = h("button", { class: "to-live", onclick: () => this.#showPly(head) }, "Back to the match");
         return h(
@@ -269,7 +270,7 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             this.#shown === null ? null : back,
-            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides }),
+            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
         );
     }
 

@@ -19,11 +19,12 @@ WORDS = 2
 #: The greatest number of boxes in a row.
 MAX_SIZE = 5
 MAX_MOVES = 2 * MAX_SIZE * (MAX_SIZE + 1)
-LEVELS = 4
+LEVELS = 5
 LEVEL_TABLE = (
     (1, 60, 93),
     (21, 31, 862),
-    (494, 11, 512),
+    (900, 8, 400),
+    (5_000, 3, 90),
 )
 NUMBERING = "ply"
 EXTRA_TURNS = True
@@ -368,7 +369,7 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 def _result(score: list[int]) -> str:
     if score[0] == score[1]:
         return f"Draw, {score[0]} : {score[1]}"
-    return f"{NAMES[score[1] > score[0]]} wins, {score[0]} : {score[1]}"
+    return f"{NAMES[score[1] > score[0]]} wins, {max(score)} : {min(score)}"
 
 
 def move_view(s: State, m: int) -> MoveView:
