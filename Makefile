@@ -7,10 +7,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 TYPESCRIPT := 7.0.2
 AXE := 4.14.1
+BOARDGAME := 0.50.2
 TSC := $(VENV)/npm/node_modules/.bin/tsc
 PYTEST_ARGS ?=
 SUITES ?=
 OPEN_SPIEL ?=
+BENCH_ARGS ?=
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -43,6 +45,13 @@ $(VENV)/.npm-$(TYPESCRIPT)-$(AXE): | $(BIN)/python
 	@echo "Installing TypeScript $(TYPESCRIPT) and axe-core $(AXE) into $(VENV)/npm (checks of the browser client only) ..."
 	@npm install --no-save --no-package-lock --no-audit --no-fund --loglevel=error --prefix $(VENV)/npm \
 		typescript@$(TYPESCRIPT) axe-core@$(AXE) >/dev/null
+	@touch $@
+
+$(VENV)/.peers-$(BOARDGAME): | $(BIN)/python
+	@sh server/deploy/setup/system.sh node
+	@echo "Installing boardgame.io $(BOARDGAME) into $(VENV)/peers (a peer of the benchmarks only) ..."
+	@npm install --no-save --no-package-lock --no-audit --no-fund --loglevel=error --prefix $(VENV)/peers \
+		boardgame.io@$(BOARDGAME) >/dev/null
 	@touch $@
 
 # ---------------------------------------------------------------- play
@@ -107,6 +116,10 @@ bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@$(BIN)/python -m server.bench --postgres
 	@$(BIN)/python -m server.bench.cluster
 	@$(BIN)/python -m server.bench.first_moves
+
+.PHONY: bench-peers
+bench-peers: $(VENV)/.dev $(VENV)/.peers-$(BOARDGAME) ## compare the server with a bare relay and boardgame.io, ten minutes (BENCH_ARGS="--only fast")
+	@$(BIN)/python -m server.bench.peers $(BENCH_ARGS)
 
 BENCH_TABLE = $(BIN)/python -m tests.engine.search_peers --json $(if $(OPEN_SPIEL),--open-spiel "$(OPEN_SPIEL)") | \
 	$(BIN)/python -m engine.bench.table --add - $(if $(SUITES),--suites "$(SUITES)")

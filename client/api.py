@@ -17,7 +17,7 @@ from server.protocol.messages import MatchResult, Occupant, Played
 TIMEOUT_S = 10
 #: The longest response body that the client reads, in bytes.
 MAX_BODY_BYTES = 16 * 2**20
-#: The most views that the server returns for one request.
+#: Maximum number of views that the server returns for one request.
 MAX_VIEWS_PER_REQUEST = 100
 T = TypeVar("T")
 

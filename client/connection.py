@@ -66,7 +66,8 @@ from server.protocol.messages import (
     Welcome,
 )
 
-#: The most attempts at the first connection when the server closes sockets before the welcome.
+#: Maximum number of attempts at the first connection when the server closes sockets before the
+#: welcome.
 MAX_FIRST_ATTEMPTS = 3
 #: The counter of attempts stops here, so that 2 ** attempts stays small.
 MAX_BACKOFF_ATTEMPTS = 16

@@ -6,7 +6,7 @@ class PlyroomError(Exception):
 
 
 class Unreachable(PlyroomError):
-    """No server answers at the address, or what answers is not a Plyroom server."""
+    """No server answers at the address, or the one that answers is not a Plyroom server."""
 
 
 class WrongToken(PlyroomError):

@@ -1,8 +1,9 @@
 """Parses the server's messages and formats the client's. This module does no I/O.
 
-A newer server may send types, kinds, words and codes that this client does not know. A message of
-an unknown type becomes None. An event of an unknown kind, or with fields that this client cannot
-read, becomes `Hidden` and keeps its v. A word and a code may be any text.
+A newer server may send message types, event kinds, enumerated values and codes that this client
+does not know. A message of an unknown type becomes None. An event of an unknown kind, or with
+fields that this client cannot read, becomes `Hidden` and keeps its v. An enumerated value or a code
+may be any string.
 """
 
 from typing import TypeVar

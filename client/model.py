@@ -50,7 +50,8 @@ class Model(Struct, frozen=True, kw_only=True):
 
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
     ply. `frozen` is the code of the reason why the room cannot be played, or None. `may` names the
-    commands that the server permits the viewer, besides those of `turn`.
+    commands that the server permits the viewer, besides those of `turn`; None from a server of an
+    earlier version, which does not say.
     """
 
     room: str
@@ -69,7 +70,7 @@ class Model(Struct, frozen=True, kw_only=True):
     thinking: Thinking | None = None
     present: tuple[bool, ...] = ()
     watching: int = 0
-    may: tuple[str, ...] = ()
+    may: tuple[str, ...] | None = ()
 
     @property
     def my_seat(self) -> int | None:
@@ -103,6 +104,10 @@ class Model(Struct, frozen=True, kw_only=True):
         if not self.running or self.frozen is not None or self.turn is None:
             return ()
         return self.turn.moves if self._is_current(self.turn.match, self.turn.ply) else ()
+
+    def permits(self, command: str) -> bool:
+        """Whether the viewer may give this type of command, as far as the client knows."""
+        return self.may is None or command in self.may
 
     @property
     def claim(self) -> str | None:

@@ -23,8 +23,8 @@ class Outbox:
         return self._frames is not None
 
     def open(self, frames: Iterable[str]) -> None:
-        """Takes frames for a new socket, these first."""
-        # The limits of rooms and of commands in flight limit its length.
+        """Takes frames for a new socket; `frames` come first."""
+        # The limits on rooms and on commands in flight bound the queue.
         self._frames = asyncio.Queue()
         for frame in frames:
             self._frames.put_nowait(frame)

@@ -1,4 +1,4 @@
-"""The commands that wait for an answer of the server."""
+"""The commands that wait for an answer from the server."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from client.timing import Timing
 from server.protocol.codes import Code
 from server.protocol.messages import Ack
 
-#: The most commands without an answer; further commands wait.
+#: Maximum number of commands without an answer; further commands wait.
 MAX_IN_FLIGHT = 64
 
 
@@ -19,8 +19,8 @@ MAX_IN_FLIGHT = 64
 class _PendingCommand:
     """A command without an answer.
 
-    `sent_at_s` is when it was last sent, `sent_count` how often. `busy_since_s` is when the server
-    first refused it as busy on the current socket.
+    It was last sent at `sent_at_s`, and `sent_count` times in all. The server first refused it as
+    busy on the current socket at `busy_since_s`.
     """
 
     frame: str
@@ -30,7 +30,7 @@ class _PendingCommand:
     busy_since_s: float | None = None
 
     def record_sent(self, now_s: float) -> None:
-        """Records that the command is sent once more."""
+        """Records that the command is sent again."""
         self.sent_at_s = now_s
         self.sent_count += 1
 
@@ -94,7 +94,7 @@ class PendingCommands:
             self._outbox.post(command.frame)
 
     def frames_to_resend(self) -> Iterator[str]:
-        """The frames with which a new socket begins: every command is sent once more."""
+        """The frames with which a new socket begins: every command is sent again."""
         for command in self._commands.values():
             command.record_sent(self._loop.time())
             command.busy_since_s = None

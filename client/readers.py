@@ -12,9 +12,10 @@ from client.timing import Timing
 from server.protocol.codes import Code
 from server.protocol.messages import Leave, Lobby, WatchLobby
 
-#: The most messages that wait for a reader. When more arrive, the reader receives a snapshot.
+#: Maximum number of messages that wait for a reader. When more arrive, the reader receives a
+#: snapshot.
 MAX_QUEUED_MESSAGES = 1024
-#: The most rooms that a connection follows at the same time.
+#: Maximum number of rooms that a connection follows at the same time.
 MAX_ROOMS = 100
 
 #: Codes of a refused hello or join that may succeed later.

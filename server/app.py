@@ -26,6 +26,7 @@ from server.bus.local import LocalBus
 from server.identity.credentials import parse_credentials
 from server.ids import NodeId
 from server.limits.by_address import LimitExceeded, SocketLimit
+from server.net.connection import Connection
 from server.net.listener import listen, plain_response
 from server.net.session import Sessions
 from server.ports import Engines, NoEngines, Ports, random_id
@@ -188,7 +189,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         http = HttpConnections(runner, body_limit, settings.silence_s)
         sweep_task = asyncio.create_task(http.run(), name="stuck HTTP connections")
 
-        async def serve_socket(socket: ServerConnection) -> None:
+        async def serve_socket(socket: Connection) -> None:
             headers = socket.request.headers if socket.request else Headers()
             credentials = parse_credentials(
                 headers.get_all("Cookie"), headers.get_all("Authorization")

@@ -1,7 +1,7 @@
-"""The error codes: why the server refuses something.
+"""The error codes, which say why the server refuses a command or a request.
 
-The rules of a room, the HTTP API and the messages of every protocol version name the same codes, so
-this module is below all of them.
+The rules of a room, the HTTP API and the messages of every protocol version use the same codes, so
+this module imports none of them.
 """
 
 from enum import StrEnum

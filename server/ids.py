@@ -1,14 +1,14 @@
-"""The types of ids, so that a type checker tells them apart. At run time each is a str."""
+"""The types of ids, which a type checker distinguishes. At run time each is a str."""
 
 from typing import NewType
 
-#: A person's, or that of AI seats and the server; random for people.
+#: The id of a person (random), or of AI seats and the server.
 IdentityId = NewType("IdentityId", str)
-#: No identity: of a connection before its hello, and of a host that is not known.
+#: The identity of a connection before its hello, and of an unknown host.
 NOBODY = IdentityId("")
-#: A match's, random.
+#: The random id of a match.
 MatchId = NewType("MatchId", str)
-#: A node's: one process of the server.
+#: The id of a node, which is one process of the server.
 NodeId = NewType("NodeId", str)
-#: A room's, random; whoever has it may join the room.
+#: The random id of a room. Anyone who has it may join the room.
 RoomId = NewType("RoomId", str)

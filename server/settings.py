@@ -43,7 +43,7 @@ class Settings:
 
     #: Silence after which a connection is closed, in seconds.
     silence_s: float = 20.0
-    #: Time after which a room without followers and without work leaves memory, in seconds.
+    #: Time after which a room without followers and without work is unloaded, in seconds.
     room_idle_s: float = 60.0
     #: Time between two comparisons of the open rooms' heads with the store, in case the bus lost a
     #: message, in seconds.

@@ -37,10 +37,10 @@ log = structlog.get_logger()
 #: Time between two adverts, in seconds.
 ADVERT_S = 1.0
 #: Time between two keepalive messages of a search, in seconds.
-ALIVE_S = 0.5
+KEEPALIVE_S = 0.5
 #: Shortest time between two progress messages of a search, in seconds.
 PROGRESS_S = 0.1
-#: Newest searches that a worker remembers, so that it runs none twice.
+#: Number of recent searches that a worker remembers, so that it runs none twice.
 MAX_REMEMBERED = 1000
 
 
@@ -168,7 +168,9 @@ class EngineWorker:
 
     async def _serve(self, search: work.Search) -> None:
         """Runs a search and sends its answer."""
-        alive = asyncio.create_task(self._send_alive(search), name=f"alive {search.id}")
+        keepalive = asyncio.create_task(
+            self._send_keepalives(search), name=f"keepalive {search.id}"
+        )
         try:
             async with asyncio.timeout(search.deadline_ms / 1000):
                 result = await self._pool.search(
@@ -190,14 +192,14 @@ class EngineWorker:
                 self._speeds[search.job.game] = (3 * average + result.info.nps) // 4
             self._send(search, work.Answered(search.id, search.attempt, result), reliable=True)
         finally:
-            alive.cancel()
+            keepalive.cancel()
             self._advert_changed.set()
 
-    async def _send_alive(self, search: work.Search) -> None:
+    async def _send_keepalives(self, search: work.Search) -> None:
         """Sends keepalive messages of a search until cancelled."""
         while True:
             self._send(search, work.Taken(search.id, search.attempt))
-            await asyncio.sleep(ALIVE_S)
+            await asyncio.sleep(KEEPALIVE_S)
 
     def _progress_reporter(self, search: work.Search) -> Callable[[Info], None]:
         """Returns a function that sends a search's progress at most once every PROGRESS_S."""
@@ -275,7 +277,7 @@ async def open_worker(
             await worker.close()
 
 
-def _check_games(
+def _parse_games(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
     if value is None:
@@ -287,7 +289,7 @@ def _check_games(
     return wanted
 
 
-def _check_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
+def _parse_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str:
     name = (
         value
         if value is not None
@@ -310,7 +312,7 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
     " command lines.  [env: PLYROOM_BUS_FILE]",
 )  # fmt: skip
 @click.option(
-    "--games", callback=_check_games, help="Games to search, separated by commas.  [default: all]"
+    "--games", callback=_parse_games, help="Games to search, separated by commas.  [default: all]"
 )
 @click.option(
     "--cores",
@@ -319,7 +321,7 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
 )
 @click.option(
     "--name",
-    callback=_check_name,
+    callback=_parse_name,
     help="The worker's name in logs.  [default: this machine's name]",
 )
 def main(

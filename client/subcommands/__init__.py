@@ -1,1 +1,1 @@
-"""The commands of `plyroom`, a module each, and what they share."""
+"""The commands of `plyroom`, one module each, and the code that they share."""

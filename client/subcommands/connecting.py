@@ -23,7 +23,9 @@ RECONNECT_LIMIT_S = 120
 
 @asynccontextmanager
 async def server_address(url: Address | None, data: Path | None) -> AsyncIterator[Address]:
-    """Yields `url`, or without one the address of a server that this command starts and stops."""
+    """Yields `url`; without one, yields the address of a server that this command starts and
+    stops.
+    """
     if url is not None:
         yield url
         return
@@ -42,7 +44,7 @@ async def connect_as_guest(
     """Yields a connection as the guest whose token is stored for this server.
 
     When there is no token, or the server does not know it, the server creates a new guest; in the
-    second case the user reads so.
+    second case a message says so.
     """
     from client.connection import State, connect
     from client.terminal.output import standard_output

@@ -1,4 +1,4 @@
-"""Runs what a command does: an error ends it with one line, a signal with its clean-up."""
+"""Runs a command: an error ends it with a message of one line, a signal ends it after clean-up."""
 
 import signal
 import sys

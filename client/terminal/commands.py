@@ -41,7 +41,7 @@ SHORT_FORMS = {
 }
 #: The commands by their full names.
 COMMANDS = {command.value: command for command in CommandName}
-#: The most moves that an error message lists.
+#: Maximum number of moves that an error message lists.
 MOVES_SHOWN = 12
 
 #: Text that may be a move in a game's notation: "Nf3", "exd8=Q+", "0-0".
@@ -84,7 +84,7 @@ class Unclear:
     reason: str
 
 
-#: What a typed line asks for.
+#: The action that a typed line asks for.
 Action = PlayMove | TryMove | SendChat | RunCommand | Unclear
 
 
@@ -190,7 +190,7 @@ HELP = (
 )
 
 
-#: The commands that the server permits or not, by the names that it uses.
+#: The commands that need the server's permission, with the names that `may` has for them.
 PERMITTED_AS = {
     CommandName.RESIGN: "resign",
     CommandName.ABORT: "abort",
@@ -202,10 +202,10 @@ PERMITTED_AS = {
 
 
 def is_permitted(name: CommandName, model: Model) -> bool:
-    """Whether the server permits the viewer this command now, as far as it has told."""
+    """Whether the server permits the viewer this command now, as far as the client knows."""
     if name is CommandName.CLAIM:
         return model.claim is not None
-    return name not in PERMITTED_AS or PERMITTED_AS[name] in model.may
+    return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])
 
 
 def help_text(model: Model) -> str:

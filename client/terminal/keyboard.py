@@ -8,9 +8,10 @@ from concurrent.futures import CancelledError
 
 #: Bytes to read at a time.
 CHUNK_BYTES = 4096
-#: The most characters stored of a line whose end has not been read; later ones are dropped.
+#: Maximum number of characters stored of a line whose end has not been read; later characters are
+#: dropped.
 MAX_LINE_CHARACTERS = 4096
-#: The most lines that wait for `next`; the thread then stops reading.
+#: Maximum number of lines that wait for `next`; the thread then stops reading.
 MAX_WAITING_LINES = 16
 
 

@@ -157,7 +157,7 @@ def _with_labels(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str]
 def _column_labels(
     cells: dict[str, tuple[int, int]], columns: dict[str, str]
 ) -> list[tuple[int, int, str]]:
-    """Column letters below upright columns; above leaning ones, as on a hex board."""
+    """Column letters below upright columns; above slanted ones, as on a hex board."""
     if not all(letters.isalpha() for letters in columns.values()):
         return []
     upright = _common_values((cells[name][1], letters) for name, letters in columns.items())

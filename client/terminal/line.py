@@ -156,7 +156,7 @@ class LineMode:
             )
             return
         for seat, occupant in enumerate(model.seats):
-            if "sit" in model.may and occupant is None:
+            if model.permits("sit") and occupant is None:
                 v = await self._send(Sit(id=self._connection.new_id(), room=model.room, seat=seat))
                 if v is not None:
                     self._transcript.seated_at_v = v
@@ -239,7 +239,7 @@ class LineMode:
     async def _run_room_command(self, command: Command) -> None:
         was_running = self._model.running
         await self._command(command)
-        # The board that follows the end of a match prompts by itself.
+        # At the end of a match, the transcript shows the prompt after the board.
         if self._model.running or not was_running:
             self._transcript.prompt(self._model)
 

@@ -7,7 +7,7 @@ from client.terminal.commands import CommandName, help_text, no_moves_reason
 from engine.view import Grid
 
 
-def board_now(model: Model, colour: bool) -> str:
+def current_board_text(model: Model, colour: bool) -> str:
     """The current board, seen from the viewer's side."""
     board = words.board_of(model)
     if board is None or model.view is None:
@@ -22,7 +22,7 @@ def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> 
     board = words.board_of(model)
     match name:
         case CommandName.BOARD:
-            return board_now(model, colour)
+            return current_board_text(model, colour)
         case CommandName.PIECES if board is not None and model.view is not None:
             return pieces_text(board, model.view, argument)
         case CommandName.MOVES:

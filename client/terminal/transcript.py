@@ -10,7 +10,7 @@ from client.messages import LoggedEvent, RoomMessage
 from client.model import Model
 from client.terminal import words
 from client.terminal.output import Output
-from client.terminal.queries import board_now
+from client.terminal.queries import current_board_text
 from server.protocol.messages import (
     Declined,
     Finished,
@@ -30,10 +30,10 @@ from server.protocol.messages import (
     View,
 )
 
-#: The least time between two reports of a running search, in seconds.
+#: Shortest time between two reports of a running search, in seconds.
 THINKING_INTERVAL_S = 3.0
 
-#: The most lines of earlier chat that are printed at the beginning.
+#: Maximum number of lines of earlier chat that are printed at the beginning.
 CHAT_SHOWN = 5
 
 
@@ -47,7 +47,7 @@ class Transcript:
         self._output = output
         self._address = address
         self._brief = brief
-        #: The v of this player's `sit`: a match that ended before it is not the one to be played.
+        #: The v of this player's `sit`: a match that ended before it does not end line mode.
         self.seated_at_v = 0
         #: Moves that wait for their notation: ply, seat and move.
         self._unprinted_moves: list[tuple[int, int, Played]] = []
@@ -118,7 +118,7 @@ class Transcript:
     def _show_event(self, before: Model, model: Model, message: LoggedEvent) -> None:
         board = words.board_of(model)
         if isinstance(message.event, Started | Moved | Finished):
-            self._output.end_prompt()  # it asked for something else
+            self._output.end_prompt()  # it belongs to the earlier position
         match message.event:
             case Moved(ply=ply, seat=seat):
                 if model.match is not None and len(model.match.moves) > ply:
@@ -144,7 +144,7 @@ class Transcript:
                 )
             case SeatLeft(seat=seat):
                 former = before.seats[seat]
-                name = former.name if former else "Somebody"
+                name = former.name if former else "A player"
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
             case Offered(seat=seat, what="draw" | "rematch" as what):
                 offer = "a draw" if what == "draw" else "a rematch"
@@ -179,7 +179,7 @@ class Transcript:
         if not self._brief and (
             my_seat is None or message.view.turn in (None, my_seat) or message.ply == 0
         ):
-            self._output.print(board_now(model, self._output.colour))
+            self._output.print(current_board_text(model, self._output.colour))
         if self.is_over(model):
             self.prompt_after_match(model)
 
@@ -219,7 +219,7 @@ class Transcript:
         """Asks what to do after a match, on a terminal."""
         if self._output.interactive:
             self._output.prompt(
-                "rematch or quit" if "rematch" in model.may else "quit, or wait for another match"
+                "rematch or quit" if model.permits("rematch") else "quit, or wait for another match"
             )
 
 

@@ -18,15 +18,15 @@ MAX_MATE_PLIES = 1000
 BAR_WIDTH = 10
 #: The text while a game is being compiled.
 GETTING_READY = "getting ready, once per installation"
-#: How a match ends without a result.
+#: The terminations without a result.
 NO_RESULTS = ("abort", "failure")
-#: How a match ends in a draw, if nobody won.
+#: The terminations that are a draw if nobody won.
 DRAWS = ("board", "claim", "agreement")
-#: Why a room cannot be played, by the code of the reason.
+#: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
     "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere."
 }
-#: The most moves of a principal variation that are printed.
+#: Maximum number of moves of a principal variation that are printed.
 PV_SHOWN = 8
 #: The words before a score that is a bound.
 BOUND_WORDS = {"exact": "", "lower": "at least ", "upper": "at most "}
@@ -73,7 +73,7 @@ def move_line(
 def result_text(board: BoardView | None, over: MatchResult) -> str:
     """The result of a match: "Red wins: four in a row."
 
-    A newer server may end a match in a way that is not known here; its reason is shown then.
+    A newer server may end a match in a way that this client does not know; its reason is shown.
     """
     if over.winner is not None:
         name = side_name(board, over.winner)

@@ -29,7 +29,7 @@
  *     BoardView | null, thoughts: Record<string, Info>}} StoredMatch
  */
 
-/** The most views that the server returns for one request. */
+/** Maximum number of views that the server returns for one request. */
 export const MAX_VIEWS_PER_REQUEST = 100;
 
 /** The server answered a request with an error. */

@@ -7,9 +7,9 @@
  * @import {Scene} from "./board.js"
  */
 
-/** The most new pieces that are animated; more of them mean a jump to another ply. */
+/** Maximum number of new pieces that are animated; more of them mean a jump to another ply. */
 const MAX_NEW_PIECES = 2;
-/** The most removed pieces that are animated. */
+/** Maximum number of removed pieces that are animated. */
 const MAX_REMOVED_PIECES = 24;
 
 /**

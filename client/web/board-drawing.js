@@ -12,7 +12,7 @@ import { drawPiece } from "./board-pieces.js";
 import { h } from "./elements.js";
 
 /**
- * What the user does with the board now: the selection, the focus and the pointer.
+ * The user's current interaction with the board: the selection, the focus and the pointer.
  * @typedef {object} State
  * @property {string[]} selection the cells clicked so far
  * @property {string | null} current the cell that Tab leads to
@@ -31,7 +31,7 @@ const HEXAGON = Array.from({ length: 6 }, (_, i) => {
 }).join(" ");
 /** The radius of a hole in the plate, in cells. */
 const HOLE_RADIUS = 0.425;
-/** The most cells that are marked as playable after a press without effect. */
+/** Maximum number of cells that are marked as playable after a press without effect. */
 const MAX_HINTS = 40;
 /** The marks with a shape of their own; any other mark is a ring or a tint. */
 const KNOWN_MARKS = new Set(["last", "check", "win", "lane", "selected", "hint", "affects"]);

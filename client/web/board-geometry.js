@@ -176,7 +176,7 @@ function gridLabels(board, flip, positioned, frame, size) {
 
 /**
  * Letters and numbers for places whose ids are a letter and a number (f4): below upright columns and
- * beside level rows, and at the ends of leaning ones (on boards of hexagons). Places with other ids
+ * beside level rows, and at the ends of slanted ones (on boards of hexagons). Places with other ids
  * have no label.
  * @param {Place[]} positioned
  * @param {Box} frame

@@ -207,10 +207,10 @@ export class PlyBoard extends HTMLElement {
 
     /** @param {string[]} selection */
     #select(selection) {
-        const changed = selection.join(" ") !== this.#selection.join(" ");
+        const hasChanged = selection.join(" ") !== this.#selection.join(" ");
         this.#selection = selection;
         this.#draw();
-        if (!changed || !this.#scene || selection.length === 0) return;
+        if (!hasChanged || !this.#scene || selection.length === 0) return;
         const { moves, board } = this.#scene;
         const count = candidates(moves, selection, board.targets ?? {}).length;
         this.#announce(`${selection.at(-1)} selected, ${count} ${count === 1 ? "move" : "moves"}`);

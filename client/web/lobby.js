@@ -23,7 +23,7 @@ export class LobbyPage {
     #games = null;
     /** @type {Choices | null} */
     #choices = null;
-    #creating = false;
+    #isCreating = false;
     /** @type {MatchSummary[]} */
     #latest = [];
 
@@ -89,7 +89,7 @@ export class LobbyPage {
             this.#choices = { ...choices, ...changes };
             this.#app.update();
         };
-        return drawForm(games, choices, change, () => void this.#create(), this.#creating);
+        return drawForm(games, choices, change, () => void this.#create(), this.#isCreating);
     }
 
     #drawLatest() {
@@ -109,8 +109,8 @@ export class LobbyPage {
 
     async #create() {
         const choices = this.#choices;
-        if (!choices || this.#creating) return;
-        this.#creating = true;
+        if (!choices || this.#isCreating) return;
+        this.#isCreating = true;
         this.#app.update();
         const { game, options, visibility } = choices;
         const ack = await this.#app.command({
@@ -120,7 +120,7 @@ export class LobbyPage {
             visibility,
             seats: seatsFor(choices, Math.random()),
         });
-        this.#creating = false;
+        this.#isCreating = false;
         if (ack?.room) this.#app.navigate(`/room/${ack.room}`);
         else this.#app.update();
     }

@@ -20,15 +20,15 @@ export const MAX_CHAT_LINES = 300;
 /**
  * A room as this viewer may see it. `v` is 0 until a snapshot arrives. `gap` means that events are
  * missing and the session must join again from 0. `may` names the commands that the server permits
- * you, besides those that come with `turn`. `views` and `thoughts` are those of the current match, by
- * ply.
+ * you, besides those that come with `turn`; it is null with a server of an earlier version, which
+ * does not say. `views` and `thoughts` are those of the current match, by ply.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
  * @property {boolean} gap
  * @property {RoomDescription | null} description
  * @property {string | null} frozen
- * @property {string[]} may
+ * @property {string[] | null} may
  * @property {(Occupant | null)[]} seats
  * @property {MatchState | null} match
  * @property {number[]} offers
@@ -176,7 +176,7 @@ function turnOf({ match, ply, moves, claim = null }) {
  * @returns {Room}
  */
 function applyJoined(room, message) {
-    const { description, frozen = null, may = [] } = message;
+    const { description, frozen = null, may = null } = message;
     return { ...room, description, frozen, may };
 }
 
@@ -408,17 +408,17 @@ export function mySeat(model) {
 const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
 
 /**
- * Whether a command is offered to you. The server decides when it is sent.
+ * Whether a command is offered to you. The server decides when the command arrives.
  *
- * It tells spectators only at their join what they may do, so what has become possible since is
- * offered to them all the same.
+ * Spectators receive their list of commands only when they join, and a seat may have become free
+ * since. So the commands of OPEN_TO_SPECTATORS are always offered to them.
  * @param {Model} model
  * @param {string} command
  */
 export function permits(model, command) {
     const { room } = model;
     if (room === null) return false;
-    if (room.may.includes(command)) return true;
+    if (room.may === null || room.may.includes(command)) return true;
     return OPEN_TO_SPECTATORS.has(command) && mySeat(model) === null && room.frozen === null;
 }
 

@@ -84,7 +84,7 @@ export function drawSide(board, seat) {
     );
 }
 
-/** The most pieces in hand that are drawn one by one; their number is always shown. */
+/** Maximum number of pieces in hand that are drawn one by one; their number is always shown. */
 const MAX_HAND_PIECES = 9;
 /** The distance between overlapping pieces in hand, in cells. */
 const HAND_STEP_CELLS = 0.42;

@@ -164,7 +164,7 @@ export interface WatchLobby {
     on?: boolean;
 }
 
-/** The answer to `hello`. A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence to show: the guest of the cookie was not found, and this is a new one. */
+/** The answer to `hello`. A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence to show: the guest of the cookie was not found, and this is a new one. `nodes` is the number of nodes that serve these rooms. With more than one, a client that enters a room opens another socket at `/ws?room=ID`, joins the room there with `since`, and then closes the first: the proxy sends the clients of a room to the same node. This only saves work, every node serves every room. */
 export interface Welcome {
     t: "welcome";
     protocol: number;
@@ -174,6 +174,7 @@ export interface Welcome {
     at: number;
     token?: string | null;
     notice?: string | null;
+    nodes?: number;
 }
 
 /** The command succeeded. `v` is the version of its last event, null when it logged none. `room` is present only in the answer to `create`. */
@@ -201,7 +202,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` is what the viewer may do; see `may`. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` is what the viewer may do; see `may`. A server of an earlier version sends none: then any command may be tried. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -210,7 +211,7 @@ export interface Joined {
     description: RoomDescription;
     seat?: number | null;
     frozen?: string | null;
-    may?: string[];
+    may?: string[] | null;
 }
 
 /** The properties of a room that never change. `view` is null when this server does not have the game. */

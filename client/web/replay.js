@@ -162,17 +162,17 @@ export class ReplayPage {
             flip: isFlipped(match.view.board, null, this.#isTurned),
             label: `${match.title} board`,
         };
-        const atEnd = shown === match.moves.length;
+        const isAtEnd = shown === match.moves.length;
         const players = [0, 1].map((seat) => ({
             seat,
             occupant: match.seats[seat] ?? null,
             board: match.view,
             online: null,
             hands: position?.hands ?? {},
-            toMove: !atEnd && position?.turn === seat,
+            toMove: !isAtEnd && position?.turn === seat,
             thinking: false,
             you: false,
-            result: atEnd ? resultFor(match.over, seat) : null,
+            result: isAtEnd ? resultFor(match.over, seat) : null,
         }));
         return drawTable({ scene, players: /** @type {[Player, Player]} */ (players), bottom });
     }

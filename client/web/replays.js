@@ -61,12 +61,12 @@ export class ReplaysPage {
     /** @returns {Content} */
     draw() {
         const now_ms = Date.now();
-        const empty = this.#state === "loaded" && this.#matches.length === 0;
+        const isEmpty = this.#state === "loaded" && this.#matches.length === 0;
         return h(
             "div",
             { class: "page narrow" },
             h("h1", null, "Replays"),
-            empty
+            isEmpty
                 ? h("p", { class: "muted" }, "There are no finished matches yet.")
                 : h(
                       "ul",

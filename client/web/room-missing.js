@@ -26,8 +26,8 @@ export class MissingParts {
     }
 
     /**
-     * Requests what is missing to show a ply. Each part is requested once, and again only if the
-     * server could not be reached.
+     * Requests the parts that are needed to show a ply and are missing. Each part is requested once,
+     * and again only if the server could not be reached.
      * @param {Room} room
      * @param {number} shown
      */

@@ -169,14 +169,14 @@ export class RoomPage {
             label: `${room.description?.title} board`,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
-        const waiting = room.match === null && room.seats.some((occupant) => occupant === null);
+        const isWaiting = room.match === null && room.seats.some((occupant) => occupant === null);
         return drawTable({
             scene,
             players,
             bottom,
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
-            overlay: waiting ? drawInvite(this.#drawShare()) : null,
+            overlay: isWaiting ? drawInvite(this.#drawShare()) : null,
         });
     }
 
@@ -186,9 +186,9 @@ export class RoomPage {
      * @returns {Player}
      */
     #player(room, seat) {
-        const running = room.match !== null && !room.match.over;
+        const isRunning = room.match !== null && !room.match.over;
         const ply = headPly(room);
-        const toMove = running && room.views[ply]?.turn === seat;
+        const toMove = isRunning && room.views[ply]?.turn === seat;
         const { thoughts, presence } = room;
         return {
             seat,

@@ -138,8 +138,8 @@ const FROZEN_TEXTS = {
 };
 
 /**
- * The results without a winner that are no draw, by `how`. A newer server may end a match in another
- * way; its reason is shown beside the words.
+ * The results without a winner that are not draws, by `how`. A newer server may end a match in
+ * another way; its reason is shown beside the result.
  * @type {Record<string, string>}
  */
 const NO_RESULTS = { abort: "Aborted", failure: "No result" };

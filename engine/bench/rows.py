@@ -166,14 +166,14 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
         raise Missing(f"{FFO_FILE} has no number {last}")
     laps, nodes = [], 0
     for _ in range(rounds):
-        begun = time.process_time()
+        start_s = time.process_time()
         batch = solver.solve_batch(
             [problem.position for problem in chosen],
             Limit(),
             Control(),
             timer=timer_for(solver, seconds * len(chosen)),
         )
-        laps.append(time.process_time() - begun)
+        laps.append(time.process_time() - start_s)
         if None in batch.scores:
             raise Missing(f"not solved within {seconds:g} s a position")
         is_right = list(batch.scores) == [problem.score for problem in chosen]
@@ -229,9 +229,9 @@ def draughts_tables() -> Row:
     """Regenerates all endgame tables and stores them."""
     solver = solver_of(load_game("draughts"))
     assert isinstance(solver, TableSolver)
-    begun = time.process_time()
+    start_s = time.process_time()
     counts = solver.make_tables(solver.max_pieces, lambda done, total: None)
-    seconds = time.process_time() - begun
+    seconds = time.process_time() - start_s
     note = ", ".join(f"{number:,} {name}" for name, number in counts.items())
     return Row("draughts, tables of 4 pieces", "s", seconds, (Peer("C", 19.0),), 60.0, note=note)
 

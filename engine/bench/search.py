@@ -186,7 +186,7 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
         order = position.moves()
         work[layout.ROOT_COUNT] = count = len(order)
         at = layout.root_offset(position.game.rules.MAX_MOVES)
-        begun = time.thread_time()
+        start_s = time.thread_time()
         for deeper in range(1, depth + 1):
             work[at : at + count] = order
             score = root(position, deeper, work, table, control)
@@ -195,7 +195,7 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
                 move
                 for _, move in sorted(zip(values, order, strict=True), key=lambda pair: -pair[0])
             ]
-        seconds += time.thread_time() - begun
+        seconds += time.thread_time() - start_s
         nodes.append(int(work[layout.NODES]))
         scores.append(score)
     return Lap(tuple(nodes), tuple(scores), seconds)

@@ -1,1 +1,1 @@
-"""What happens to a search, wherever its workers are: who gets it, how often, and its answer."""
+"""Assigns searches to places, retries lost ones, and decides their answers."""

@@ -1,14 +1,15 @@
-"""The dispatcher decides what happens to searches: who gets each one, how often it is tried, in
-which time, and what its answer is.
+"""The dispatcher assigns each search to a place, limits its attempts and their time, and decides
+its answer.
 
-It knows no processes, no network and no clock. A transport carries out what it decides, and tells
-it what happened: `engine.pool` over the pipes of worker processes, `server.seats` over a broker.
+It knows no processes, no network and no clock. A transport carries out its decisions and reports
+the outcomes: `engine.pool` over the pipes of worker processes, `server.seats` over a broker.
 
-    attempt = dispatcher.assign(now_s, offers_of)        # the transport sends it
-    dispatcher.on_progress(attempt, info)                # what the place reported
-    settled = dispatcher.on_answer(attempt, result)      # the transport answers its caller
+    search, attempt = dispatcher.assign(now_s, offers_of)  # the transport sends the attempt
+    dispatcher.on_progress(attempt, info)                  # the place has reported an info
+    settled = dispatcher.on_answer(attempt, result)        # the transport answers its caller
 
-A search has one present attempt. What any other attempt reports is stale and changes nothing.
+A search has at most one current attempt. A report from any other attempt is stale and changes
+nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +32,7 @@ S = TypeVar("S", bound=PendingSearch[Any])
 
 
 class QueueFull(SearchError):
-    """As many searches wait as may wait."""
+    """The queue of waiting searches is full."""
 
 
 class WorkersLost(SearchFailed):
@@ -52,7 +53,7 @@ class Settled(Struct, Generic[S, P], frozen=True, eq=False):
 class Dispatcher(Generic[S, P]):
     """Owns the searches from their admission to their answer.
 
-    `queue_size` searches may wait. `grace_s` is how late an answer may be before the best move so
+    At most `queue_size` searches wait. An answer may be `grace_s` late; after that the best move so
     far is the answer. `own` is the caller's own engine among the places, if it has one: it gets the
     searches that others have lost TRIES times.
     """
@@ -89,37 +90,40 @@ class Dispatcher(Generic[S, P]):
         self._waiting.put(search)
 
     def withdraw(self, search: S) -> Attempt[P] | None:
-        """Forgets a search whose caller went; returns its attempt, which the transport stops."""
+        """Removes a search that its caller cancelled.
+
+        Returns its current attempt, which the transport stops; None if it waits.
+        """
         return self._settle(search, SearchError("withdrawn")).running
 
-    # --- what the transport asks
+    # --- decisions
 
     def assign(
         self, now_s: float, offers_of: Callable[[S], Iterable[Offer[P]]]
     ) -> tuple[S, Attempt[P]] | None:
-        """Gives the next search in fair order to a place that `offers_of` it names.
+        """Assigns the next search, in fair order, to one of the places that `offers_of` yields.
 
         Returns the search and its new attempt, or None when no waiting search has a place.
         """
         if not self._waiting:
             return None
-        resting = self.places.resting(now_s)
-        found: list[P] = []
+        paused = self.places.paused(now_s)
+        chosen: list[P] = []
 
         def has_place(search: S) -> bool:
             place = choose(
                 search, offers_of(search), home=self.places.home(search.affinity),
-                resting=resting, own=self.own, only_own=search.losses >= TRIES,
+                paused=paused, own=self.own, only_own=search.losses >= TRIES,
             )  # fmt: skip
             if place is not None:
-                found.append(place)
+                chosen.append(place)
             return place is not None
 
         search = self._waiting.take(has_place)
         if search is None:
             return None
         search.attempts += 1
-        attempt = Attempt(found[0], search.attempts, now_s, search.time_ms(now_s))
+        attempt = Attempt(chosen[0], search.attempts, now_s, search.time_ms(now_s))
         search.attempt = attempt
         self._running[attempt] = search
         self.places.begin(search.affinity, attempt.place, is_home=attempt.place != self.own)
@@ -128,45 +132,48 @@ class Dispatcher(Generic[S, P]):
     def next_deadline_s(self) -> float | None:
         """Loop time in seconds at which to call `expire` and `assign` again; None for never."""
         ends_s = [late_s for search in self._lost if (late_s := self._late_s(search)) is not None]
-        rested_s = self.places.next_rest_end_s()
-        if rested_s is not None and self._waiting:
-            ends_s.append(rested_s)
+        pause_end_s = self.places.next_pause_end_s()
+        if pause_end_s is not None and self._waiting:
+            ends_s.append(pause_end_s)
         return min(ends_s, default=None)
 
-    # --- what the transport reports
+    # --- reports of the transport
 
     def on_begun(self, attempt: Attempt[P], begun_s: float) -> None:
-        """The place began to search at `begun_s`; the job's time runs from its first search on."""
+        """Records that the place began to search at `begun_s`.
+
+        The job's time runs from the first such moment on.
+        """
         search = self._running.get(attempt)
         if search is not None and search.begun_s is None:
             search.begun_s = begun_s
 
     def on_progress(self, attempt: Attempt[P], info: Info) -> bool:
-        """Keeps what an attempt has seen; returns false if the attempt is stale."""
+        """Records an attempt's info; returns false if the attempt is stale."""
         search = self._running.get(attempt)
         if search is None:
             return False
-        search.see(attempt, info)
+        search.record_info(attempt, info)
         return True
 
     def on_answer(self, attempt: Attempt[P], result: Result) -> Settled[S, P] | None:
-        """The place has answered. The answer is the deepest that any attempt saw."""
+        """Ends a search with the answer of its place, or with an earlier attempt's deeper info."""
         search = self._end(attempt)
         if search is None:
             return None
-        if search.has_seen_deeper(attempt, result):
+        if search.has_deeper_info(attempt, result):
             return self._settle_with_best(search)
         return self._settle(search, result)
 
     def on_lost(
         self, attempt: Attempt[P], now_s: float, *, time_counts: bool
     ) -> Settled[S, P] | None:
-        """The attempt is lost: its place died, or was silent or late.
+        """Ends an attempt that is lost, because its place died, or was silent or late.
 
         The search waits again at the head of the queue, with the time that is left. If its time had
-        not begun, it `time_counts` from the attempt's start on, or not at all. Without time or
-        tries the best move so far is the answer. Without a move and tries it fails with
-        WorkersLost.
+        not begun, it has run since the attempt's start, provided that `time_counts`. When no time
+        or no try is left, the best move so far is the answer. Without such a move the search fails
+        with WorkersLost after its last try.
         """
         search = self._end(attempt)
         if search is None:
@@ -189,10 +196,11 @@ class Dispatcher(Generic[S, P]):
     def put_back(
         self, attempt: Attempt[P], failed_with: SearchError | None = None
     ) -> Settled[S, P] | None:
-        """The place did not search: it was busy or not ready, or it `failed_with` an error.
+        """Ends an attempt without a search: the place was busy, not ready, or `failed_with` an
+        error.
 
-        The search waits again at the head of the queue, up to MAX_ATTEMPTS times. If the own engine
-        failed at a search that others have lost TRIES times, this is the end of the search.
+        The search waits again at the head of the queue, up to MAX_ATTEMPTS times. An error of the
+        own engine ends a search that others have lost TRIES times.
         """
         search = self._end(attempt)
         if search is None:
@@ -249,12 +257,12 @@ class Dispatcher(Generic[S, P]):
         return search
 
     def _settle_with_best(self, search: S, error: Exception | None = None) -> Settled[S, P]:
-        """Ends a search with the move that its level chooses by the deepest info.
+        """Ends a search with the move that its level chooses from the deepest info.
 
-        If it has seen no move, it ends with the error.
+        Without an info, it ends with the error.
         """
         if search.best is None:
-            assert error is not None, "it has seen a move"
+            assert error is not None, "the caller checked that there is an info"
             return self._settle(search, error)
         try:
             return self._settle(search, best_so_far(search.job, search.game, search.best))

@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Queueable(Protocol):
-    """What may wait: an item of an affinity, with its number in the order of admission."""
+    """An item of the queue: its affinity, and its number in the order of admission."""
 
     @property
     def affinity(self) -> str: ...

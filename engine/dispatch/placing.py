@@ -1,4 +1,4 @@
-"""Which place gets a search. Pure."""
+"""Chooses the place for a search. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -10,7 +10,7 @@ from engine.dispatch.search import P, PendingSearch
 
 #: Maximum number of rooms for which the last place is remembered.
 MAX_HOMES = 10_000
-#: The order of places for a search, from the first choice to the last.
+#: The tiers of places for a search, from the first choice to the last.
 HOME, FREE, OWN_READY, BUSY, OWN_BUSY, LOST = range(6)
 
 
@@ -31,11 +31,11 @@ class Offer(Struct, Generic[P], frozen=True):
 
 
 class Places(Generic[P]):
-    """What is remembered of places: the homes of rooms, who rests, and who runs how much."""
+    """The home of each room, the paused places, and the number of attempts at each place."""
 
     def __init__(self) -> None:
         self._homes: dict[str, P] = {}
-        self._rests_until_s: dict[P, float] = {}
+        self._paused_until_s: dict[P, float] = {}
         self._running: Counter[P] = Counter()
 
     def home(self, affinity: str) -> P | None:
@@ -62,25 +62,25 @@ class Places(Generic[P]):
         if not self._running[place]:
             del self._running[place]
 
-    def rest(self, place: P, until_s: float) -> None:
-        """Gives the place no searches until loop time `until_s`, because it was busy."""
-        self._rests_until_s[place] = until_s
+    def pause(self, place: P, until_s: float) -> None:
+        """Keeps searches from a busy place until loop time `until_s`."""
+        self._paused_until_s[place] = until_s
 
-    def resting(self, now_s: float) -> Collection[P]:
-        """The places that rest now."""
-        if self._rests_until_s:
-            self._rests_until_s = {
-                place: until_s for place, until_s in self._rests_until_s.items() if until_s > now_s
+    def paused(self, now_s: float) -> Collection[P]:
+        """The places that get no searches at `now_s`."""
+        if self._paused_until_s:
+            self._paused_until_s = {
+                place: until_s for place, until_s in self._paused_until_s.items() if until_s > now_s
             }
-        return self._rests_until_s
+        return self._paused_until_s
 
-    def next_rest_end_s(self) -> float | None:
-        """Loop time in seconds at which the next place has rested; None if none rests."""
-        return min(self._rests_until_s.values(), default=None)
+    def next_pause_end_s(self) -> float | None:
+        """Loop time in seconds at which the next pause ends; None if no place is paused."""
+        return min(self._paused_until_s.values(), default=None)
 
     def forget(self, place: P) -> None:
         """Forgets a place that will not come back."""
-        self._rests_until_s.pop(place, None)
+        self._paused_until_s.pop(place, None)
         for affinity in [room for room, home in self._homes.items() if home == place]:
             del self._homes[affinity]
 
@@ -90,17 +90,17 @@ def choose(
     offers: Iterable[Offer[P]],
     *,
     home: P | None = None,
-    resting: Collection[P] = (),
+    paused: Collection[P] = (),
     own: P | None = None,
     only_own: bool = False,
 ) -> P | None:
     """The place for the next attempt at a search; None if none suits now.
 
-    First come free places that have compiled the game, the `home` of the search before the others;
-    then `own`, the caller's own engine, if it is free and has compiled the game; then busy places;
-    then `own` in any state; and at the end places that lost the search before. A place that has not
-    compiled the game gets the search only if no other offers it. A place that failed at the search
-    never gets it again; one that is full or `resting` does not get it now.
+    The order is: free places that have compiled the game, the `home` of the search before the
+    others; `own`, the caller's own engine, if it is free and has compiled the game; busy places;
+    `own` in any state; places that have lost the search. A place that has not compiled the game
+    gets the search only if no place has compiled it and `own` does not offer it. A place that
+    failed at the search never gets it again; one that is full or `paused` does not get it now.
     """
     own_offer, others, has_compiled = None, [], False
     for offer in offers:
@@ -111,7 +111,7 @@ def choose(
         elif not only_own:
             others.append(offer)
             has_compiled = has_compiled or offer.is_compiled
-    is_cold_welcome = not has_compiled and own_offer is None
+    may_be_uncompiled = not has_compiled and own_offer is None
 
     def rank(offer: Offer[P]) -> tuple[int, float, float, int]:
         if offer is own_offer:
@@ -127,9 +127,9 @@ def choose(
     suitable = [
         offer
         for offer in others
-        if (offer.is_compiled or is_cold_welcome)
+        if (offer.is_compiled or may_be_uncompiled)
         and not offer.is_full
-        and offer.place not in resting
+        and offer.place not in paused
     ]
     if own_offer is not None:
         suitable.append(own_offer)

@@ -20,7 +20,7 @@ P = TypeVar("P", bound=Hashable)
 
 
 class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
-    """A search that was admitted and is not yet answered. Transports add what they need."""
+    """A search that was admitted and is not yet answered. Transports add fields of their own."""
 
     job: Job
     game: Game
@@ -33,7 +33,7 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
     attempts: int = 0
     #: The number of lost attempts: the place died, or was silent or late.
     losses: int = 0
-    #: The present attempt; None while the search waits.
+    #: The current attempt; None while the search waits.
     attempt: "Attempt[P] | None" = None
     #: The deepest info of any attempt, and that attempt's number.
     best: Info | None = None
@@ -49,8 +49,8 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
     def affinity(self) -> str:
         return self.job.affinity
 
-    def set_left(self, now_s: float, time_ms: int | None) -> None:
-        """Says that only `time_ms` of the job's time is left, because others have tried the job."""
+    def set_time_left(self, now_s: float, time_ms: int | None) -> None:
+        """Sets the rest of the job's time, `time_ms`, after attempts elsewhere; None: all of it."""
         if time_ms is not None and self.level.limit.time_ms is not None:
             self.begun_s = now_s - max(0, self.level.limit.time_ms - time_ms) / 1000
 
@@ -65,9 +65,9 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
         return self.level.limit.time_ms / 1000 - (now_s - begun_s)
 
     def end_s(self, since_s: float = -inf) -> float | None:
-        """Loop time in seconds at which the job's time ends for an attempt that runs `since_s`.
+        """Loop time in seconds at which the job's time ends, for an attempt begun at `since_s`.
 
-        That is at least MIN_RETRY_S later. None without a limit, and before the time has begun.
+        The attempt gets at least MIN_RETRY_S. None without a limit, and before the time has begun.
         """
         if self.level.limit.time_ms is None or self.begun_s is None:
             return None
@@ -75,7 +75,7 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
 
     @property
     def has_answer_in_time(self) -> bool:
-        """Whether its best move so far will be the answer when its time is over: it was lost."""
+        """Whether the search was lost, and its best move is the answer when its time is over."""
         return self.losses > 0 and self.best is not None and self.end_s() is not None
 
     def time_ms(self, now_s: float) -> int | None:
@@ -85,16 +85,17 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
             return None
         return round(max(left_s, MIN_RETRY_S) * 1000)
 
-    def see(self, attempt: "Attempt[P]", info: Info) -> None:
-        """Keeps the info if it is the deepest so far. An info without moves gives no answer."""
+    def record_info(self, attempt: "Attempt[P]", info: Info) -> None:
+        """Records the info if it is the deepest so far. An info without moves gives no answer."""
         is_usable = bool(info.pv and info.moves)
         if is_usable and (self.best is None or info.depth >= self.best.depth):
             self.best, self.best_attempt = info, attempt.number
 
-    def has_seen_deeper(self, attempt: "Attempt[P]", result: Result) -> bool:
-        """Whether an earlier attempt saw more than this attempt's result.
+    def has_deeper_info(self, attempt: "Attempt[P]", result: Result) -> bool:
+        """Whether an earlier attempt's info is deeper than this attempt's result.
 
-        A proven win or loss is final at any depth, and a persona's move is more than its depth.
+        A proven win or loss is final at any depth. A persona's result always counts, because its
+        move does not depend on the depth alone.
         """
         if self.best is None or self.best_attempt == attempt.number or self.job.persona is not None:
             return False
@@ -109,5 +110,5 @@ class Attempt(Struct, Generic[P], frozen=True, eq=False):
     number: int
     #: Loop time in seconds at which the place got the search.
     sent_s: float
-    #: The time that the attempt may take, in ms; None for the job's own.
+    #: The time that the attempt may take, in ms; None for the job's whole time.
     time_ms: int | None

@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
         type=count,
         default=100,
         metavar="N",
-        help="most games of the match (default 100; rounded up to even)",
+        help="maximum number of games (default 100; rounded up to even)",
     )
     parser.add_argument(
         "--seed",

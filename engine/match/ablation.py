@@ -208,7 +208,7 @@ def _parser() -> argparse.ArgumentParser:
         type=count,
         default=GAMES,
         metavar="N",
-        help=f"most games of a match (default {GAMES})",
+        help=f"maximum number of games of a match (default {GAMES})",
     )
     parser.add_argument(
         "--folder",

@@ -51,9 +51,9 @@ The verdicts:
 
 Features that make searches shallower or deeper show their worth in long searches. Some that did not
 pay at a few thousand nodes, or were inconclusive, paid at five to ten times as many: late move
-reductions in chess, hex and morris, null move in chess, and internal iterative reductions in
-draughts, gomoku and morris. Extensions in international draughts paid at few nodes and do not at
-many. The page shows the match with more nodes.
+reductions in chess, hex and nine men's morris, null move in chess, and internal iterative
+reductions in draughts, gomoku and nine men's morris. Extensions in international draughts paid at
+few nodes and do not at many. The page shows the match with more nodes.
 
 A feature that harms a game or does not pay is disabled: the rules file names it in `DISABLED`. A
 feature that pays or makes no difference is in use. One whose match was inconclusive is in use too,

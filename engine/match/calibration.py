@@ -18,7 +18,7 @@ from engine.match.run import run_match
 from engine.search.driver import Control, Table
 from engine.search.job import Limit
 
-#: Most levels of a game.
+#: Maximum number of levels of a game.
 MAX_LEVELS = 8
 #: Target scores of a step; the first that needs at most MAX_LEVELS levels is used.
 TARGETS = (0.7, 0.74, 0.79, 0.83)
@@ -30,9 +30,9 @@ GREEDY_SCORE = 0.38
 TRIALS = 4
 #: The margin at the lowest end of the scale, as a multiple of the usual margin.
 WIDEST_MARGIN_FACTOR = 32
-#: Careless moves in a thousand, per unit of distance from the top of the scale.
+#: Careless moves per thousand, for each unit of distance from the top of the scale.
 SLIP_PER_UNIT = 1200
-#: Most careless moves in a thousand.
+#: Maximum number of careless moves per thousand.
 MAX_SLIP = 900
 #: Plies after which a trial's game is a draw.
 MAX_PLIES = 200

@@ -18,7 +18,7 @@ LIMITS = ("nodes", "depth", "time_ms")
 EXTERNAL = ("uci", "xboard", "gtp")
 #: A day in milliseconds, the longest time that a player may have.
 DAY_MS = 86_400_000
-#: The least and the largest value of each number. A clock has two, base and increment, in ms.
+#: The minimum and the maximum of each number. A clock has two numbers, base and increment, in ms.
 RANGES = {
     "nodes": (1, MAX_NUMBER),
     "depth": (1, 1000),

@@ -94,7 +94,7 @@ Besides the levels every game has *personas*. They too play the same move when t
 
 A log holds the seed and, for each game, the opening, the result and a digest of the moves. A test
 replays some of the games move for move. If a change of rules, evaluation or search alters them, the
-test fails, and the ladder has to be measured anew. A log also names its rules by a digest of all
+test fails, and the ladder has to be measured again. A log also names its rules by a digest of all
 files that could matter; most changes of those files alter no move. If the digest has changed, the
 command replays {REPLAYED} games of the step; it remains valid if they come out the same, move for
 move.

@@ -158,7 +158,7 @@ class _RunningGame:
         seat = self._position.turn
         player = self._players[seat]
         clocks = (self._left_ms[seat], self._left_ms[1 - seat]) if player.clock else None
-        begun = self._clock()
+        start_s = self._clock()
         try:
             choice = player.choose(
                 Situation(self._start, tuple(self._moves), self._position, seed, clocks)
@@ -168,7 +168,7 @@ class _RunningGame:
             return self.forfeit(seat, str(error))
         except GameError as error:
             return self.forfeit(seat, f"illegal move: {error}")
-        spent_ms = round((self._clock() - begun) * 1000)
+        spent_ms = round((self._clock() - start_s) * 1000)
         self._played.time_ms[seat] += spent_ms
         self._played.nodes[seat] += choice.nodes
         if player.clock:

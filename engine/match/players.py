@@ -68,7 +68,7 @@ class SearchPlayer:
         self._table = Table(self._bits)
 
     def choose(self, situation: Situation) -> Choice:
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         position = situation.position
         level = self._level.at(situation.seed, position.digest())
         left_ms = None if situation.clocks_ms is None else situation.clocks_ms[0]
@@ -82,7 +82,7 @@ class SearchPlayer:
         picked = choose(moves, level.margin, situation.seed, position.digest())
         if self._ponders:
             if self.clock is not None and left_ms is not None:
-                left_ms += self.clock.increment_ms - round((time.perf_counter() - begun) * 1000)
+                left_ms += self.clock.increment_ms - round((time.perf_counter() - start_s) * 1000)
             self._ponder(situation, report.line, level, self._limit(level, left_ms))
         return Choice(picked.move, report.score, report.nodes)
 

@@ -55,12 +55,12 @@ class Pondering:
 
     def _run(self, begin: Callable[[Control, Timer], Report]) -> Report:
         try:
-            return begin(self._control, self._under_way)
+            return begin(self._control, self._mark_begun)
         finally:
             self._has_begun.set()
 
     @contextmanager
-    def _under_way(self) -> Iterator[None]:
-        """Marks the search as begun; a ponder hit that came earlier would be lost."""
+    def _mark_begun(self) -> Iterator[None]:
+        """Marks the search as begun, and runs it; a ponder hit that came earlier would be lost."""
         self._has_begun.set()
         yield

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 #: The half width of a 95 % confidence interval, in standard deviations.
 Z_95 = 1.959964
-#: Fewest pairs that decide a sequential test; the variance of fewer is too uncertain.
+#: Minimum number of pairs that decide a sequential test; the variance of fewer is too uncertain.
 MIN_PAIRS = 16
 
 

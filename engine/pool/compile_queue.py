@@ -1,4 +1,4 @@
-"""The order in which games are compiled, one step of one game at a time, and their states.
+"""Decides the order in which games are compiled, one step of one game at a time.
 
 First come the searches of the requested games, then their requested additions (a solver, the
 personas), then the rest at idle priority: the searches of all games before any solver. Personas are
@@ -20,7 +20,7 @@ from engine.search.job import SearchError, SearchFailed
 ADDITIONS: tuple[Step, ...] = ("solver", "persona")
 
 WarmState = Literal["cold", "warming", "warm", "failed"]
-#: A step of a game: the game's id, and the step.
+#: The game's id and the step.
 Key = tuple[str, Step]
 
 
@@ -36,7 +36,7 @@ class StepStatus:
 
 
 class CompileQueue:
-    """Knows the state of every step, and which one is compiled next.
+    """The state of every step, and the order of those still to compile.
 
     `idle_games` are compiled without a request. It calls `on_change(game, state)` at each change of
     the state of a game's search, and `on_settled(game)` when a step of a game is ready or has
@@ -55,10 +55,10 @@ class CompileQueue:
         self._requested: list[Key] = []
         self._idle_games = list(idle_games)
 
-    # --- what is to be compiled
+    # --- requests
 
     def request(self, key: Key) -> bool:
-        """Settles a step if the cache holds it, else adds it; returns whether it is to compile."""
+        """Settles a step if the cache holds it, else queues it; returns whether it was queued."""
         if self.status(key).state != "cold" or self._settle_from_cache(key):
             return False
         if key not in self._requested:

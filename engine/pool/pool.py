@@ -115,7 +115,7 @@ class Pool:
         Cancelling the caller ends the search within milliseconds.
         """
         search = self._new_search(job, on_info)
-        search.set_left(asyncio.get_running_loop().time(), time_ms)
+        search.set_time_left(asyncio.get_running_loop().time(), time_ms)
         self._dispatcher.admit(search)
         self._readiness.request(job, search.game)
         self._transport.dispatch()

@@ -1,4 +1,4 @@
-"""How the pool searches a job: with the compiled search, uncompiled until there is one, or never.
+"""Decides whether the pool searches a job compiled or uncompiled, or lets it wait or fail.
 
 Search workers compile only a game that they have repeatedly missed in the cache.
 """
@@ -17,7 +17,7 @@ MISSES_BEFORE_COMPILING = 1
 
 
 class Readiness:
-    """Knows whether a job's search is compiled, from the warmer and the workers' misses."""
+    """Tells whether a job's search is compiled, from the warmer's states and the cache misses."""
 
     def __init__(self, warmer: Warmer) -> None:
         self._warmer = warmer
@@ -49,16 +49,18 @@ class Readiness:
     def is_uncompiled_at(self, slot: WorkerSlot, job: Job) -> bool:
         """Whether this worker searches the job uncompiled.
 
-        It does so too with rules from before an edit, whose compiled search it cannot load.
+        That includes a worker whose rules are older than the files: it cannot load the compiled
+        search.
         """
         if not self._is_compiled(job):
             return True
         return job.game in slot.only_uncompiled and may_answer_uncompiled(job)
 
-    def has_only_old_rules(self, slot: WorkerSlot, job: Job) -> bool:
-        """Notes that the worker cannot load the job's compiled search.
+    def fall_back_to_uncompiled(self, slot: WorkerSlot, job: Job) -> bool:
+        """Makes a worker with older rules search the job's game uncompiled from now on.
 
-        Returns whether it can search the job uncompiled instead.
+        Returns False if the worker searched this job uncompiled already, or the job needs the
+        compiled search.
         """
         if slot.is_uncompiled or not may_answer_uncompiled(job):
             return False

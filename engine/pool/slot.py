@@ -33,7 +33,7 @@ class PoolSearch(PendingSearch["WorkerSlot"], eq=False, kw_only=True):
 
 @dataclass(eq=False, slots=True)
 class WorkerSlot:
-    """A worker process with its present search and deadline; a new process takes a new slot."""
+    """A worker process with its current search and deadline; a new process gets a new slot."""
 
     process: WorkerProcess
     #: The worker has started and accepts commands.
@@ -95,7 +95,7 @@ class WorkerSlot:
             self.watch(min(now_s + STALL_S, self.assigned_s + LOAD_S))
 
     def on_started(self, now_s: float) -> None:
-        """The worker has loaded the game and searches; its answer is due at the end of its time."""
+        """Sets the deadline of a worker that has loaded the game and begins to search."""
         if self.pending is None:
             return
         self.is_loading = False
@@ -113,7 +113,7 @@ class WorkerSlot:
             self._watch_search(now_s)
 
     def release(self) -> None:
-        """The worker has ended its search and takes another one."""
+        """Frees the slot after the worker has ended its search."""
         self.unwatch()
         self.pending, self.attempt, self.is_busy = None, None, False
 

@@ -1,5 +1,5 @@
-"""The pool's transport: gives searches to worker processes over their pipes, and tells the
-dispatcher what the workers report.
+"""The pool's transport: sends searches to worker processes over their pipes, and passes their
+reports to the dispatcher.
 """
 
 import asyncio
@@ -29,10 +29,9 @@ from engine.search.job import Info, Job, Result, RulesChanged, SearchError, Sear
 
 @dataclass(slots=True)
 class PoolCounters:
-    """Counts since the pool was opened.
+    """Counts since the pool was opened: searches answered, failed and retried.
 
-    Searches were answered, failed or retried. `ended` counts the worker and compiling processes
-    that died or were killed.
+    `ended` counts the worker and compiling processes that died or were killed.
     """
 
     answered: int = 0
@@ -41,7 +40,7 @@ class PoolCounters:
     ended: int = 0
 
 
-#: Makes the workers, from what they call with a message and at the end of a process.
+#: Makes the workers. Its arguments are their callbacks for a message and for the end of a process.
 MakeWorkers = Callable[
     [Callable[[WorkerSlot, WorkerMessage], None], Callable[[WorkerSlot], None]], Workers
 ]
@@ -173,7 +172,7 @@ class PipeTransport:
         slot.release()
         if search is not None and attempt is not None:
             is_changed = failed.reason == "rules_changed"
-            if is_changed and self._readiness.has_only_old_rules(slot, search.job):
+            if is_changed and self._readiness.fall_back_to_uncompiled(slot, search.job):
                 self.settle(self._dispatcher.put_back(attempt))
             else:
                 kind = RulesChanged if is_changed else SearchFailed
@@ -192,12 +191,12 @@ class PipeTransport:
         self.dispatch()
 
     def _on_end(self, slot: WorkerSlot) -> None:
-        """Gives the search of a worker that died or hung to another one, or answers it."""
+        """Retries or settles the search of a worker that died or hung."""
         self._counts.ended += 1
         search, attempt = slot.pending, slot.attempt
         slot.release()
         self._dispatcher.places.forget(slot)
-        if self.workers.keep_failing:
+        if self.workers.is_failing_to_start:
             error = SearchFailed("the search workers do not start")
             self.settle_all(self._dispatcher.fail_waiting(lambda _: error))
         if search is None or attempt is None:

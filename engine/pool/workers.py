@@ -66,8 +66,11 @@ class Workers:
         return any(slot.is_ready and not slot.is_busy for slot in self.slots)
 
     @property
-    def keep_failing(self) -> bool:
-        """Whether many starts have failed in a row; it keeps trying to start."""
+    def is_failing_to_start(self) -> bool:
+        """Whether so many starts in a row have failed that waiting searches should fail too.
+
+        The workers are started again all the same.
+        """
         return self._failed_starts >= len(START_BACKOFF_S)
 
     def slot_of(self, process: WorkerProcess) -> WorkerSlot | None:
@@ -78,7 +81,7 @@ class Workers:
         return None
 
     def on_message(self, process: WorkerProcess, message: WorkerMessage) -> None:
-        """Hands on a message of a worker that has not been replaced."""
+        """Forwards a message of a worker that has not been replaced."""
         slot = self.slot_of(process)
         if slot is None:
             return

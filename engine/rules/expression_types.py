@@ -36,8 +36,10 @@ MIXED_FIX = "write U(...) around the number, or np.int64(...) around the word"
 
 
 class ExpressionTypes:
-    """Infers the types of one rule's expressions; `variables` are the types at this point of it, or
-    None where the code is unreachable.
+    """Infers the types of one rule's expressions.
+
+    `variables` holds the types at the current point of the rule, or None where the code is
+    unreachable.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The names in a rule: its own, and those of the module around it with their values and types."""
+"""The names in a rule: its local names, and the module's names with their values and types."""
 
 import ast
 import builtins

@@ -132,7 +132,7 @@ def parser() -> argparse.ArgumentParser:
     )
     for name, value, meaning in (
         ("batch", 4096, "positions per step"),
-        ("rounds", 100, "most passes over all positions"),
+        ("rounds", 100, "maximum number of passes over all positions"),
         ("patience", 2, "rounds without progress before the learning rate falls"),
         ("falls", 4, "how many times the learning rate falls before the fit ends"),
     ):
@@ -254,10 +254,10 @@ def _play(
     nodes, decided = _at_least("nodes", args.nodes, 1), _at_least("decided", args.decided, 0)
     plan = Plan(1, game.id, game.digest, args.seed, nodes, min_random, max_random, options, decided)
     with WorkFile(args.work, plan) as file:
-        begun, resumed = time.monotonic(), file.count
+        start_s, resumed = time.monotonic(), file.count
 
         def on_match(count: int) -> None:
-            left_s = (time.monotonic() - begun) / (count - resumed) * (args.games - count)
+            left_s = (time.monotonic() - start_s) / (count - resumed) * (args.games - count)
             progress.show(
                 f"{count:,} of {args.games:,} matches played, {left_s / 60:.0f} minutes left"
             )

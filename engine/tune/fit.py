@@ -35,7 +35,7 @@ class Settings:
     batch: int = 4096
     #: The learning rate, as a fraction of the scale.
     rate: float = 0.02
-    #: Most passes over all positions.
+    #: Maximum number of passes over all positions.
     rounds: int = 100
     #: Rounds without progress before the rate falls.
     patience: int = 2
@@ -91,7 +91,7 @@ def fitted_scale(values: Any, targets: Any) -> float:
     scale = float(np.exp((low + high) / 2))
     if scale > SCALE_RANGE[1] * 0.99:
         raise TuneError(
-            "the present evaluation does not predict the results:"
+            "the current evaluation does not predict the results:"
             " give --scale, the evaluation that scores 73 %"
         )
     return scale

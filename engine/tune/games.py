@@ -26,9 +26,9 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     seed: int
     #: Nodes per move.
     nodes: int
-    #: Fewest random plies of an opening.
+    #: Minimum number of random plies of an opening.
     least_random: int
-    #: Most random plies of an opening.
+    #: Maximum number of random plies of an opening.
     most_random: int
     options: dict[str, str]
     #: The score at which a match is won if both sides report it; 0: matches are played to the end.

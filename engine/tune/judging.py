@@ -30,7 +30,7 @@ def judge(
 
     `player` is a description as `engine.match` reads it. The player scores every `every`-th of the
     positions kept. `on_match` receives the number of matches done and their total. An interrupted
-    run resumes. A player that starts each match afresh and searches by nodes reproduces the file.
+    run resumes. A player without state between matches that searches by nodes reproduces the file.
 
     Raises TuneError if there is no such player or it fails.
     """

@@ -13,7 +13,8 @@ class Player(asyncio.Protocol):
     text frame received.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = "/ws") -> None:
+        self._path = path
         self.on_text: Callable[[bytes], None] = lambda text: None
         self.upgraded = asyncio.get_running_loop().create_future()
         self._buffer = bytearray()
@@ -22,7 +23,8 @@ class Player(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         key = base64.b64encode(os.urandom(16)).decode()
         self.transport.write(
-            f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"GET {self._path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
         )
 
@@ -65,9 +67,11 @@ class Player(asyncio.Protocol):
             self.transport.write(b"\x81" + size + b"\0\0\0\0" + text)
 
 
-async def connect(port: int) -> Player:
+async def connect(port: int, path: str = "/ws") -> Player:
     """Connects a player and completes the handshake."""
-    _, player = await asyncio.get_running_loop().create_connection(Player, "127.0.0.1", port)
+    _, player = await asyncio.get_running_loop().create_connection(
+        lambda: Player(path), "127.0.0.1", port
+    )
     await player.upgraded
     return player
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -47,11 +48,20 @@ class Process:
 
 
 @asynccontextmanager
-async def spawn(*command: str, environment: dict[str, str] | None = None) -> AsyncIterator[Process]:
-    """Starts a program that prints an address with its port; stops it at the end of the block."""
+async def spawn(
+    *command: str, environment: dict[str, str] | None = None, core: int | None = None
+) -> AsyncIterator[Process]:
+    """Starts a program that prints an address with its port; stops it at the end of the block.
+
+    The program and its children run on that core only; None: on any core.
+    """
     start_s = time.perf_counter()
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
+        preexec_fn=None if core is None else partial(os.sched_setaffinity, 0, {core}),
     )
     assert process.stdout is not None, "stdout is a pipe"
     try:

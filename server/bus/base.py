@@ -1,8 +1,7 @@
 """The interface of the bus: how nodes notify each other of new events. A message is only a hint;
 the log is authoritative.
 
-A bus may lose, duplicate, delay and reorder messages. A receiver that sees a gap drops what it has
-and reads the log.
+A bus may lose, duplicate, delay and reorder messages. A receiver that sees a gap reads the log.
 """
 
 from collections.abc import Callable

@@ -25,8 +25,8 @@ KEEPALIVE_S = 15
 #: Time limit for a connection attempt and its CONNACK, in seconds.
 CONNECT_TIMEOUT_S = 5.0
 
-_quiet = logging.getLogger("plyroom.mqtt")
-_quiet.setLevel(logging.CRITICAL + 1)  # the link logs the failures itself
+_silent_log = logging.getLogger("plyroom.mqtt")
+_silent_log.setLevel(logging.CRITICAL + 1)  # the link logs the failures itself
 
 
 class _Client(aiomqtt.Client):
@@ -74,7 +74,7 @@ def new_client(
         will=aiomqtt.Will(broker.prefixed(status_topic), b"", qos=1, retain=True),
         properties=properties,
         tls_context=ssl.create_default_context(cafile=broker.ca) if broker.tls else None,
-        queue_type=_inbox(receive), max_inflight_messages=MAX_IN_FLIGHT, logger=_quiet,
+        queue_type=_inbox(receive), max_inflight_messages=MAX_IN_FLIGHT, logger=_silent_log,
         # Without TCP_NODELAY a round trip waits 40 ms twice.
         socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whether a link is up: the link sends echoes to itself, and is up while they return."""
+"""Measures whether a link is up: it sends echoes to itself, and is up while they return."""
 
 import asyncio
 import math
@@ -21,7 +21,7 @@ ECHO_TIMEOUT_S = 1.0
 
 
 class Health:
-    """Whether messages get through in both directions, judged by the echo.
+    """The state of a link: it is up while its echoes show that messages get through both ways.
 
     It logs each interruption once, however many attempts to connect follow.
     """
@@ -31,7 +31,7 @@ class Health:
         self.is_up = False
         #: Round-trip time of the last echo, in seconds.
         self.round_trip_s = 0.0
-        #: Whether the present interruption has been logged.
+        #: Whether the current interruption has been logged.
         self.is_reported_down = False
         self._broker = broker
         self.topic = topic
@@ -41,7 +41,7 @@ class Health:
         self._last_echo_s = 0.0
 
     async def send_echoes(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
-        """Sends one echo at a time, and notices when none returns within `ECHO_TIMEOUT_S`."""
+        """Sends one echo at a time; sets the link down when none returns in `ECHO_TIMEOUT_S`."""
         sending: asyncio.Task[None] | None = None
         self._last_echo_s = _now_s()
         self._echoes.clear()
@@ -60,7 +60,7 @@ class Health:
                 self.set_is_up(False)
 
     def receive_echo(self, topic: str, payload: bytes) -> None:
-        """The receiver of the echoes."""
+        """Handles an echo that the broker delivers."""
         sent_s = self._echoes.pop(payload, None)
         if sent_s is not None:
             self._last_echo_s = _now_s()
@@ -79,8 +79,8 @@ class Health:
             log.warning("broker link down", broker=str(self._broker))
         self._on_change(is_up)
 
-    def report_away(self, group: BaseExceptionGroup[BaseException]) -> None:
-        """Logs why the connection ended, or why there is none: a line for each interruption."""
+    def report_interruption(self, group: BaseExceptionGroup[BaseException]) -> None:
+        """Logs why the connection ended, or why there is none: one line for each interruption."""
         if not self.is_reported_down:
             self.is_reported_down = True
             first: BaseException = group

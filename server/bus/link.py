@@ -23,7 +23,7 @@ from server.bus.broker import MAX_BYTES, ROOT, Broker
 from server.bus.client import MAX_IN_FLIGHT, connected, new_client, until_disconnected
 from server.bus.health import ECHO_TIMEOUT_S, Health
 from server.bus.outbox import Outbox, QueuedMessage
-from server.bus.subscriptions import Receive, Subscriptions
+from server.bus.subscriptions import MessageHandler, Subscriptions
 
 log = structlog.get_logger()
 
@@ -92,12 +92,12 @@ class Link:
             self.outbox.dropped += 1
 
     def set_status(self, payload: bytes) -> None:
-        """Sets the status that the broker retains for present and later subscribers."""
+        """Sets the status that the broker retains for current and later subscribers."""
         self._status = payload
         self._status_changed.set()
 
     def subscribe(
-        self, topic_filter: str, receive: Receive, *, include_own: bool = False
+        self, topic_filter: str, receive: MessageHandler, *, include_own: bool = False
     ) -> Callable[[], None]:
         """Calls `receive(topic, payload)` for each message that matches the topic filter, until the
         returned function is called.
@@ -123,7 +123,7 @@ class Link:
             try:
                 await self._connect_and_serve()
             except* (aiomqtt.MqttError, OSError, ValueError) as group:
-                self.health.report_away(group)
+                self.health.report_interruption(group)
             except* Exception:
                 log.exception("broker link failed", broker=str(self.broker))
             finally:

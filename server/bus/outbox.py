@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Maximum number of attempts to deliver a message. A message that is in flight each time that the
-#: connection breaks may be what breaks it.
+#: Maximum number of attempts to deliver a message. If a message is in flight each time that the
+#: connection breaks, it may be the cause.
 MAX_TRIES = 3
 
 

@@ -1,4 +1,4 @@
-"""The subscriptions of a link: who receives which messages, and what the broker knows of it."""
+"""The subscriptions of a link: the handlers of each topic filter, in step with the broker."""
 
 import asyncio
 import itertools
@@ -20,17 +20,17 @@ log = structlog.get_logger()
 SUBSCRIBE_BATCH = 100
 
 #: Called with the topic and the payload of a message.
-Receive = Callable[[str, bytes], None]
+MessageHandler = Callable[[str, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Subscription:
-    receivers: list[Receive]
+    receivers: list[MessageHandler]
     options: SubscribeOptions
 
 
 class Subscriptions:
-    """The topic filters that a link has subscribed to, and the receivers of each."""
+    """The topic filters that a link has subscribed to, and the message handlers of each."""
 
     def __init__(self, broker: Broker, on_subscribed: Callable[[frozenset[str]], None]) -> None:
         """`on_subscribed` is called with the topic filters that the broker begins to serve."""
@@ -39,8 +39,10 @@ class Subscriptions:
         self._wanted: dict[str, _Subscription] = {}
         self._changed = asyncio.Event()
 
-    def add(self, topic_filter: str, receive: Receive, include_own: bool) -> Callable[[], None]:
-        """Adds a receiver until the returned function is called; see `Link.subscribe`."""
+    def add(
+        self, topic_filter: str, receive: MessageHandler, include_own: bool
+    ) -> Callable[[], None]:
+        """Adds a message handler until the returned function is called; see `Link.subscribe`."""
         subscription = self._wanted.get(topic_filter)
         if subscription is None:
             subscription = self._wanted[topic_filter] = _Subscription(
@@ -58,7 +60,7 @@ class Subscriptions:
         return unsubscribe
 
     def deliver(self, topic: str, payload: bytes) -> None:
-        """Calls the receivers of a message; logs their exceptions."""
+        """Calls the handlers of a message; logs their exceptions."""
         for topic_filter in matching_filters(topic):
             if (subscription := self._wanted.get(topic_filter)) is not None:
                 for receive in tuple(subscription.receivers):
@@ -74,24 +76,26 @@ class Subscriptions:
             self._changed.clear()
             wanted = self._wanted
             removed = [
-                name
-                for name, subscription in subscribed.items()
-                if wanted.get(name) is not subscription
+                topic
+                for topic, subscription in subscribed.items()
+                if wanted.get(topic) is not subscription
             ][:SUBSCRIBE_BATCH]
-            added = [name for name in wanted if name not in subscribed][:SUBSCRIBE_BATCH]
+            added = [topic for topic in wanted if topic not in subscribed][:SUBSCRIBE_BATCH]
             if removed:
                 await client.unsubscribe(
-                    [self._broker.prefixed(name) for name in removed], timeout=math.inf
+                    [self._broker.prefixed(topic) for topic in removed], timeout=math.inf
                 )
-                for name in removed:
-                    del subscribed[name]
+                for topic in removed:
+                    del subscribed[topic]
             elif added:
-                options = [(self._broker.prefixed(name), wanted[name].options) for name in added]
-                subscribed.update((name, wanted[name]) for name in added)
+                options = [(self._broker.prefixed(topic), wanted[topic].options) for topic in added]
+                subscribed.update((topic, wanted[topic]) for topic in added)
                 codes = await client.subscribe(options, timeout=math.inf)
-                for name, code in zip(added, codes, strict=True):
+                for topic, code in zip(added, codes, strict=True):
                     if isinstance(code, ReasonCode) and code.is_failure:
-                        log.error("the broker refuses a subscription", topic=name, reason=str(code))
+                        log.error(
+                            "the broker refuses a subscription", topic=topic, reason=str(code)
+                        )
                 self._on_subscribed(frozenset(added))
             else:
                 await self._changed.wait()

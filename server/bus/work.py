@@ -8,9 +8,9 @@ the JSON. Pure.
 
 Older and newer programs share a broker. A reader ignores unknown fields in adverts and in workers'
 messages, so that a newer worker can add to them. It refuses unknown fields in a command: a worker
-that ignored one would search something else than the server meant. A search that needs more than
-the first program could do names that in `Job.needs`, and goes only to workers whose adverts list it
-in `can`.
+that ignored one would run another search than the server asked for. If a search needs a capability
+that the first version did not have, `Job.needs` names it, and the search goes only to workers whose
+adverts list it in `can`.
 """
 
 from typing import Annotated, Literal
@@ -31,7 +31,7 @@ MAX_GAMES = 1000
 MAX_CAPABILITIES = 100
 #: Searches that may wait at a worker, per core.
 QUEUED_PER_CORE = 2
-#: What this program can search beyond what every program can: the names that a job may need.
+#: The capabilities of this program beyond those of the first version, as named in `Job.needs`.
 CAPABILITIES: tuple[str, ...] = ()
 
 Id = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -142,7 +142,7 @@ class SearchId(Struct, frozen=True):
 
 
 class SearchHeader(Struct, frozen=True, tag="Search"):
-    """The search that a command asks for, and who waits for its answer."""
+    """The fields of a search command that a refusal needs: the search, and its server."""
 
     id: Id
     attempt: Attempt

@@ -1,4 +1,4 @@
-"""Who sends a request: the one way from credentials to an actor, for HTTP and for WebSockets."""
+"""Authenticates requests: returns the actor of given credentials, for HTTP and WebSockets."""
 
 from msgspec import Struct
 
@@ -24,8 +24,8 @@ class TokenUnknown(CommandRejected):
 class Authenticated(Struct, frozen=True):
     """The actor of a request.
 
-    `new_token` is the secret of a guest that was made for it, and `notice` a sentence that the
-    person must see once. The secret stays out of its repr.
+    If the request made a new guest, `new_token` is that guest's token. `notice` is a sentence to
+    show to the person once. The repr hides the token.
     """
 
     actor: Actor
@@ -39,23 +39,23 @@ class Authenticated(Struct, frozen=True):
 async def authenticate(
     ports: Ports, limits: Limits, credentials: Credentials, address: str, name: str | None
 ) -> Authenticated:
-    """Finds the person of a token, or else of a cookie, or else makes a new guest.
+    """Returns the guest of the token or of the cookie, or makes a new guest.
 
-    A person chose the token, so an unknown one is refused. A browser sends its cookie of itself,
-    so an unknown one makes a new guest, with a notice. A name renames the person. Raises
-    TokenUnknown, LimitExceeded for too many new guests of the address, CommandRejected for the
-    name, and StoreError.
+    A client names its token on purpose, so an unknown token is refused. A browser sends its cookie
+    automatically, so an unknown cookie gives a new guest, with a notice. A name renames the guest.
+    Raises TokenUnknown, LimitExceeded for too many new guests of the address, CommandRejected for
+    the name, and StoreError.
     """
-    is_named = credentials.token is not None
-    secret = credentials.token if is_named else credentials.cookie
+    has_token = credentials.token is not None
+    secret = credentials.token if has_token else credentials.cookie
     guest = await find_guest(ports, secret, name) if secret is not None else None
     if guest is not None:
         return Authenticated(_person(guest))
-    if is_named:
+    if has_token:
         raise TokenUnknown
     guest, token = await new_guest(ports, limits, address, name)
     return Authenticated(
-        _person(guest), token, _not_found(guest.name) if secret is not None else None
+        _person(guest), token, _lost_guest_notice(guest.name) if secret is not None else None
     )
 
 
@@ -63,6 +63,6 @@ def _person(identity: Identity) -> Actor:
     return Actor(identity.id, identity.name)
 
 
-def _not_found(new_name: str) -> str:
-    """The notice of a cookie whose guest expired, or is of another installation on that host."""
+def _lost_guest_notice(new_name: str) -> str:
+    """The notice for a cookie whose guest has expired or belongs to another server on that host."""
     return f"Your earlier guest was not found on this server. You are a new guest now: {new_name}."

@@ -14,17 +14,17 @@ from server.store.base import Identity, day_of
 
 #: Random bytes in a token.
 TOKEN_BYTES = 32
-#: Longest text that is looked up as a token, in characters; `hello` accepts no longer one.
+#: Longest text that is looked up as a token, in characters; `hello` accepts no longer token.
 MAX_TOKEN = 128
 
 
 def may_be_token(text: str) -> bool:
-    """Whether a text could be a token: visible ASCII of limited length. Others need no look-up."""
+    """Whether a text could be a token: visible ASCII of limited length. Only then look it up."""
     return 0 < len(text) <= MAX_TOKEN and text.isascii() and text.isprintable() and " " not in text
 
 
 def token_hash(token: str) -> bytes:
-    """The hash under which the store keeps a token; 256 random bits need no slow hash."""
+    """Returns the hash that the store has of a token; 256 random bits need no slow hash."""
     return hashlib.sha256(token.encode()).digest()
 
 
@@ -46,7 +46,7 @@ async def new_guest(
 async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | None:
     """Returns the guest of a token, or None if the token is unknown or has expired.
 
-    Renames the guest if a name is given, and records once a day that the guest was seen.
+    Renames the guest if `name` is given, and records once a day that the guest was seen.
     """
     if not may_be_token(token):
         return None
@@ -57,7 +57,7 @@ async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | N
     is_marked = identity.seen_day is not None and identity.seen_day >= today
     if not is_marked and not await ports.store.expiry.mark_identities_seen([identity.id], today):
         return None  # the guest has just expired: see server/runtime/expiry.py
-    # Guests with an older name keep it even if it is refused today.
+    # A guest may keep an old name even if a new guest may not have it now.
     if not name or identity.name == clean_text(name):
         return identity
     renamed = Identity(identity.id, clean_name(name))

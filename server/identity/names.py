@@ -1,4 +1,4 @@
-"""The names of guests: clean, of limited length, and not to be taken for an AI's.
+"""Cleans the names of guests, and refuses names that people could take for an AI's.
 
 A name shows whether a person or an AI holds a seat: "AI level 5", "AI swindler". So guests may not
 have names that begin with "AI level"; "AI" with the name of a persona; and AI, CP, CPU and
@@ -36,7 +36,7 @@ _PERSONAS = frozenset(f"ai{persona}".translate(_I_LOOKALIKES) for persona in PER
 
 
 def is_ai_name(name: str) -> bool:
-    """Whether people could take a guest of that name for an AI."""
+    """Whether people could take a guest with this name for an AI."""
     normalized = _normalized(name)
     folded = normalized.translate(_I_LOOKALIKES)
     return (

@@ -1,7 +1,7 @@
 """Limits for each address on one node: new guests, sockets, new rooms, and rooms in memory.
 
-Each node keeps its own counts in memory. Time comes from the caller. The address of a
-connection that has closed is "", which is not limited. A limit of 0 is off.
+Each node has its own counts, in memory. The caller supplies the time. The address "" has
+no limits: it stands for a closed connection and for the server itself. A limit of 0 is off.
 """
 
 import math
@@ -49,16 +49,16 @@ class RateLimit:
         return len(self._buckets)
 
     def take(self, address: str, now_s: float) -> None:
-        """Takes a token of the address. Raises LimitExceeded if it has none."""
+        """Takes a token from the address's bucket. Raises LimitExceeded if the bucket has none."""
         if not (address and self._burst and self._per_minute):
             return
         bucket = self._buckets.pop(address, None) or Bucket(
             self._per_minute / 60, self._burst, now_s
         )
-        taken = bucket.take(now_s)
+        is_within_limit = bucket.take(now_s)
         self._buckets[address] = bucket  # keeps the dictionary in order of use
         self._forget(now_s)
-        if not taken:
+        if not is_within_limit:
             message = (
                 f"your address may have {self._burst} {self._subject} at once"
                 f" and then {self._per_minute} a minute"
@@ -66,9 +66,9 @@ class RateLimit:
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))
 
     def _forget(self, now_s: float) -> None:
-        """Drops up to two full buckets, and the least recently used one beyond MAX_ADDRESSES."""
+        """Drops full buckets among the two least recently used, and one beyond MAX_ADDRESSES."""
         for address in [
-            known for known, bucket in islice(self._buckets.items(), 2) if bucket.is_full(now_s)
+            address for address, bucket in islice(self._buckets.items(), 2) if bucket.is_full(now_s)
         ]:
             del self._buckets[address]
         if len(self._buckets) > MAX_ADDRESSES:
@@ -111,7 +111,7 @@ class RoomSlots:
 
     def __init__(self, limit: int, percent: int) -> None:
         self._limit = limit
-        self._limit_each = max(1, limit * percent // 100) if percent else limit
+        self._limit_per_address = max(1, limit * percent // 100) if percent else limit
         self._address: dict[RoomId, str] = {}
         self._rooms: dict[str, set[RoomId]] = {}
 
@@ -128,7 +128,7 @@ class RoomSlots:
 
     def is_full_for(self, address: str) -> bool:
         """Whether the address has reached its limit of rooms."""
-        return bool(address) and len(self.rooms_of(address)) >= self._limit_each
+        return bool(address) and len(self.rooms_of(address)) >= self._limit_per_address
 
     def check(self, address: str, retry_s: int) -> None:
         """Raises LimitExceeded if the node or the address has reached its limit of rooms."""
@@ -137,7 +137,8 @@ class RoomSlots:
                 Code.ROOM_LIMIT, "this server has reached its limit of open rooms", retry_s
             )
         if self.is_full_for(address):
-            message = f"your address has reached its limit of open rooms ({self._limit_each})"
+            limit = self._limit_per_address
+            message = f"your address has reached its limit of open rooms ({limit})"
             raise LimitExceeded(Code.ROOM_LIMIT, message, retry_s)
 
     def take(self, room: RoomId, address: str) -> None:

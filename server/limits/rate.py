@@ -1,10 +1,10 @@
-"""A token bucket: a rate a second with a burst."""
+"""A token bucket: a rate per second, with a burst."""
 
 
 class Bucket:
-    """Holds up to `burst` tokens and gains `per_s` a second.
+    """Holds up to `burst` tokens and gains `per_s` tokens a second.
 
-    Time comes from the caller, in seconds.
+    The caller supplies the time, in seconds.
     """
 
     __slots__ = ("_burst", "_per_s", "_tokens", "_updated_s")
@@ -31,5 +31,5 @@ class Bucket:
         return max(0.0, (1 - self._tokens) / self._per_s)
 
     def is_full(self, now_s: float) -> bool:
-        """Whether the bucket is full. A full bucket need not be kept: it is like a new one."""
+        """Whether the bucket is full. A full bucket may be dropped: it equals a new one."""
         return self._tokens + max(0.0, now_s - self._updated_s) * self._per_s >= self._burst

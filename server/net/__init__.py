@@ -1,1 +1,1 @@
-"""The WebSocket side: bytes become commands of authenticated actors; messages become bytes."""
+"""The server's port: HTTP and WebSocket connections, and the sessions of clients."""

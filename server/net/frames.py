@@ -1,6 +1,6 @@
 """WebSocket text frames from a server (RFC 6455, section 5.2).
 
-They are unmasked, so one frame's bytes serve every connection.
+They are unmasked, so the same bytes can go to every connection.
 """
 
 import struct
@@ -9,7 +9,7 @@ from server.protocol.outbound import Outbound
 
 
 def text_frame(payload: bytes) -> bytes:
-    """One complete text frame around a payload that is valid UTF-8."""
+    """Returns one complete text frame with a payload that is valid UTF-8."""
     length = len(payload)
     if length < 126:
         return b"\x81" + bytes((length,)) + payload
@@ -19,7 +19,7 @@ def text_frame(payload: bytes) -> bytes:
 
 
 def frame_of(outbound: Outbound) -> bytes:
-    """The message as one text frame, made once for all connections."""
+    """Returns the message as one text frame, which is encoded once for all connections."""
     if (frame := outbound.frame) is None:
         frame = outbound.frame = text_frame(outbound.payload())
     return frame

@@ -1,7 +1,7 @@
 """The server's port: `websockets` serves WebSocket connections, aiohttp serves every other request.
 
-A small asyncio protocol reads the head of a connection's first request and hands the connection
-over. After that it costs nothing.
+A small asyncio protocol reads the head of a connection's first request, then hands the transport to
+one of them and takes no further part.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from server.address import Proxies, limit_key, parse_address, parse_proxies
+from server.net.connection import Connection
 from server.protocol.codes import Close
 from server.protocol.messages import MAX_FRAME_BYTES
 from server.settings import Settings
@@ -36,11 +37,11 @@ WS_PATH = "/ws"
 #: Time limit for a client's answer to a closing handshake, in seconds.
 CLOSE_TIMEOUT_S = 2.0
 
-Handler = Callable[[ServerConnection], Awaitable[None]]
+Handler = Callable[[Connection], Awaitable[None]]
 
 
 class CannotListen(Exception):
-    """The server cannot listen on the address, for example because it is not this machine's."""
+    """The server cannot listen on the address, for example because another machine has it."""
 
 
 class PortTaken(CannotListen):
@@ -60,7 +61,8 @@ class ConnectionSlots:
         self._proxies = proxies
         self._counts: Counter[str] = Counter()
         self._total = 0
-        self._unidentified: dict[ProtocolDetector, None] = {}
+        #: The connections whose first request is not complete, oldest first.
+        self._incomplete: dict[ProtocolDetector, None] = {}
 
     def enter(self, detector: "ProtocolDetector", peer: str | None) -> str | None:
         """Takes a slot for a new connection; returns the key that frees it, or None if no slot is
@@ -72,17 +74,17 @@ class ConnectionSlots:
         if key and self._counts[key] >= max(1, self._limit // 2):
             return None
         if self._total >= self._limit:
-            if not self._unidentified:
+            if not self._incomplete:
                 return None
-            next(iter(self._unidentified)).abort()
+            next(iter(self._incomplete)).abort()
         self._counts[key] += 1
         self._total += 1
-        self._unidentified[detector] = None
+        self._incomplete[detector] = None
         return key
 
-    def identify(self, detector: "ProtocolDetector") -> None:
+    def mark_complete(self, detector: "ProtocolDetector") -> None:
         """Records that the first request is complete: a new connection cannot replace this one."""
-        self._unidentified.pop(detector, None)
+        self._incomplete.pop(detector, None)
 
     def leave(self, key: str) -> None:
         """Frees a slot."""
@@ -93,7 +95,7 @@ class ConnectionSlots:
 
     def clear(self) -> None:
         """Aborts the connections whose first request is not complete."""
-        for detector in tuple(self._unidentified):
+        for detector in tuple(self._incomplete):
             detector.abort()
 
 
@@ -141,7 +143,7 @@ class ProtocolDetector(asyncio.Protocol):
         """Frees the connection's slot, once."""
         if self._timer is not None:
             self._timer.cancel()
-        self._slots.identify(self)
+        self._slots.mark_complete(self)
         if self._key is not None:
             self._slots.leave(self._key)
             self._key = None
@@ -163,7 +165,7 @@ class ProtocolDetector(asyncio.Protocol):
         head = bytes(self._head[:end])
         if not is_upgrade(head):
             self._hand_to_http()
-        elif head_fits(head):
+        elif is_head_within_limits(head):
             self._release()
             self._hand_over(self._make_websocket())
         else:
@@ -173,11 +175,11 @@ class ProtocolDetector(asyncio.Protocol):
             )
 
     def _hand_to_http(self) -> None:
-        """Hands the connection to HTTP; its slot stays taken until it ends."""
+        """Hands the transport to HTTP. The connection holds its slot until it ends."""
         assert self._timer is not None
         assert self._key is not None
         self._timer.cancel()
-        self._slots.identify(self)
+        self._slots.mark_complete(self)
         self._hand_over(self._make_http(partial(self._slots.leave, self._key)))
 
     def _hand_over(self, protocol: asyncio.Protocol) -> None:
@@ -191,7 +193,7 @@ class ProtocolDetector(asyncio.Protocol):
         self._transport.close()
 
 
-#: The refusal when no slot is free.
+#: The message of the refusal when no slot is free.
 FULL = "this server has reached its limit of connections"
 #: An Upgrade header for a WebSocket, in a request's head.
 UPGRADE = re.compile(rb"\r\n[ \t]*upgrade[ \t]*:[^\r]*websocket", re.IGNORECASE)
@@ -202,17 +204,17 @@ def is_upgrade(head: bytes) -> bool:
     return UPGRADE.search(head) is not None
 
 
-def head_fits(head: bytes) -> bool:
+def is_head_within_limits(head: bytes) -> bool:
     """Whether `websockets` accepts the head; its own refusal would bypass `_add_headers`."""
     lines = head.split(b"\r\n", HEAD_LINES)
     return len(lines) <= HEAD_LINES and all(len(line) <= HEAD_LINE_BYTES for line in lines)
 
 
-def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...]) -> bool:
-    """Whether a browser page of that origin may connect: only pages of this server may.
+def is_origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...]) -> bool:
+    """Whether a browser page with this origin may connect: only pages of this server may.
 
-    It is not enough that Host and Origin are equal: with DNS rebinding, a foreign name resolves to
-    this machine. So the name must be an IP address, localhost, *.local, or a configured name.
+    Equal Host and Origin headers are not enough: with DNS rebinding, a foreign name resolves to
+    this machine. So the name must also be an IP address, localhost, *.local, or a configured name.
     Programs other than browsers send no Origin.
     """
     if origin is None:
@@ -222,11 +224,11 @@ def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...])
     scheme, separator, authority = origin.lower().partition("://")
     if scheme not in ("http", "https") or not separator or authority != host.lower():
         return False
-    return host_allowed(host, names)
+    return is_host_allowed(host, names)
 
 
-def host_allowed(host: str, names: tuple[str, ...]) -> bool:
-    """Whether the Host header holds a name that cannot be a foreign page's."""
+def is_host_allowed(host: str, names: tuple[str, ...]) -> bool:
+    """Whether the name in the Host header cannot belong to a foreign site."""
     name_or_ip = host.lower()
     name_or_ip = (
         name_or_ip[: name_or_ip.index("]") + 1]
@@ -266,11 +268,11 @@ async def listen(
 
     slots = ConnectionSlots(settings.max_http, parse_proxies(settings.proxies))
 
-    def check(connection: ServerConnection, request: Request) -> Response | None:
-        return refusal(request.path, request.headers, settings.names) or admit(connection)
+    def check_handshake(connection: ServerConnection, request: Request) -> Response | None:
+        return handshake_refusal(request.path, request.headers, settings.names) or admit(connection)
 
-    def detector(protocol: Any, server: Any, **options: Any) -> ProtocolDetector:
-        make_websocket = partial(_Connection, on_disconnect, protocol, server, **options)
+    def make_detector(protocol: Any, server: Any, **options: Any) -> ProtocolDetector:
+        make_websocket = partial(Connection, on_disconnect, protocol, server, **options)
         return ProtocolDetector(
             slots,
             cast(Callable[[], asyncio.Protocol], make_websocket),
@@ -280,8 +282,8 @@ async def listen(
 
     try:
         server = await serve(
-            handler, settings.host, settings.port,
-            create_connection=cast(Any, detector), process_request=check,
+            cast(Any, handler), settings.host, settings.port,
+            create_connection=cast(Any, make_detector), process_request=check_handshake,
             process_response=_add_headers, compression=None, close_timeout=CLOSE_TIMEOUT_S,
             ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
@@ -303,29 +305,15 @@ async def listen(
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S + 0.5):
                 await server.wait_closed()
-        # The closing handshake has a time limit, but sending the data that a slow reader has not
-        # read yet has none.
+        # The closing handshake has a time limit, but sending the remaining data to a slow reader
+        # has none.
         for connection in tuple(server.all_connections):
             connection.transport.abort()
         await server.wait_closed()
 
 
-class _Connection(ServerConnection):
-    """A WebSocket connection that calls `on_disconnect` when it ends."""
-
-    def __init__(
-        self, on_disconnect: Callable[[ServerConnection], None], *arguments: Any, **options: Any
-    ) -> None:
-        super().__init__(*arguments, **options)
-        self._on_disconnect = on_disconnect
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._on_disconnect(self)
-
-
-def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | None:
-    """The HTTP answer that refuses a handshake; None accepts it."""
+def handshake_refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | None:
+    """Returns the HTTP answer that refuses a handshake, or None to accept it."""
     if path.partition("?")[0] != WS_PATH:
         return plain_response(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
     if "Content-Encoding" in headers:
@@ -337,7 +325,7 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | N
         return plain_response(
             HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin"
         )
-    if not origin_allowed(origins[0] if origins else None, hosts[0] if hosts else None, names):
+    if not is_origin_allowed(origins[0] if origins else None, hosts[0] if hosts else None, names):
         return plain_response(
             HTTPStatus.FORBIDDEN,
             "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name",
@@ -353,7 +341,7 @@ def _add_headers(connection: ServerConnection, request: Request, response: Respo
 
 
 def plain_response(status: HTTPStatus, message: str, retry_s: int | None = None) -> Response:
-    """A plain-text answer to a handshake; `retry_s` becomes the Retry-After header."""
+    """Returns a plain-text answer to a handshake; `retry_s` is for the Retry-After header."""
     body = f"{message}\n".encode()
     headers = Headers(
         SECURITY_HEADERS

@@ -1,10 +1,9 @@
-"""A client's session over one WebSocket: authentication, commands in, messages out."""
+"""A client's session over one WebSocket: authenticates it, reads commands, sends messages."""
 
 import asyncio
 import time
 
 import structlog
-from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close as CloseFrame
 from websockets.frames import Frame, Opcode
@@ -15,6 +14,7 @@ from server.identity.authentication import authenticate
 from server.identity.credentials import Credentials
 from server.ids import NOBODY, IdentityId, RoomId
 from server.limits.rate import Bucket
+from server.net.connection import Connection
 from server.net.frames import frame_of
 from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
@@ -37,8 +37,10 @@ MAX_UNSENT_BYTES = 256 * 1024
 HELLO_TIMEOUT_S = 10.0
 #: Maximum number of rooms that one connection may follow.
 MAX_ROOMS = 100
-#: The messages to a room that are no commands: they concern the connection.
-FOLLOWING = (wire.Join, wire.Leave)
+#: The messages to a room that are not commands: they concern the connection.
+JOIN_OR_LEAVE = (wire.Join, wire.Leave)
+#: The messages whose service never waits.
+AT_ONCE = (wire.RoomCommand, wire.Ping)
 #: Number of messages beyond the rate limit after which the connection is closed.
 MAX_EXCESS = 1000
 
@@ -52,7 +54,7 @@ class Session:
         "_bucket",
         "_closed",
         "_credentials",
-        "_excess",
+        "_excess_messages",
         "_hub",
         "_protocol",
         "_rooms",
@@ -62,7 +64,7 @@ class Session:
     )  # fmt: skip
 
     def __init__(
-        self, socket: ServerConnection, hub: Hub, credentials: Credentials, address: str
+        self, socket: Connection, hub: Hub, credentials: Credentials, address: str
     ) -> None:
         settings = hub.ports.settings
         self.last_received_s = time.monotonic()
@@ -77,7 +79,7 @@ class Session:
         self._bucket = Bucket(
             settings.messages_per_s, settings.messages_burst, self.last_received_s
         )
-        self._excess = 0
+        self._excess_messages = 0
         self._closed = False
 
     # --- the follower of a room ---
@@ -126,7 +128,7 @@ class Session:
         self._closed = True
         frame = Frame(Opcode.CLOSE, CloseFrame(code, reason).serialize())
         self._transport.write(frame.serialize(mask=False))
-        # Abort in the next iteration: uvloop writes at the end of the current one.
+        # Abort in the next iteration of the loop: uvloop writes at the end of the current one.
         asyncio.get_running_loop().call_soon(self._transport.abort)
 
     # --- messages of the client ---
@@ -135,8 +137,11 @@ class Session:
         """Authenticates the client and serves its messages until the socket closes."""
         try:
             if await self._hello():
+                self._socket.on_text = self._on_text
+                self._socket.on_handled()
                 async for frame in self._socket:
                     await self._on_frame(frame)
+                    self._socket.on_handled()
         except ConnectionClosed:
             log.debug("connection closed", identity=self.identity)
         finally:
@@ -174,40 +179,64 @@ class Session:
         return True
 
     async def _authenticate(self, hello: wire.Hello) -> wire.Welcome:
-        """Makes the welcome for the actor of the hello's token or the handshake's credentials.
+        """Authenticates the hello's token or the handshake's credentials; returns the welcome.
 
         Raises ProtocolError if the token is unknown, or the name or the address is refused.
         """
         ports, limits = self._hub.ports, self._hub.limits
         credentials = self._credentials.with_token(hello.token)
         try:
-            sender = await authenticate(ports, limits, credentials, self._address, hello.name)
+            authenticated = await authenticate(
+                ports, limits, credentials, self._address, hello.name
+            )
         except CommandRejected as rejection:
             raise ProtocolError(rejection.code, rejection.message) from rejection
-        self._actor = sender.actor
+        self._actor = authenticated.actor
         return wire.Welcome(
-            protocol=wire.PROTOCOL, identity=sender.actor.identity, name=sender.actor.name,
-            epoch=ports.store.epoch, at=ports.now_ms(), token=sender.new_token,
-            notice=sender.notice,
+            protocol=wire.PROTOCOL, identity=authenticated.actor.identity,
+            name=authenticated.actor.name, epoch=ports.store.epoch, at=ports.now_ms(),
+            token=authenticated.new_token, notice=authenticated.notice,
+            nodes=self._hub.membership.node_count,
         )  # fmt: skip
 
+    def _on_text(self, text: bytes) -> bool:
+        """Serves a message of a text frame, unless it is malformed or its service waits; returns
+        whether it has. `_on_frame` serves the others.
+        """
+        try:
+            message = parse_message(text)
+        except ProtocolError:
+            return False
+        actor = self._actor
+        if actor is None or not isinstance(message, AT_ONCE):
+            return False
+        self.last_received_s = time.monotonic()
+        if not self._check_rate_limit(message.id):
+            return True
+        if isinstance(message, wire.Ping):
+            self._pong(message)
+        else:
+            self._room_command(actor, message)
+        return True
+
     async def _on_frame(self, frame: str | bytes) -> None:
-        """Serves one frame; an invalid one is answered with an error and changes nothing."""
+        """Serves one frame. Answers an invalid one with an error."""
         self.last_received_s = time.monotonic()
         try:
             message = _parse(frame)
         except ProtocolError as error:
-            if self._within_limits(error.command_id):
+            if self._check_rate_limit(error.command_id):
                 self._error(error.command_id, error.code, error.message)
             return
-        if self._within_limits(message.id if not isinstance(message, wire.Hello) else None):
+        if self._check_rate_limit(message.id if not isinstance(message, wire.Hello) else None):
             await self._dispatch(message)
 
-    def _within_limits(self, command_id: str | None) -> bool:
+    def _check_rate_limit(self, command_id: str | None) -> bool:
+        """Returns whether the rate limit allows a message; if not, sends an error or closes."""
         if self._bucket.take(self.last_received_s):
             return True
-        self._excess += 1
-        if self._excess > MAX_EXCESS:
+        self._excess_messages += 1
+        if self._excess_messages > MAX_EXCESS:
             self.close_at_once(Close.POLICY, Code.RATE_EXCEEDED)
         else:
             limit = self._hub.ports.settings.messages_per_s
@@ -220,8 +249,8 @@ class Session:
         match message:
             case wire.RoomCommand():
                 self._room_command(actor, message)
-            case wire.Ping(id=command_id):
-                self._reply(wire.Pong(self._hub.ports.now_ms(), command_id))
+            case wire.Ping():
+                self._pong(message)
             case wire.Create(id=command_id):
                 await self._create(actor, message)
             case wire.WatchLobby(id=command_id, on=on):
@@ -229,8 +258,11 @@ class Session:
             case wire.Hello():
                 self._error(None, Code.HELLO_TWICE, "the client has already sent hello")
 
+    def _pong(self, ping: wire.Ping) -> None:
+        self._reply(wire.Pong(self._hub.ports.now_ms(), ping.id))
+
     def _room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
-        # A call of RoomId would cost 0.1 us of each command.
+        # A call of RoomId would cost 0.1 us for each command.
         room_id: RoomId = message.room  # type: ignore[assignment]
         if isinstance(message, wire.Join) and room_id not in self._rooms:
             if len(self._rooms) >= MAX_ROOMS:
@@ -239,7 +271,7 @@ class Session:
                 )
                 return
             self._rooms.add(room_id)
-        command = message if isinstance(message, FOLLOWING) else parse_command(message)
+        command = message if isinstance(message, JOIN_OR_LEAVE) else parse_command(message)
         accepted = self._hub.submit(
             room_id,
             Request(actor, command, self, received_ms=self._hub.ports.now_ms()),
@@ -299,7 +331,7 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def serve(self, socket: ServerConnection, credentials: Credentials, address: str) -> None:
+    async def serve(self, socket: Connection, credentials: Credentials, address: str) -> None:
         """Serves one socket until it closes; `address` is the client's (see server/address.py)."""
         session = Session(socket, self._hub, credentials, address)
         self._open.add(session)
@@ -309,9 +341,7 @@ class Sessions:
             self._open.discard(session)
 
     async def _mark_present(self, day: int) -> bool:
-        """Records that all connected guests were seen on that day, including those who connected
-        days ago; returns whether the store accepted it.
-        """
+        """Marks all connected guests as seen on `day`. Returns False if the store fails."""
         identities = sorted({session.identity for session in self._open if session.identity})
         try:
             for batch in batched(identities):
@@ -329,12 +359,13 @@ class Sessions:
         loop = asyncio.get_running_loop()
         start_s = loop.time()
         async with asyncio.TaskGroup() as closing:
-            for n, session in enumerate(sessions):
-                await asyncio.sleep(max(0.0, start_s + over_s * n / len(sessions) - loop.time()))
+            for number, session in enumerate(sessions):
+                close_s = start_s + over_s * number / len(sessions)
+                await asyncio.sleep(max(0.0, close_s - loop.time()))
                 closing.create_task(session.close(Close.RESTARTING, "the server is restarting"))
 
     async def run(self) -> None:
-        """Closes silent connections, and records daily who is connected, until cancelled."""
+        """Closes silent connections, and marks guests as seen once a day, until cancelled."""
         silence_s = self._hub.ports.settings.silence_s
         marked_day = day_of(self._hub.ports.now_ms())
         while True:

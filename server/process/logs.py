@@ -25,14 +25,16 @@ stderr = _Stderr()
 
 def log_to_stderr(level: str) -> None:
     """Logs readable lines on a terminal and JSON elsewhere."""
-    console = sys.stderr.isatty()
+    is_console = sys.stderr.isatty()
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S" if console else "iso", utc=not console),
-            *([] if console else [structlog.processors.format_exc_info]),
-            structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer(),
+            structlog.processors.TimeStamper(
+                fmt="%H:%M:%S" if is_console else "iso", utc=not is_console
+            ),
+            *([] if is_console else [structlog.processors.format_exc_info]),
+            structlog.dev.ConsoleRenderer() if is_console else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]

@@ -40,10 +40,10 @@ def watch_loop(limit_s: float = BLOCKED_S) -> Iterator[None]:
         timer = loop.call_later(HEARTBEAT_S, on_heartbeat)
 
     def watch() -> None:
-        reported = False
+        is_reported = False
         while not stop.wait(HEARTBEAT_S):
-            blocked = time.monotonic() - last_heartbeat_s > limit_s + HEARTBEAT_S
-            if blocked and not reported:
+            is_blocked = time.monotonic() - last_heartbeat_s > limit_s + HEARTBEAT_S
+            if is_blocked and not is_reported:
                 frame = sys._current_frames().get(thread_id)
                 log.error(
                     "event loop blocked",
@@ -51,7 +51,7 @@ def watch_loop(limit_s: float = BLOCKED_S) -> Iterator[None]:
                     game=game_of(frame),
                     at=location_of(frame),
                 )
-            reported = blocked
+            is_reported = is_blocked
 
     on_heartbeat()
     thread = threading.Thread(target=watch, name="watchdog", daemon=True)

@@ -51,9 +51,9 @@ def format_command(room: str, command: Command) -> wire.RoomCommand:
     return _MESSAGES[type(command)](room=room, **asdict(command))
 
 
-def format_kinds(kinds: Iterable[type[Command]]) -> tuple[str, ...]:
+def format_command_types(types: Iterable[type[Command]]) -> tuple[str, ...]:
     """The names of types of commands for clients. Raises KeyError for the server's own commands."""
-    return tuple([_NAMES[kind] for kind in kinds])
+    return tuple([_NAMES[kind] for kind in types])
 
 
 def parse_create(message: wire.Create) -> commands.Create:

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-#: A word in an event, of a set that may grow: the event's type says what this version knows. A
-#: newer server may write other words.
+#: An enumerated value in an event. The event's docstring lists the values that this version knows;
+#: a newer server may write others.
 Word = Annotated[str, Meta(max_length=24)]
 
 

@@ -287,7 +287,11 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     """The answer to `hello`.
 
     A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence
-    to show: the guest of the cookie was not found, and this is a new one.
+    to show: the guest of the cookie was not found, and this is a new one. `nodes` is the number of
+    nodes that serve these rooms. With more than one, a client that enters a room opens another
+    socket at `/ws?room=ID`, joins the room there with `since`, and then closes the first: the proxy
+    sends the clients of a room to the same node. This only saves work, every node serves every
+    room.
     """
 
     protocol: int
@@ -297,6 +301,7 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     at: int
     token: str | None = None
     notice: str | None = None
+    nodes: int = 1
 
 
 class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
@@ -350,7 +355,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
 
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
     the room can be read but not played, and is the error code that says why. `may` is what the
-    viewer may do; see `may`.
+    viewer may do; see `may`. A server of an earlier version sends none: then any command may be
+    tried.
     """
 
     room: str
@@ -359,7 +365,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     description: RoomDescription
     seat: int | None = None
     frozen: str | None = None
-    may: tuple[str, ...] = ()
+    may: tuple[str, ...] | None = None
 
 
 class May(Outgoing, frozen=True, tag="may", kw_only=True):
@@ -443,7 +449,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
-    """One event of a room; the fields of its kind stand beside these. `at` is in ms since 1970."""
+    """One event of a room, with the fields of its kind. `at` is in ms since 1970."""
 
     room: str
     v: int

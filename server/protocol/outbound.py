@@ -7,7 +7,7 @@ from server.protocol.codec import event_frame, format_message
 
 
 class LoggedEvent(Struct, frozen=True):
-    """An event as it stands in a room's log: `body` is its JSON."""
+    """An event of a room's log; `body` is its JSON."""
 
     room: str
     v: int

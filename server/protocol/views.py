@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from engine.game import GameFault
 from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
+from server.rooms import positions
 from server.rooms.events import Occupant
 from server.rooms.model import Match, MatchResult, Played, Room
 
@@ -84,7 +85,7 @@ def view(room: Room, match: Match) -> wire.View | None:
     """
     if match.position is None:
         return None
-    position_view = match.position.view()
+    position_view = positions.view(match.position)
     if match.over is not None and position_view.turn is not None:
         position_view = _without_turn(position_view, match.over)
     return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=position_view)
@@ -106,6 +107,6 @@ def turn(room: Room, match: Match) -> wire.Turn | None:
     if match.seats[match.turn].kind == "ai":
         return None
     return wire.Turn(
-        room=room.id, v=room.v, match=match.id, ply=match.ply, moves=tuple(position.move_views()),
+        room=room.id, v=room.v, match=match.id, ply=match.ply, moves=positions.move_views(position),
         claim=position.claim(),
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The chat: its lines, and its rate limits for each identity and for each room within WINDOW_MS.
+"""The chat of a room, with rate limits for each identity and for the room.
 
-The limits count the lines in the log, so every node decides alike.
+The limits count the lines in the log, so all nodes decide alike.
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from server.settings import Settings
 WINDOW_MS = 10_000
 
 
-def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: int) -> None:
-    """Raises CommandRejected, with the time to wait, when a limit is reached within WINDOW_MS.
+def check_rate_limits(room: Room, identity: str, now_ms: int, lines: int, room_lines: int) -> None:
+    """Raises CommandRejected, with the time to wait, if a limit of lines in WINDOW_MS is reached.
 
     `lines` is the limit of the identity and `room_lines` that of the room; 0 means no limit. Lines
-    more than WINDOW_MS in the future are ignored, so a clock that was set back silences no player.
+    more than WINDOW_MS in the future are ignored: a clock that was set back must not mute players.
     """
-    for subject, limit, until_ms in _reached(room, identity, now_ms, lines, room_lines):
+    for subject, limit, until_ms in _reached_limits(room, identity, now_ms, lines, room_lines):
         wait_s = -((now_ms - until_ms) // 1000)
         raise CommandRejected(
             Code.RATE_EXCEEDED,
@@ -31,18 +31,18 @@ def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: i
 
 
 def next_line_ms(room: Room, identity: str, now_ms: int, settings: Settings) -> int:
-    """The time from which the limits allow an identity another line; `now_ms` if they do now."""
+    """The time at which the limits allow an identity its next line; `now_ms` if they do now."""
     if not room.chat_stamps:
         return now_ms
     limits = settings.limit_chat, settings.limit_chat_room
-    reached = _reached(room, identity, now_ms, *limits)
+    reached = _reached_limits(room, identity, now_ms, *limits)
     return max((until_ms for _, _, until_ms in reached), default=now_ms)
 
 
-def _reached(
+def _reached_limits(
     room: Room, identity: str, now_ms: int, lines: int, room_lines: int
 ) -> Iterator[tuple[str, int, int]]:
-    """Each limit that is reached, in words and in lines, with the time at which it no longer is."""
+    """Yields each limit that is reached: its text, its lines, and the time until which it holds."""
     recent = [stamp for stamp in room.chat_stamps if abs(now_ms - stamp.at_ms) < WINDOW_MS]
     own = [stamp for stamp in recent if stamp.identity == identity]
     for stamps, limit, subject in (
@@ -55,7 +55,7 @@ def _reached(
 
 def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
     limits = moment.settings.limit_chat, moment.settings.limit_chat_room
-    check_pace(room, moment.actor.identity, moment.now_ms, *limits)
+    check_rate_limits(room, moment.actor.identity, moment.now_ms, *limits)
     text = clean_text(command.text)
     if not text:
         raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")

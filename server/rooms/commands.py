@@ -1,9 +1,9 @@
-"""What a room can be told to do: the commands of players and spectators, and the server's own.
+"""The commands of a room: those of players and spectators, and the server's own.
 
 A command names neither its actor nor its room: the actor is in the `Moment` in which it is decided
-(`server.rooms.model`), and a room decides only its own. `id` is unique for each actor and room, so
-that a command that is sent twice is carried out once. `server.protocol.commands` maps the messages
-of clients to these.
+(`server.rooms.model`), and each room decides only its own commands. `id` is unique for each actor
+and room, so that a command that is sent twice is carried out once. `server.protocol.commands` maps
+the messages of clients to these commands.
 """
 
 from typing import Literal
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.search.job import Persona
 
-#: Whether a room is in the lobby's list. An unlisted room is found only by its id.
+#: Whether a room is in the lobby's list. An unlisted room can be joined only by its id.
 Visibility = Literal["public", "unlisted"]
 #: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
@@ -33,12 +33,12 @@ class AiSeat(Struct, frozen=True):
     persona: Persona | None = None
 
 
-#: What the creator of a room wants of a seat.
+#: How the creator of a room wants a seat to be filled.
 SeatWish = MySeat | OpenSeat | AiSeat
 
 
 class Create(Struct, frozen=True):
-    """Creates a room with one wish for each seat.
+    """Creates a room, with a wish for each seat.
 
     The match starts as soon as both seats are taken.
     """
@@ -139,8 +139,8 @@ class Chat(Command, frozen=True):
 class Tick(Command, frozen=True):
     """The server's own command: makes the events that are due by the time `at_ms`.
 
-    `at_ms` is the deadline for which the room was woken. The wait was measured by a clock that is
-    never set back, so the deadline has come even if the time of day is earlier.
+    `at_ms` is the deadline for which the timer was set. The timer uses a clock that is never set
+    back, so the deadline has passed even if the time of day is earlier.
     """
 
     at_ms: int
@@ -164,12 +164,12 @@ class AiMove(Command, frozen=True):
     move: str
 
     def to_failure(self, reason: str) -> AiFailure:
-        """The command that ends the match instead, when this move cannot be played."""
+        """Returns the command that ends the match if this move cannot be played."""
         return AiFailure(self.id, self.match, self.seat, self.digest, reason)
 
 
 class AiReply(Command, frozen=True):
-    """The server's own command: the AI seat's answer to an offer of a draw."""
+    """The server's own command: the AI seat's answer to a draw offer."""
 
     match: str
     seat: int

@@ -1,11 +1,12 @@
-"""What happens in a room: the events of its log, and the form in which a log stores them.
+"""The events of a room's log, and the form in which a log stores them.
 
-An event is a bare fact, written once and never changed. Its stored form is JSON: an object with
+An event is a fact that is written once and never changed. Its stored form is JSON: an object with
 `kind` and the event's own fields. Protocol version 1 sends that object to clients as it is, so an
 event is encoded once, when it is appended; `server.protocol.events` describes it to clients.
 
 Programs of several versions share a log. An event that this version cannot read, because a newer
-one wrote it, is `Unknown`: it is kept and sent as it stands, and the room can then only be read.
+one wrote it, becomes `Unknown`: it is stored and sent unchanged, and the room can then only be
+read.
 """
 
 from collections.abc import Callable
@@ -14,13 +15,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-#: A word in an event, of a set that may grow: the event's type says what this version knows. A
-#: newer server may write other words.
+#: A word from a set that may grow. The event's docstring lists the words of this version; a newer
+#: server may write others.
 Word = Annotated[str, Meta(max_length=24)]
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """The holder of a seat: a player with the name they had, or the AI at a level or persona.
+    """The holder of a seat: a player with the name at that time, or the AI at a level or persona.
 
     `kind` is `guest` or `ai`.
     """
@@ -170,9 +171,9 @@ def format_event_body(event: RoomEvent) -> bytes:
 
 
 def parse_event_body(body: bytes) -> RoomEvent:
-    """Parses what format_event_body wrote, in this version of the program or in a newer one.
+    """Parses an event that this version or a newer one has formatted with `format_event_body`.
 
-    Raises msgspec.DecodeError or UnicodeDecodeError for what is not a JSON object with a `kind`.
+    Raises msgspec.DecodeError or UnicodeDecodeError unless it is a JSON object with a `kind`.
     """
     try:
         return _decode(body)

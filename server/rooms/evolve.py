@@ -1,8 +1,8 @@
 """How events change a room.
 
 `evolve` applies one event and is total: every stored log loads, if necessary as a frozen room that
-can only be read. An event of a newer version freezes the room for good (`room.newer`), because what
-it changed is not known here. Later events are shown as far as they apply.
+can only be read. An event of a newer version freezes the room for good (`room.newer`), because this
+version cannot tell what it changed. Later events are applied as far as possible.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from engine.game import Game, GameError, GameFault, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
-from server.rooms import notation
+from server.rooms import notation, positions
 from server.rooms.events import (
     Created,
     Declined,
@@ -39,7 +39,7 @@ from server.rooms.model import (
     Room,
 )
 
-#: What this version knows can be offered.
+#: The offers that this version supports.
 OFFERS = frozenset({"draw", "rematch"})
 
 #: Returns the game with an id, or raises UnknownGame.
@@ -49,8 +49,8 @@ FindGame = Callable[[str], Game]
 def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after the first event of its log, which is `created`.
 
-    The first event of a newer version makes a room of which nothing is known. Raises ValueError for
-    any other event.
+    A first event of a newer version gives a frozen room without a game. Raises ValueError for any
+    other event.
     """
     if isinstance(event, Unknown):
         return Room(
@@ -68,7 +68,7 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
     except GameError:
         frozen = Code.GAME_UNKNOWN if game is None else Code.OPTION_UNKNOWN
     except Exception:
-        # A plug-in's file may raise anything while it is imported. The log must load all the same.
+        # A plug-in's file may raise anything while it is imported; the log must load even then.
         frozen = Code.GAME_FAULT
     return Room(
         id=room_id, v=1, game=game, game_id=event.game, options=event.options,
@@ -80,7 +80,7 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
 def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
     """The room after one more event.
 
-    It never raises: a log that this server can no longer play makes a frozen room.
+    It never raises: if this server can no longer play the match, the room is frozen.
     """
     room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
     match event:
@@ -131,8 +131,8 @@ def _evolve_started(room: Room, event: Started) -> Room:
         MatchId(event.match), event.number, event.start, event.rules, event.seats, position, digest,
         room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
     )  # fmt: skip
-    # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
-    # game stays missing, and a newer version's events stay unknown.
+    # A new match is played by the current rules, which ends a freeze caused by an older match. A
+    # missing game stays missing, and events of a newer version stay unknown.
     return replace(
         room,
         seats=(*event.seats, *(None,) * SEATS)[:SEATS],
@@ -143,7 +143,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
 
 
 def _evolve_offered(room: Room, event: Offered) -> Room:
-    if event.what not in OFFERS:  # of a newer version; none of this version's commands answers it
+    if event.what not in OFFERS:  # from a newer version; no command of this version answers it
         return room
     match = room.match
     if match is not None and event.what == "draw":
@@ -159,12 +159,12 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     if match is None or match.id != event.match:
         return room
     if room.frozen is not None and room.frozen is Code.ROOM_NEWER:
-        return _show_moved(room, match, event)
+        return _evolve_moved_after_newer(room, match, event)
     position, turn = match.position, match.turn
     frozen: Code | None = room.frozen
     if position is not None:
         try:
-            position = position.replay(event.move)
+            position = positions.replay(position, event.move)
             turn = _turn_of(position, match.seats)
             # A match may continue under changed rules only as long as they lead to the same
             # positions.
@@ -182,11 +182,11 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     return replace(room, match=match, frozen=frozen)
 
 
-def _show_moved(room: Room, match: Match, event: Moved) -> Room:
+def _evolve_moved_after_newer(room: Room, match: Match, event: Moved) -> Room:
     """The room with a move that follows events of a newer version.
 
-    The list of moves is cut where the move belongs. The position is the one that the log identifies
-    by its digest, or None if the moves that are known here do not lead to it.
+    The move list is truncated to the move's ply. The position is None if the known moves do not
+    lead to the digest in the event.
     """
     before, ply = match.position, max(0, event.ply)
     position, turn = None, match.turn
@@ -212,7 +212,7 @@ def _show_moved(room: Room, match: Match, event: Moved) -> Room:
 
 
 def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:
-    """The seat to move. Raises PositionError unless it is one of these."""
+    """The seat to move. Raises PositionError unless there are two seats and it is one of them."""
     turn = position.turn
     if len(seats) != SEATS or turn not in range(SEATS):
         raise PositionError(f"seat {turn} of {len(seats)} is to move")

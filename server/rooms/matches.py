@@ -1,4 +1,4 @@
-"""How a match starts and how it ends."""
+"""The events that start and end a match."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,19 @@ from server.rooms.model import Match, Moment, Room
 
 
 def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> Started:
-    """The start of a match at a position."""
+    """Returns the event that starts a match at a position."""
     return Started(match_id, number, start.text(), start.game.digest, tuple(seats))
 
 
 def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: Moment) -> Started:
-    """The start of the room's next match between these occupants.
+    """Returns the event that starts the room's next match, between these occupants.
 
-    The condition of the command has found that the game still has the room's options.
+    The caller has checked that the game still has the room's options.
     """
     number = 1 if room.match is None else room.match.number + 1
     return start_event(game.start(room.options), moment.new_id(), number, occupants)
 
 
 def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:
-    """The end of a match; `winner` is a seat or None, `reason` a sentence for people."""
+    """Returns the event that ends a match; `winner` is a seat or None, `reason` a sentence."""
     return Finished(match.id, winner, how, reason)

@@ -1,4 +1,4 @@
-"""The immutable values that make up a room, which `rules.evolve` folds from its log."""
+"""The immutable state of a room, which `rules.evolve` folds from its log."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -14,11 +14,11 @@ from server.rooms.events import Occupant, RoomEvent
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 from server.settings import Settings
 
-#: Lines of chat that a snapshot carries. The log has them all.
+#: Number of the newest lines of chat in a snapshot. The log has all lines.
 SNAPSHOT_CHAT_LINES = 50
 
-#: The identity under which the log has AI seats and the server's own commands. People's identities
-#: are random, so none can equal it.
+#: The identity of AI seats and of the server's own commands in the log. People have random
+#: identities of 12 characters, so none can equal it.
 AI_IDENTITY = IdentityId("ai")
 
 
@@ -32,7 +32,7 @@ class CommandRejected(Exception):
 
 
 class ActorKind(Enum):
-    """The kinds of actors; each may send other commands."""
+    """The kinds of actors, which may send different commands."""
 
     PERSON = "person"
     #: An AI seat.
@@ -42,9 +42,9 @@ class ActorKind(Enum):
 
 
 class Actor(Struct, frozen=True):
-    """The sender of a command: an identity, with the name, kind and roles that it has now.
+    """The sender of a command: an identity, with its current name, kind and roles.
 
-    `roles` are what it may do beyond its kind; nobody has any yet.
+    `roles` are for further permissions; no actor has one yet.
     """
 
     identity: IdentityId
@@ -60,11 +60,10 @@ SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
 class Moment(Struct, frozen=True):
-    """The circumstances of a command: who gives it and when, where new ids come from, and what the
-    operator has set.
+    """The context of a command: its actor and time, the source of new ids, and the settings.
 
-    `received_ms` is the time at which it arrived at this node, before any queue. Both times are in
-    ms since 1970.
+    `received_ms` is the time at which the command arrived at this node, before any queue. Both
+    times are in ms since 1970.
     """
 
     actor: Actor
@@ -111,7 +110,7 @@ class Match(Struct, frozen=True):
 
     `start` is the start position as text, `rules` the digest of the rules, `digest` that of the
     position, and `first_v` the version of the match's `started` event. `position` is None when the
-    rules are missing or have changed. The moves are then only text. `turn` is the seat to move in
+    rules are missing or have changed; the moves are then only text. `turn` is the seat to move in
     the position, and `turn_started_ms` the time since which it is that seat's turn.
     """
 
@@ -164,7 +163,7 @@ class Room(Struct, frozen=True):
     changed_ms: int
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
     match: Match | None = None
-    #: The seats whose offer of a draw or of a rematch is open.
+    #: The seats that have an open offer of a draw or a rematch.
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
     #: Authors and times of the last CHAT_STAMPS lines of chat.
@@ -196,7 +195,7 @@ class Room(Struct, frozen=True):
         return match.turn if match.seats[match.turn].kind == "ai" else None
 
     def ai_to_answer_draw(self) -> int | None:
-        """The AI seat that must answer an offer of a draw, or None."""
+        """The AI seat that must answer a draw offer, or None."""
         match = self.playing
         if match is None or not self.offers or self.frozen is Code.ROOM_NEWER:
             return None
@@ -204,7 +203,7 @@ class Room(Struct, frozen=True):
         return seat if match.seats[seat].kind == "ai" else None
 
     def forced_pass(self) -> str | None:
-        """The move that the server plays when the person to move can only pass; else None."""
+        """The move that the server plays if the person to move can only pass; else None."""
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
@@ -228,7 +227,7 @@ class Room(Struct, frozen=True):
     def due_ms(self, pass_after_ms: int) -> int | None:
         """The time at which a node must have the room in memory; None for never.
 
-        An AI's move and its answer to an offer are due at once, all else at the next deadline.
+        An AI's move and its answer to an offer are due at once, anything else at the next deadline.
         """
         if self.ai_to_move() is not None or self.ai_to_answer_draw() is not None:
             return self.changed_ms

@@ -1,9 +1,9 @@
-"""Moves, and what ends a match without one."""
+"""The rules for moves, and for ending a match by resigning, aborting or a failure of the AI."""
 
 from engine.game import GameFault, IllegalMove, MalformedMove, Position
 from engine.rules.numbering import move_number
 from server.codes import Code
-from server.rooms import permissions
+from server.rooms import permissions, positions
 from server.rooms.commands import Abort, AiFailure, AiMove, Command, Move, Resign, Tick
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
@@ -45,14 +45,14 @@ def tick(room: Room, command: Tick, moment: Moment) -> list[RoomEvent]:
     if deadline_ms is None or max(moment.now_ms, command.at_ms) < deadline_ms:
         return []
     match, token = running_match(room), room.forced_pass()
-    assert token is not None, "the pass is what is due"
+    assert token is not None, "a pass is due"
     return _play(match, playable_position(room, match), match.turn, token, forced=True)
 
 
 def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor: Actor) -> Position:
-    """Returns the position.
+    """Returns the match's position.
 
-    Raises CommandRejected unless the AI's answer is still for the current position.
+    Raises CommandRejected unless the AI's answer is for this position.
     """
     position = playable_position(room, match)
     if actor.kind is not ActorKind.AI:
@@ -68,21 +68,21 @@ def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor:
 def _play(
     match: Match, position: Position, seat: int, token: str, forced: bool = False
 ) -> list[RoomEvent]:
-    """The events of a move: `moved`, and `finished` if the move ends the match."""
+    """Returns the events of a move: `moved`, and `finished` if the move ends the match."""
     try:
-        token, after, outcome = position.advance(token)
+        step = positions.advance(position, token)
     except MalformedMove as error:
         raise CommandRejected(Code.MOVE_MALFORMED, str(error)) from error
     except IllegalMove as error:
         raise CommandRejected(Code.MOVE_ILLEGAL, str(error)) from error
     events: list[RoomEvent] = [
         Moved(
-            match.id, match.ply, seat, token, after.digest(), after.played() or None,
+            match.id, match.ply, seat, step.token, step.digest, step.after.played() or None,
             number=move_number(position.game, match.ply, seat), forced=forced,
         )
     ]  # fmt: skip
-    if outcome is not None:
-        events.append(end_match(match, outcome.winner, "board", outcome.reason))
+    if step.outcome is not None:
+        events.append(end_match(match, step.outcome.winner, "board", step.outcome.reason))
     return events
 
 

@@ -1,7 +1,7 @@
 """The entries of a move list: each move's number and, in games that have one, its notation.
 
 The `moved` events of older logs lack both. This module computes them, so that all clients show the
-same list. Its functions are pure.
+same list.
 """
 
 from engine.game import Game, GameError, GameFault, Position
@@ -28,7 +28,7 @@ def played_move(event: Moved, game: Game | None, after: Position | None) -> Play
 
 
 def match_length(game: Game | None, match: Match) -> str:
-    """The length of a match in words; "" before its first move."""
+    """Returns the length of a match in words; "" before its first move."""
     return length_text(game, match.ply, match.first_seat) if match.ply else ""
 
 

@@ -1,4 +1,4 @@
-"""Draws and rematches: claims, offers, and the answers to them."""
+"""The rules for draws and rematches: claims, offers, and answers to offers."""
 
 from server.codes import Code
 from server.rooms import permissions

@@ -1,9 +1,9 @@
-"""Which commands a room accepts from whom, and the reasons for which it refuses the others.
+"""Which commands a room accepts from a viewer, and the reasons for which it refuses the others.
 
-There is one condition for each command: it returns the reason for which the room refuses the
-command from this viewer, or None. The command's rule asks it before it makes events, `permitted`
-asks them all, so that clients can offer what the room would accept. What else a command's own
-fields must fulfil (a legal move, a level that the game has) stands in its rule.
+Each command has a condition: a function that returns the reason for which the room refuses the
+command from this viewer, or None. The command's rule checks it before it makes events. `permitted`
+checks all of them, so that clients can offer the commands that the room would accept. The rule also
+checks the command's own fields, such as a legal move or a level that the game has.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,8 +38,8 @@ from server.settings import Settings
 #: Plies after which a player can no longer abort a match.
 ABORT_PLIES = 2
 
-#: Plies before a player may offer a draw again, so that repeated offers do not harass the
-#: opponent.
+#: Plies after an offer before the player may offer a draw again, so that repeated offers do not
+#: harass the opponent.
 OFFER_AGAIN_PLIES = 10
 
 
@@ -51,15 +51,17 @@ class Refusal(NamedTuple):
 
 
 class Viewer(Struct, frozen=True):
-    """An identity as a room sees it: the seat that it holds, and whether it is the host."""
+    """The role of an identity in a room: the seat that it holds, and whether it is the host."""
 
     identity: IdentityId
     seat: int | None
     is_host: bool
 
 
-#: The condition of a command: None, or the reason to refuse it from this viewer.
+#: The condition of a command: returns None, or the reason to refuse it from this viewer.
 Condition = Callable[[Room, Viewer], Refusal | None]
+
+# --- the refusals -------------------------------------------------------------------------------
 
 NEWER = Refusal(
     Code.ROOM_NEWER,
@@ -68,33 +70,33 @@ NEWER = Refusal(
 NO_SEAT = Refusal(Code.SEAT_NONE, "you have no seat in this room")
 NOT_HOST = Refusal(Code.HOST_ONLY, "only the host of the room may do that")
 SEAT_TAKEN = Refusal(Code.SEAT_TAKEN, "the seat is taken")
-SEATED = Refusal(Code.SEAT_ALREADY, "you have a seat already")
+HAS_SEAT = Refusal(Code.SEAT_ALREADY, "you have a seat already")
 SEAT_LOCKED = Refusal(
-    Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign"
+    Code.SEAT_LOCKED, "seats cannot change while a match is running; you may resign"
 )  # fmt: skip
-AI_LOCKED = Refusal(Code.SEAT_LOCKED, "seats are kept while a match is running")
+AI_LOCKED = Refusal(Code.SEAT_LOCKED, "seats cannot change while a match is running")
 NO_AI = Refusal(Code.SEAT_EMPTY, "no AI holds that seat")
 SEAT_EMPTY = Refusal(Code.SEAT_EMPTY, "a seat is empty")
 NOT_STARTED = Refusal(Code.MATCH_NONE, "the match begins when both seats are taken")
 NO_MATCH = Refusal(Code.MATCH_NONE, "there has been no match yet")
-RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
-OVER = Refusal(Code.MATCH_OVER, "the match is over")
-TOO_LATE = Refusal(
+MATCH_RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
+MATCH_OVER = Refusal(Code.MATCH_OVER, "the match is over")
+ABORT_TOO_LATE = Refusal(
     Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
 )
-ABORT_OF_OTHERS = Refusal(
+ABORT_BY_SPECTATOR = Refusal(
     Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
 )
-REMATCH_OF_OTHERS = Refusal(
+REMATCH_BY_SPECTATOR = Refusal(
     Code.SEAT_NONE, "only a player may offer a rematch, or the host of a match between AI seats"
 )
-NOTHING_OFFERED = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
+NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
 NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
-OFFERED = Refusal(Code.OFFER_TWICE, "you have offered a rematch already")
+REMATCH_OFFERED = Refusal(Code.OFFER_TWICE, "you have offered a rematch already")
 
 
 def viewer_of(room: Room, identity: IdentityId) -> Viewer:
-    """An identity as the room sees it."""
+    """Returns the role of an identity in a room."""
     return Viewer(identity, room.seat_of(identity), identity == room.host)
 
 
@@ -104,13 +106,13 @@ def check(refusal: Refusal | None) -> None:
         raise CommandRejected(*refusal)
 
 
-# --- what a rule needs of a room ----------------------------------------------------------------
+# --- the parts of a room that a rule needs ------------------------------------------------------
 
 
 def game_of(room: Room) -> Game:
     """The room's game. Raises CommandRejected if this server does not have it."""
     if room.game is None:
-        check(no_game(room))
+        check(refusal_without_game(room))
     assert room.game is not None, "a missing game is a reason to refuse"
     return room.game
 
@@ -119,7 +121,7 @@ def running_match(room: Room) -> Match:
     """The running match. Raises CommandRejected if there is none."""
     match = room.match
     if match is None or match.over is not None:
-        check(not_running(room))
+        check(refusal_unless_running(room))
     assert match is not None, "no match is a reason to refuse"
     return match
 
@@ -146,10 +148,10 @@ def own_seat(room: Room, actor: Actor) -> int:
 
 
 def sit(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
-    """`seat` is the seat asked for; None asks about any."""
+    """`seat` is the seat to take; None stands for any."""
     if _is_taken(room, seat):
         return SEAT_TAKEN
-    return SEATED if viewer.seat is not None else _cannot_fill(room)
+    return HAS_SEAT if viewer.seat is not None else _refusal_to_fill(room)
 
 
 def stand(room: Room, viewer: Viewer) -> Refusal | None:
@@ -159,14 +161,14 @@ def stand(room: Room, viewer: Viewer) -> Refusal | None:
 
 
 def add_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
-    """`seat` is the seat asked for; None asks about any."""
+    """`seat` is the seat to fill; None stands for any."""
     if not viewer.is_host:
         return NOT_HOST
-    return SEAT_TAKEN if _is_taken(room, seat) else _cannot_fill(room)
+    return SEAT_TAKEN if _is_taken(room, seat) else _refusal_to_fill(room)
 
 
 def remove_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
-    """`seat` is the seat asked for; None asks about any."""
+    """`seat` is the seat to empty; None stands for any."""
     if not viewer.is_host:
         return NOT_HOST
     occupant = None if seat is None else room.seats[seat]
@@ -176,34 +178,34 @@ def remove_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | 
 
 
 def resign(room: Room, viewer: Viewer) -> Refusal | None:
-    return NO_SEAT if viewer.seat is None else not_running(room)
+    return NO_SEAT if viewer.seat is None else refusal_unless_running(room)
 
 
 def abort(room: Room, viewer: Viewer) -> Refusal | None:
     match = room.playing
     if match is None:
-        return not_running(room)
+        return refusal_unless_running(room)
     if viewer.seat is None:
-        return None if viewer.is_host and _has_only_ai(room) else ABORT_OF_OTHERS
+        return None if viewer.is_host and _has_only_ai(room) else ABORT_BY_SPECTATOR
     # A frozen match cannot be played on, so its players may abort it at any ply.
-    can_go_on = match.position is not None and room.frozen is None
-    return TOO_LATE if match.ply >= ABORT_PLIES and can_go_on else None
+    may_continue = match.position is not None and room.frozen is None
+    return ABORT_TOO_LATE if match.ply >= ABORT_PLIES and may_continue else None
 
 
 def rematch(room: Room, viewer: Viewer) -> Refusal | None:
     if room.match is None:
         return NO_MATCH
     if room.match.over is None:
-        return RUNNING
+        return MATCH_RUNNING
     if room.game is None:
-        return no_game(room)
+        return refusal_without_game(room)
     if None in room.seats:
         return SEAT_EMPTY
     if viewer.seat is None and not (viewer.is_host and _has_only_ai(room)):
-        return REMATCH_OF_OTHERS
+        return REMATCH_BY_SPECTATOR
     if starts_rematch(room, viewer):
-        return _no_start(room)
-    return OFFERED if viewer.seat in room.offers else None
+        return _refusal_to_start(room)
+    return REMATCH_OFFERED if viewer.seat in room.offers else None
 
 
 def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
@@ -211,7 +213,7 @@ def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
     if seat is None:
         return NO_SEAT
     if match is None:
-        return not_running(room)
+        return refusal_unless_running(room)
     if 1 - seat in room.offers:
         return None
     plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
@@ -226,7 +228,7 @@ def accept(room: Room, viewer: Viewer) -> Refusal | None:
     if viewer.seat is None:
         return NO_SEAT
     if 1 - viewer.seat not in room.offers:
-        return NOTHING_OFFERED
+        return NO_OFFER_BY_OPPONENT
     return rematch(room, viewer) if room.playing is None else None
 
 
@@ -236,22 +238,22 @@ def decline(room: Room, viewer: Viewer) -> Refusal | None:
     return None if room.offers else NO_OFFER
 
 
-# --- their parts --------------------------------------------------------------------------------
+# --- shared conditions --------------------------------------------------------------------------
 
 
-def newer(room: Room) -> Refusal | None:
+def refusal_if_newer(room: Room) -> Refusal | None:
     """The reason to refuse every command: the room has events of a newer version."""
     return NEWER if room.frozen is Code.ROOM_NEWER else None
 
 
-def not_running(room: Room) -> Refusal | None:
-    """The reason to refuse a command of a running match; None while one is running."""
+def refusal_unless_running(room: Room) -> Refusal | None:
+    """The reason to refuse a command that needs a running match; None while one is running."""
     if room.match is None:
         return NOT_STARTED
-    return OVER if room.match.over is not None else None
+    return MATCH_OVER if room.match.over is not None else None
 
 
-def no_game(room: Room) -> Refusal | None:
+def refusal_without_game(room: Room) -> Refusal | None:
     """The reason to refuse a command that needs the game; None if this server has it."""
     if room.game is not None:
         return None
@@ -261,7 +263,7 @@ def no_game(room: Room) -> Refusal | None:
 
 
 def starts_rematch(room: Room, viewer: Viewer) -> bool:
-    """Whether a rematch starts when the viewer asks for it, and need not be offered first."""
+    """Whether a rematch that the viewer asks for starts at once, without an offer."""
     if viewer.seat is None or 1 - viewer.seat in room.offers:
         return True
     opponent = room.seats[1 - viewer.seat]
@@ -273,18 +275,19 @@ def _is_taken(room: Room, seat: int | None) -> bool:
     return None not in room.seats if seat is None else room.seats[seat] is not None
 
 
-def _cannot_fill(room: Room) -> Refusal | None:
-    """The reason for which nobody can take an empty seat: taking the last one starts a match."""
+def _refusal_to_fill(room: Room) -> Refusal | None:
+    """The reason to refuse to fill an empty seat: filling the last one starts a match."""
     if room.game is None:
-        return no_game(room)
-    return _no_start(room) if room.seats.count(None) == 1 else None
+        return refusal_without_game(room)
+    return _refusal_to_start(room) if room.seats.count(None) == 1 else None
 
 
-def _no_start(room: Room) -> Refusal | None:
-    """The reason for which no match can start here: the room has options that the game has not any
-    more. Raises GameFault when the rules fail.
+def _refusal_to_start(room: Room) -> Refusal | None:
+    """The reason to refuse to start a match: the game no longer has the room's options.
+
+    Raises GameFault when the rules fail.
     """
-    assert room.game is not None, "the caller has asked for the game"
+    assert room.game is not None, "the caller has checked the game"
     return _check_start(room.game, tuple(room.options.items()))
 
 
@@ -302,10 +305,10 @@ def _has_only_ai(room: Room) -> bool:
     return all(seat is not None and seat.kind == "ai" for seat in room.seats)
 
 
-# --- all of them --------------------------------------------------------------------------------
+# --- all conditions -----------------------------------------------------------------------------
 
 #: The conditions of the commands that may be accepted while a match is running.
-DURING: dict[type[Command], Condition] = {
+DURING_MATCH: dict[type[Command], Condition] = {
     Resign: resign,
     Abort: abort,
     OfferDraw: offer_draw,
@@ -313,7 +316,7 @@ DURING: dict[type[Command], Condition] = {
     Decline: decline,
 }
 #: The conditions of the commands that may be accepted while no match is running.
-BETWEEN: dict[type[Command], Condition] = {
+BETWEEN_MATCHES: dict[type[Command], Condition] = {
     Sit: sit,
     Stand: stand,
     AddAi: add_ai,
@@ -330,39 +333,40 @@ NO_DRAW_OFFERS = (-1,) * SEATS
 def permitted(
     room: Room, identity: IdentityId, now_ms: int, settings: Settings
 ) -> tuple[type[Command], ...]:
-    """The commands that the room accepts from an identity now, with some arguments.
+    """The types of the commands that the room accepts from an identity now, with some arguments.
 
-    `Move` and `Claim` are not among them: what may be moved and claimed goes to the player to move.
-    The commands of AI seats and of the server itself are not either.
+    It leaves out `Move` and `Claim`, since the player to move receives the legal moves and claims,
+    and the commands of AI seats and of the server itself.
     """
-    if newer(room) is not None:
+    if refusal_if_newer(room) is not None:
         return ()
     viewer = viewer_of(room, identity)
-    kinds: list[type[Command]] = []
-    for kind, condition in (BETWEEN if room.playing is None else DURING).items():
+    types: list[type[Command]] = []
+    conditions = BETWEEN_MATCHES if room.playing is None else DURING_MATCH
+    for command_type, condition in conditions.items():
         try:
             if condition(room, viewer) is None:
-                kinds.append(kind)
+                types.append(command_type)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
     if chat.next_line_ms(room, identity, now_ms, settings) <= now_ms:
-        kinds.append(Chat)
-    return tuple(kinds)
+        types.append(Chat)
+    return tuple(types)
 
 
 def next_change_ms(room: Room, identity: IdentityId, now_ms: int, settings: Settings) -> int | None:
-    """The time at which what an identity may do changes by itself; None for never."""
-    if newer(room) is not None:
+    """The time at which `permitted` changes for an identity without an event; None for never."""
+    if refusal_if_newer(room) is not None:
         return None
     due_ms = chat.next_line_ms(room, identity, now_ms, settings)
     return due_ms if due_ms > now_ms else None
 
 
-def permits_the_same(events: Sequence[RoomEvent], room: Room) -> bool:
-    """Whether it is certain that these events, which led to this room, changed for no identity what
-    `permitted` returns.
+def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> bool:
+    """Whether these events, which led to this state of the room, certainly change no result of
+    `permitted`, for any identity.
 
-    It recognises most moves of a match, and is much quicker than `permitted`.
+    It recognizes most moves of a match, and is much faster than `permitted`.
     """
     match = room.match
     return (

@@ -1,8 +1,8 @@
 """The rules of a room: which events a command makes.
 
-`decide` turns a command into events, or rejects it and changes nothing. The rules of each subject
-are in a module of their own, in a table `RULES`. How events change the room is in
-`server.rooms.evolve`, whose functions can be imported from here too.
+`decide` turns a command into events, or rejects it. The modules `moves`, `offers`, `seats` and
+`chat` have the rules, each in a table `RULES`. `server.rooms.evolve` applies events to a room; this
+module re-exports its functions.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,10 @@ from server.rooms.seats import ai_occupant
 
 
 def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str]) -> list[RoomEvent]:
-    """The first events of a new room. Raises CommandRejected for invalid options or seats."""
+    """Returns the first events of a new room.
+
+    Raises CommandRejected for invalid options or seats.
+    """
     try:
         start = game.start(command.options)
     except OptionError as error:
@@ -55,12 +58,12 @@ RULES: dict[type[Command], Rule] = {**moves.RULES, **offers.RULES, **seats.RULES
 
 
 def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
-    """The events that a command makes; none for a `Tick` at which nothing is due.
+    """Returns the events that a command makes; none for a `Tick` when nothing is due.
 
-    Raises CommandRejected when it is refused and GameFault when the rules fail.
+    Raises CommandRejected when the command is refused, and GameFault when the game's rules fail.
     """
     if room.frozen is not None:
-        permissions.check(permissions.newer(room))
+        permissions.check(permissions.refusal_if_newer(room))
     rule = RULES.get(type(command))
     if rule is None:
         raise CommandRejected(

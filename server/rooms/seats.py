@@ -1,4 +1,4 @@
-"""Who holds a seat."""
+"""The rules for taking and leaving seats."""
 
 from engine.game import Game
 from engine.search.job import Persona
@@ -35,7 +35,7 @@ def remove_ai(room: Room, command: RemoveAi, moment: Moment) -> list[RoomEvent]:
 
 
 def _take_seat(room: Room, seat: int, occupant: Occupant, moment: Moment) -> list[RoomEvent]:
-    """The events of taking a seat, and of starting the match if it was the last free one."""
+    """Returns the events of taking a seat, and of starting the match if no seat is free then."""
     game = game_of(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
     events: list[RoomEvent] = [SeatTaken(seat, occupant)]

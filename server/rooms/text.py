@@ -1,4 +1,4 @@
-"""The cleaning of text that people type and others read: names and lines of chat."""
+"""Cleans the text that people type for others to read: names and lines of chat."""
 
 
 def clean_text(text: str) -> str:

@@ -1,1 +1,1 @@
-"""The live side of a node: one runner for each room, the hub that owns them, and the lobby."""
+"""The rooms of a node at run time: a runner for each room, the hub that owns them, the lobby."""

@@ -17,11 +17,11 @@ from server.store.base import StoreError
 log = structlog.get_logger()
 
 
-class AiSeat:
-    """Keeps the task running that the room owes: a search, or a reply to an offer.
+class AiTasks:
+    """Runs the tasks of a room's AI seats: the search for a move, and the reply to a draw offer.
 
     `submit` puts the resulting command into the room's mailbox. `on_store_failure` is called when
-    the store failed; then `update` must be called again later.
+    the store fails; its caller must call `update` again later.
     """
 
     __slots__ = (
@@ -50,25 +50,25 @@ class AiSeat:
         self._on_store_failure = on_store_failure
         #: The key and the task of the search.
         self._turn_task: tuple[str, asyncio.Task[None]] | None = None
-        #: The key and the task of the reply to an offer of a draw.
+        #: The key and the task of the reply to a draw offer.
         self._reply_task: tuple[str, asyncio.Task[None]] | None = None
         self._readiness_task: asyncio.Task[None] | None = None
 
     @property
     def is_busy(self) -> bool:
-        """Whether a search or a reply is under way."""
+        """Whether a search or a reply is running."""
         return self._turn_task is not None or self._reply_task is not None
 
     def update(self, room: Room, is_responsible: bool) -> None:
-        """Starts the task that is due in the room; cancels one that is no longer due.
+        """Starts the tasks that are due in the room and cancels those that are no longer due.
 
-        Only the responsible node has tasks.
+        Only the responsible node runs tasks.
         """
         self._update_turn(room, is_responsible)
         self._update_reply(room, is_responsible)
 
     def on_command(self, command: object) -> None:
-        """Notes that the command of a task is being served: the task is over."""
+        """Forgets the task that submitted this command: it has ended."""
         match command:
             case AiMove() | AiFailure() if self._turn_task is not None:
                 prefix = ai.search_key_prefix(command.match, command.digest)
@@ -81,9 +81,9 @@ class AiSeat:
 
     def close(self) -> None:
         """Cancels all tasks."""
-        for keyed in (self._turn_task, self._reply_task):
-            if keyed is not None:
-                keyed[1].cancel()
+        for keyed_task in (self._turn_task, self._reply_task):
+            if keyed_task is not None:
+                keyed_task[1].cancel()
         if self._readiness_task is not None:
             self._readiness_task.cancel()
 
@@ -101,11 +101,11 @@ class AiSeat:
         if self._turn_task is not None or due_key is None:
             return
         assert seat is not None, "a search is due"
-        work = self._spawn(self._find_move(room, seat), f"ai {room.id}")
-        self._turn_task = due_key, work
+        task = self._spawn(self._find_move(room, seat), f"ai {room.id}")
+        self._turn_task = due_key, task
 
     async def _find_move(self, room: Room, seat: int) -> None:
-        """Searches for the AI seat's move and submits its command."""
+        """Searches for the AI seat's move and submits it as a command."""
         assert room.match is not None, "an AI moves in a match"
         was_uncompiled = self._ports.engines.warm_percent(room.game_id) < 100
         command: AiMove | AiFailure
@@ -123,7 +123,7 @@ class AiSeat:
         self._submit(Request(AI, command, None, thought))
         was_uncompiled = was_uncompiled or _is_compiling(self._feed.thinking)
         if self._readiness_task is not None:
-            # The readiness task has not yet sent its last frame.
+            # A readiness task that is still running has not sent its last message.
             was_uncompiled = was_uncompiled or not self._readiness_task.done()
             self._readiness_task.cancel()
         if was_uncompiled:
@@ -132,7 +132,7 @@ class AiSeat:
             )
             self._readiness_task = self._spawn(reports, f"readiness {room.id}")
 
-    # --- the reply to an offer of a draw ---
+    # --- the reply to a draw offer ---
 
     def _update_reply(self, room: Room, is_responsible: bool) -> None:
         seat = room.ai_to_answer_draw() if is_responsible else None
@@ -143,11 +143,11 @@ class AiSeat:
             self._reply_task[1].cancel()
             self._reply_task = None
         if self._reply_task is None and due_key is not None and seat is not None:
-            work = self._spawn(self._answer_draw_offer(room, seat), f"draw {room.id}")
-            self._reply_task = due_key, work
+            task = self._spawn(self._answer_draw_offer(room, seat), f"draw {room.id}")
+            self._reply_task = due_key, task
 
     async def _answer_draw_offer(self, room: Room, seat: int) -> None:
-        """Answers an offer of a draw, using the analysis of the AI's last move."""
+        """Answers a draw offer, using the analysis of the AI's last move."""
         assert room.match is not None, "a draw is offered in a match"
         try:
             thoughts = await self._ports.store.projections.thoughts(room.match.id)
@@ -161,5 +161,5 @@ class AiSeat:
 
 
 def _is_compiling(thinking: wire.Thinking | None) -> bool:
-    """Returns whether the last message said that the game is still being compiled."""
+    """Whether the latest message says that the game is still being compiled."""
     return thinking is not None and thinking.ready is not None

@@ -1,4 +1,4 @@
-"""The messages that show a board: the view for every viewer, the legal moves for the mover."""
+"""The messages that show a board: the view for all, the legal moves for the player to move."""
 
 import structlog
 

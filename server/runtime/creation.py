@@ -36,18 +36,18 @@ class RoomCreator:
     ) -> tuple[wire.Ack, Room | None]:
         """Creates a room; returns the ack, and the room unless it was created before.
 
-        Its place is reserved for RESERVED_S, so that its creator can join. Raises
-        CommandRejected or StoreError when it creates no room.
+        The room's place in memory is reserved for RESERVED_S, so that the creator can join. Raises
+        CommandRejected or StoreError when no room is created.
         """
-        # The prefix keeps this key apart from the actor's commands in the new room, one of which
-        # may have the same id.
+        # The prefix distinguishes this key from those of the actor's commands in the new room,
+        # where the same id may occur again.
         key = CommandKey(f"create {actor.identity}", command.id)
         store, now_ms = self._ports.store, self._ports.now_ms()
         try:
             room, entries, events = self._prepare(actor, command, now_ms, address)
         except CommandRejected:
-            # A command that was acknowledged once is acknowledged again, even if a limit would now
-            # refuse it.
+            # A command that was acknowledged is acknowledged again, even if a limit would refuse it
+            # now.
             earlier = await store.logs.created_room(actor.identity, command.id)
             if earlier is None:
                 raise
@@ -82,16 +82,16 @@ class RoomCreator:
         }
 
     async def _ack_earlier(self, room: str, key: CommandKey) -> wire.Ack:
-        """The ack for a room that an earlier attempt of this command created."""
+        """Returns the ack for a room that an earlier attempt of this command created."""
         versions = await self._ports.store.logs.find_command(room, key)
         return wire.Ack(key.id, versions[1] if versions else None, room)
 
     def _prepare(
         self, actor: Actor, command: Create, now_ms: int, address: str
     ) -> tuple[Room, tuple[StoredEvent, ...], list[RoomEvent]]:
-        """Checks every limit and returns the new room with its log entries and events.
+        """Checks every limit, and returns the new room with its log entries and events.
 
-        Takes a place in memory for the room. Raises CommandRejected.
+        Reserves a place in memory for the room. Raises CommandRejected.
         """
         find_game, new_id = self._ports.find_game, self._ports.new_id
         try:

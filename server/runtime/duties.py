@@ -1,6 +1,6 @@
-"""What a node does all the time, each duty a coroutine that runs until it is cancelled.
+"""The periodic duties of a node. Each is a coroutine that runs until it is cancelled.
 
-A duty outlives failures of the store: it tries again in its next period.
+A duty survives failures of the store: it tries again in its next period.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ log = structlog.get_logger()
 
 #: Time between two sweeps over the open rooms, in seconds.
 SWEEP_S = 5.0
-#: Time between two queries for due rooms after a node went down, until its heartbeat has expired,
-#: in seconds.
+#: Time between two queries for due rooms, in seconds, from the time when a node goes down until
+#: its heartbeat has expired.
 DUE_ROOMS_RETRY_S = 0.2
 
 
 async def keep_heartbeat(hub: Hub) -> None:
-    """Reports on the bus and in the store that this node is up, takes over due rooms of dead nodes
-    (a sole node those of all other nodes) and wakes the rooms that are due.
+    """Reports on the bus and in the store that this node is up, takes over the due rooms of dead
+    nodes, and wakes the rooms that are due. A sole node takes over the due rooms of all others.
     """
     settings, loop = hub.ports.settings, asyncio.get_running_loop()
     while True:
@@ -41,14 +41,14 @@ async def keep_heartbeat(hub: Hub) -> None:
                 await hub.membership.check_silent_nodes()
         except StoreError as error:
             log.warning("store unavailable", duty="heartbeat", error=str(error))
-        expired_s = hub.membership.node_down_s + 4 * settings.heartbeat_s
-        is_frequent = loop.time() < expired_s
+        frequent_until_s = hub.membership.node_down_s + 4 * settings.heartbeat_s
+        is_frequent = loop.time() < frequent_until_s
         period_s = settings.heartbeat_s
         await asyncio.sleep(min(period_s, DUE_ROOMS_RETRY_S) if is_frequent else period_s)
 
 
 async def sweep(hub: Hub) -> None:
-    """Closes idle rooms, reports presence again, and forgets limits that are not in use."""
+    """Closes idle rooms, reports presence again, and drops token buckets that are full."""
     while True:
         hub.close_idle_rooms(hub.ports.settings.room_idle_s)
         hub.membership.refresh_presence()

@@ -1,8 +1,8 @@
 """Deletes temporary guests after a long absence, and unused rooms that never had a match.
 
-A guest is temporary until the guest takes a seat or creates a room. Every node scans the tables of
-guests and rooms continuously, a page at a time. Once a day it marks its open rooms as seen, and
-`server.net.session` marks its connected guests. So neither expires while it is in use. If two nodes
+A guest is temporary until it takes a seat or creates a room. Every node scans the tables of guests
+and rooms continuously, a page at a time. Once a day it marks its open rooms as seen, and
+`server.net.session` marks its connected guests, so neither expires while it is in use. If two nodes
 delete the same row at the same time, one of them succeeds.
 """
 
@@ -29,7 +29,7 @@ EXPIRY_STEP_S = 60.0
 
 
 async def mark_opened(ports: Ports, room: Room, head: RoomHead) -> bool:
-    """Records that a room was opened today, unless it has had a match and so never expires.
+    """Records that a room was opened today, unless it has had a match: such a room never expires.
 
     Returns False if the room has been deleted since it was read.
     """

@@ -1,4 +1,4 @@
-"""Sends what happens in a room to its followers on this node."""
+"""Sends the events and the other messages of a room to its followers on this node."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import LoggedEvent, Outbound
 from server.rooms.model import Room
-from server.rooms.permissions import permits_the_same
+from server.rooms.permissions import leaves_permissions_unchanged
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
@@ -19,7 +19,7 @@ from server.store.base import EVERYONE, SPECTATORS, StoredEvent
 
 
 class Feed:
-    """The messages of one room to its followers on this node."""
+    """Sends the messages of one room to its followers on this node."""
 
     __slots__ = ("_followers", "_permissions", "_ports", "_room_id", "thinking")
 
@@ -30,7 +30,7 @@ class Feed:
         self._ports = ports
         self._followers = followers
         self._permissions = permissions
-        #: The last `thinking` message since the last move, for clients that join later.
+        #: The latest `thinking` message of the current turn, for clients that join later.
         self.thinking: wire.Thinking | None = None
 
     def send_events(
@@ -41,35 +41,37 @@ class Feed:
     ) -> None:
         """Sends committed events to every follower, and the ack to the sender of the command.
 
-        With a change of the board it also sends the board, and the legal moves to the player to
-        move; to those who may now do something else, what they may do.
+        If the board has changed, every follower also receives the board, and the player to move the
+        legal moves. Followers whose permitted commands have changed receive the new list.
         """
         room, events = committed.after, committed.events
         has_board_change = changes_board(events)
         if changes_seats(events):
             self._followers.on_seats_changed(room)
         board = view_message(room) if has_board_change else None
-        after = [Outbound(board)] if board is not None else []
+        board_messages = [Outbound(board)] if board is not None else []
         messages = {
-            is_player: [*self._event_messages(committed.entries, is_player), *after]
+            is_player: [*self._event_messages(committed.entries, is_player), *board_messages]
             for is_player in {is_player for _, is_player in self._followers}
         }
         turn, player_to_move = turn_message(room) if has_board_change else (None, None)
-        moves = [Outbound(turn)] if turn is not None else []
+        turn_messages = [Outbound(turn)] if turn is not None else []
         before = committed.before
-        # When `frozen` changes, everyone is sent `joined` again, with what they may do.
-        is_frozen_anew = before is not None and before.frozen is not room.frozen
+        # When `frozen` changes, each follower receives `joined` again, with its permitted commands.
+        has_frozen_changed = before is not None and before.frozen is not room.frozen
         permitted: Mapping[Follower, Outbound] = {}
-        if not (permits_the_same(events, room) or is_frozen_anew):
-            permitted = self._permissions.changes(room)
+        if not (leaves_permissions_unchanged(events, room) or has_frozen_changed):
+            permitted = self._permissions.collect_changes(room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         for follower, is_player in self._followers:
             received = messages[is_player]
             if permitted and follower in permitted:
-                end = len(committed.entries)
-                received = [*received[:end], permitted[follower], *received[end:]]
+                event_count = len(committed.entries)
+                received = [
+                    *received[:event_count], permitted[follower], *received[event_count:]
+                ]  # fmt: skip
             if player_to_move is not None and follower.identity == player_to_move:
-                received = received + moves
+                received = received + turn_messages
             if follower is sender:
                 to_sender += received
             else:
@@ -77,42 +79,46 @@ class Feed:
         if sender is not None:
             self._ports.reached("before_ack")
             sender.send(*to_sender)
-        if has_board_change and self.thinking and not _is_about(self.thinking, room):
+        if has_board_change and self.thinking and not _is_current(self.thinking, room):
             self.thinking = None
-        if is_frozen_anew:
+        if has_frozen_changed:
             for follower, _ in self._followers:
                 follower.send(Outbound(self._joined(room, follower)))
 
     def send_joined(
         self, join: wire.Join, follower: Follower, room: Room, missed: list[StoredEvent] | None
     ) -> None:
-        """Adds a follower and sends it the events that it missed, or a snapshot (None)."""
+        """Adds a follower and sends it the events that it missed, or a snapshot
+        if `missed` is None.
+        """
         is_player = room.seat_of(follower.identity) is not None
         turn, player_to_move = turn_message(room)
         self._followers.add(follower, is_player)
-        parts: list[wire.Outgoing | None] = [
+        opening: list[wire.Outgoing | None] = [
             wire.Ack(join.id, None),
             self._joined(room, follower),
             views.snapshot(room, is_player) if missed is None else None,
         ]
-        ending = [
+        current_state = [
             view_message(room),
             turn if player_to_move == follower.identity else None,
             self.thinking,
             self._followers.presence_at_join(follower, room),
         ]
         follower.send(
-            *_outbound(parts), *self._event_messages(missed or [], is_player), *_outbound(ending)
+            *_outbound(opening),
+            *self._event_messages(missed or [], is_player),
+            *_outbound(current_state),
         )
         self._followers.schedule_presence()
 
     def send_thinking(self, thinking: wire.Thinking) -> None:
-        """Sends it to the followers on all nodes, and keeps it for clients that join later."""
+        """Sends the message to the followers on all nodes and to clients that join later."""
         self.receive_thinking(thinking)
         self._ports.bus.publish(Ephemeral(self._room_id, self._ports.node, thinking))
 
     def receive_thinking(self, thinking: wire.Thinking) -> None:
-        """Sends it to the followers on this node, and keeps it for clients that join later."""
+        """Sends the message to this node's followers and to clients that join later."""
         self.thinking = thinking
         self._followers.send_ephemeral_to_all(Outbound(thinking))
 
@@ -120,13 +126,14 @@ class Feed:
         return wire.Joined(
             room=room.id, v=room.v, epoch=self._ports.store.epoch,
             description=views.description(room), seat=room.seat_of(follower.identity),
-            frozen=room.frozen, may=self._permissions.at_join(room, follower),
+            frozen=room.frozen, may=self._permissions.list_at_join(room, follower),
         )  # fmt: skip
 
     def _event_messages(self, events: Sequence[StoredEvent], is_player: bool) -> list[Outbound]:
-        """Returns the events for players or for spectators.
+        """Returns the event messages for players or for spectators.
 
-        An event for an audience that only a newer version knows is hidden from both.
+        An event has a hidden body for followers outside its audience, and for all if only a newer
+        version knows the audience.
         """
         audiences = (EVERYONE,) if is_player else (EVERYONE, SPECTATORS)
         return [
@@ -140,8 +147,10 @@ class Feed:
         ]  # fmt: skip
 
 
-def _is_about(thinking: wire.Thinking, room: Room) -> bool:
-    """Returns whether it is about the present turn: another node's may come before its event."""
+def _is_current(thinking: wire.Thinking, room: Room) -> bool:
+    """Whether the message is about the current turn. Another node's may arrive before the event
+    that starts its turn.
+    """
     match = room.playing
     return match is not None and (thinking.match, thinking.ply) == (match.id, match.ply)
 

@@ -1,4 +1,4 @@
-"""The followers of a room: connections to this node, and the presence that other nodes report."""
+"""The followers of a room on this node, and the presence that the other nodes report."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -17,8 +17,8 @@ PRESENCE_DELAY_S = 0.1
 class Followers:
     """The followers of a room on this node, and the presence messages that they receive.
 
-    `get_room` returns the room as this node last saw it, None before it is loaded. `on_change` is
-    called with the room's id when the presence has changed.
+    `get_room` returns the newest state that this node has, or None before the room is loaded.
+    `on_change` is called with the room's id when the presence has changed.
     """
 
     __slots__ = (
@@ -58,7 +58,7 @@ class Followers:
     def __iter__(self) -> Iterator[tuple[Follower, bool]]:
         """Iterates over the followers on this node, each with whether it holds a seat.
 
-        Followers may come and go during the iteration.
+        Followers may be added and removed during the iteration.
         """
         return iter(tuple(self._followers.items()))
 
@@ -68,6 +68,12 @@ class Followers:
         return self._local_spectators() + sum(
             report.watching for report in self._remote_reports.values()
         )
+
+    @property
+    def are_elsewhere(self) -> bool:
+        """Whether all followers are on other nodes, and there are some."""
+        reports = self._remote_reports.values()
+        return not self._followers and any(each.identities or each.watching for each in reports)
 
     @property
     def reporting_nodes(self) -> Iterable[str]:
@@ -81,7 +87,7 @@ class Followers:
         self._followers[follower] = is_player
 
     def remove(self, follower: Follower) -> bool:
-        """Removes a follower. Returns whether it was there."""
+        """Removes a follower. Returns False if the connection did not follow the room."""
         if self._followers.pop(follower, None) is None:
             return False
         self._joined_with.pop(follower, None)
@@ -94,8 +100,8 @@ class Followers:
             self._followers[follower] = room.seat_of(follower.identity) is not None
         self.schedule_presence()
 
-    def on_presence(self, report: PresenceReport) -> None:
-        """Handles another node's report. Replies with a report if that node is new or asks."""
+    def receive_report(self, report: PresenceReport) -> None:
+        """Stores another node's report, and replies with one if that node is new or asks for it."""
         is_new = report.node not in self._remote_reports
         self._remote_reports[report.node] = report
         self.schedule_presence(publish=is_new or report.asks)
@@ -117,12 +123,15 @@ class Followers:
             )
 
     def publish_presence(self, asks: bool = False) -> None:
-        """Reports this node's followers again, in case the other nodes missed the last report."""
+        """Reports this node's followers to the other nodes again, in case they missed a report.
+
+        `asks` asks them for their reports.
+        """
         if self._followers:
             self._publish_report(asks)
 
     def send_ephemeral_to_all(self, message: Outbound) -> None:
-        """Sends a message that slow readers may miss to all followers on this node."""
+        """Sends all followers on this node a message that slow readers may miss."""
         for follower in tuple(self._followers):
             follower.send_ephemeral(message)
 
@@ -141,8 +150,8 @@ class Followers:
 
         The follower receives the next presence message only if it differs from this one.
         """
-        frame = self._joined_with[follower] = self.presence(room)
-        return frame
+        presence = self._joined_with[follower] = self.presence(room)
+        return presence
 
     def close(self) -> None:
         """Cancels the scheduled presence message, if any."""

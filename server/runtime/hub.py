@@ -1,4 +1,4 @@
-"""The rooms of one node: what connections and the other parts of the server ask of them."""
+"""The rooms of one node, as connections and the other parts of the server use them."""
 
 import asyncio
 from contextlib import suppress
@@ -15,7 +15,7 @@ from server.runtime.expiry import Expiry
 from server.runtime.lobby import Lobby
 from server.runtime.log import Outcome
 from server.runtime.membership import Membership
-from server.runtime.observers import Observers, announcing_to, counting_in
+from server.runtime.observers import Observers, engine_observer, metrics_observer
 from server.runtime.open_rooms import OpenRooms
 from server.runtime.requests import Request, refuse
 from server.runtime.room_runner import RoomRunner
@@ -35,7 +35,7 @@ class Hub:
         self.lobby = Lobby(ports, self.runner)
         self.observers = Observers()
         for observer in (
-            self.lobby.on_commit, announcing_to(ports.engines), counting_in(ports.metrics)
+            self.lobby.on_commit, engine_observer(ports.engines), metrics_observer(ports.metrics)
         ):  # fmt: skip
             self.observers.subscribe(observer)
         self.rooms = OpenRooms(
@@ -54,7 +54,7 @@ class Hub:
         return len(self.rooms)
 
     def runner(self, room_id: RoomId) -> RoomRunner | None:
-        """The room's runner, or None if the room is not open here."""
+        """Returns the room's runner, or None if the room is not open on this node."""
         return self.rooms.get(room_id)
 
     # --- commands ---
@@ -83,8 +83,8 @@ class Hub:
     ) -> Outcome:
         """Gives a room a command without a connection, and returns its outcome.
 
-        A command of the same identity and id has one outcome, however often it is given. The
-        outcome STORE_RETRY means that the command may be committed: give it again.
+        A command that is given again with the same identity and id has the same outcome. The
+        outcome STORE_RETRY means that the command may or may not be committed: give it again.
         """
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
@@ -133,9 +133,9 @@ class Hub:
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - store_ms
 
     async def take_over_due_rooms(self, all_nodes: bool) -> int:
-        """Takes over rooms of dead nodes, or of all nodes, that are due within WAKE_AHEAD_S.
+        """Takes over a page of the rooms of dead or of all nodes that are due within WAKE_AHEAD_S.
 
-        Returns the number of rooms.
+        Returns the number of these rooms, 0 when none is left.
         """
         node, before_ms = self.ports.node, self._wake_before_ms()
         rooms = await self.ports.store.nodes.due_rooms(before_ms, node, all_nodes)
@@ -144,9 +144,9 @@ class Hub:
         return len(rooms)
 
     async def wake_due_rooms(self) -> None:
-        """Wakes this node's rooms that are due within WAKE_AHEAD_S, also those out of memory.
+        """Wakes this node's rooms that are due within WAKE_AHEAD_S, opening those not in memory.
 
-        They are opened in the order of their deadlines; each then waits for its own.
+        It wakes them in the order of their deadlines; each then waits for its own deadline.
         """
         before_ms = self._wake_before_ms()
         after: DueRoom | None = None
@@ -159,12 +159,12 @@ class Hub:
             after = page[-1]
 
     def _wake_before_ms(self) -> int:
-        """The time by which rooms are due that are woken now. It never goes back."""
+        """Returns the time before which a room must be due to be woken now. It never decreases."""
         self._latest_ms = max(self._latest_ms, self.ports.now_ms())
         return self._latest_ms + int(WAKE_AHEAD_S * 1000)
 
     def _wake(self, room_id: RoomId) -> None:
-        """Opens a room that is due. Without a place in memory it is woken later."""
+        """Opens and wakes a room that is due; does nothing if no place in memory is free."""
         with suppress(LimitExceeded):
             self.rooms.open(room_id, "").wake()
 

@@ -1,4 +1,4 @@
-"""The list of public rooms, and the connections that watch it."""
+"""The lobby: the list of public rooms, and the connections that watch it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 #: Maximum number of rooms in the list.
 MAX_LISTED = 100
 
-#: Maximum number of entries that a node remembers, its own and those of other nodes.
+#: Maximum number of entries that a node keeps in memory, its own and those of other nodes.
 MAX_ENTRIES = 4 * MAX_LISTED
 
 #: Time between two comparisons of the list with the store while it has watchers, in seconds.
@@ -42,7 +42,7 @@ class Lobby:
         self._ports = ports
         self._get_runner = get_runner
         self._watchers: set[Follower] = set()
-        #: For each watcher whose list is still being read, the frames to send after the list.
+        #: For each new watcher whose list is still being read, the messages to send after the list.
         self._held_back: list[list[Outbound]] = []
         self._changed_rooms: set[RoomId] = set()
         #: The entry that this node or another one last reported for each room.
@@ -50,7 +50,7 @@ class Lobby:
         self._has_changes = asyncio.Event()
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
-        """The listed rooms, most recently changed first."""
+        """Returns the listed rooms, the most recently changed first."""
         rows = await self._ports.store.projections.rooms(MAX_LISTED)
         return tuple(self._with_live_counts(_decode(row.summary)) for row in rows)
 
@@ -125,7 +125,7 @@ class Lobby:
         rooms = {entry.room: entry for entry in await self.rooms()}
 
         def is_unreported(room_id: str) -> bool:
-            """Whether the entry was not sent during the comparison, and is not scheduled."""
+            """Whether the entry stayed as it was during the comparison and has no update due."""
             return (
                 before.get(room_id) is self._entries.get(room_id)
                 and room_id not in self._changed_rooms
@@ -149,10 +149,10 @@ class Lobby:
         rooms: list[wire.RoomSummary] = []
         gone: list[str] = []
         for room_id in sorted(changed):
-            open_here = self._open_room(room_id)
-            if open_here is None:
+            open_room = self._open_room(room_id)
+            if open_room is None:
                 continue
-            _, room = open_here
+            _, room = open_room
             if is_listed(room):
                 rooms.append(self._with_live_counts(summary(room)))
             elif room.visibility == "public":
@@ -162,7 +162,7 @@ class Lobby:
             self._update_entries(rooms, gone)
 
     def _update_entries(self, rooms: Sequence[wire.RoomSummary], gone: Sequence[str]) -> None:
-        """Remembers these entries and sends them to the watchers."""
+        """Stores these entries in memory and sends them to the watchers."""
         if not (rooms or gone):
             return
         entries = {
@@ -180,10 +180,10 @@ class Lobby:
                 follower.send_ephemeral(change)
 
     def _open_room(self, room_id: str) -> tuple[RoomRunner, Room] | None:
-        """A room that is open on this node, with its runner.
+        """Returns a room that is open on this node, with its runner.
 
-        None for a room that a newer version has written to: its state is not known here, so the
-        entry comes from the store and from newer nodes.
+        Returns None for a room with events of a newer version: this node cannot tell its state, so
+        its entry comes from the store and from newer nodes.
         """
         runner = self._get_runner(RoomId(room_id))
         room = runner.room if runner is not None else None
@@ -192,12 +192,12 @@ class Lobby:
         return runner, room
 
     def _with_live_counts(self, entry: wire.RoomSummary) -> wire.RoomSummary:
-        """The entry with the current ply, length and watchers.
+        """Returns the entry with the current ply, length and number of watchers.
 
-        Only nodes on which the room is open know these.
+        Only nodes on which the room is open have these numbers.
         """
-        if (open_here := self._open_room(entry.room)) is not None:
-            runner, room = open_here
+        if (open_room := self._open_room(entry.room)) is not None:
+            runner, room = open_room
             live = summary(room)
             return msgspec.structs.replace(
                 entry, ply=live.ply, length=live.length, watching=runner.followers.watching

@@ -1,8 +1,8 @@
-"""One log of events, and the state that a pure machine folds from it.
+"""One log of events, and the state that a pure state machine folds from it.
 
 `EventLog` loads the log, catches up with other nodes, decides commands, appends with a
-compare-and-set on the head, remembers the keys of commands, and hands every commit to its
-subscribers. It knows neither rooms nor messages: a `Machine` knows what the events mean.
+compare-and-set on the head, remembers the keys of commands, and passes every commit to its
+subscriber. It depends neither on rooms nor on messages: a `Machine` defines what the events mean.
 """
 
 import time
@@ -28,13 +28,14 @@ from server.store.base import (
 
 log = structlog.get_logger()
 
-#: Attempts to commit a command, in case other nodes win the compare-and-set on the head.
-TRIES = 5
+#: Attempts to commit a command while other nodes win the compare-and-set on the head.
+MAX_ATTEMPTS = 5
 
-#: Newest command keys that a log remembers. The store has all of them.
+#: Number of the newest command keys that a log keeps in memory. The store has all of them.
 MAX_KEYS = 256
 
-#: Newest entries that a log keeps for clients that reconnect. The store has all of them.
+#: Number of the newest entries that a log keeps in memory for clients that reconnect. The store has
+#: all of them.
 TAIL = 64
 
 #: Events in one page read from the store.
@@ -56,7 +57,7 @@ class State(Protocol):
 
 
 class HasId(Protocol):
-    """A command: the client chose its id."""
+    """A command with an id, which the client chooses."""
 
     @property
     def id(self) -> str: ...
@@ -68,16 +69,16 @@ E = TypeVar("E")
 
 
 class Machine(Protocol[S, C, E]):
-    """The pure part of a log: what its events mean, and which events a command makes."""
+    """The state machine of a log: what its events mean, and which events a command makes."""
 
     def parse(self, body: bytes) -> E:
-        """The event of a log entry."""
+        """Returns the event of a log entry."""
 
     def first(self, log_id: str, event: E, at_ms: int) -> S:
         """The state after the first event. Raises ValueError for one that cannot be the first."""
 
     def evolve(self, state: S, event: E, at_ms: int) -> S:
-        """The state after one more event. Total: every stored log loads."""
+        """The state after one more event. Never raises, so every stored log loads."""
 
     def decide(self, state: S, command: C, moment: Moment) -> list[E]:
         """The events that a command makes now; none if it changes nothing. Raises
@@ -100,20 +101,21 @@ class Machine(Protocol[S, C, E]):
 
 
 class Cause(Enum):
-    """How a node learned of events."""
+    """How events came to a node."""
 
     #: This node decided and appended them.
     COMMITTED = "committed"
-    #: Another node announced them on the bus.
+    #: Another node published them on the bus.
     RECEIVED = "received"
-    #: They were found in the store.
+    #: This node read them from the store.
     CAUGHT_UP = "caught up"
 
 
 class Committed(Struct, Generic[S, E], frozen=True):
-    """Events that stand in the log, with their entries and the states before and after them.
+    """Committed events, with their log entries and the states before and after them.
 
-    `before` is None when the log was just created. `key` is the command's, if it was given here.
+    `before` is None when the log was just created. `key` is that of the command if this
+    node committed them.
     """
 
     before: S | None
@@ -128,7 +130,7 @@ class Accepted(Struct, frozen=True):
     """The command's events are committed; the last one has version `v`."""
 
     v: int
-    #: False when the command was carried out before, so nothing was appended now.
+    #: False if nothing was appended now: the command was committed before, or changes nothing.
     is_new: bool = True
 
 
@@ -142,7 +144,7 @@ class Rejected(Struct, frozen=True):
 Outcome = Accepted | Rejected
 
 
-async def _nothing(events: Sequence[object]) -> None:
+async def _prepare_nothing(events: Sequence[object]) -> None:
     pass
 
 
@@ -173,32 +175,32 @@ class EventLog(Generic[S, C, E]):
         machine: Machine[S, C, E],
         ports: Ports,
         subscriber: Callable[[Committed[S, E]], None],
-        prepare: Callable[[Sequence[E]], Awaitable[None]] = _nothing,
-        known: S | None = None,
+        prepare: Callable[[Sequence[E]], Awaitable[None]] = _prepare_nothing,
+        state: S | None = None,
     ) -> None:
         self.log_id = log_id
-        #: Whether the log may be ahead of the state; then `catch_up` comes before anything else.
+        #: Whether the log may be ahead of the state; then call `catch_up` before anything else.
         self.is_behind = False
-        #: Whether this node appended the newest event, and so sees to what is due.
-        self.is_responsible = known is not None
+        #: Whether this node appended the newest event, and so must do the due work.
+        self.is_responsible = state is not None
         self._machine = machine
         self._ports = ports
         self._subscriber = subscriber
         self._prepare = prepare
-        self._state = known
-        self._due_ms = machine.due_ms(known) if known is not None else None
+        self._state = state
+        self._due_ms = machine.due_ms(state) if state is not None else None
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
 
     @property
-    def seen(self) -> S | None:
-        """The state as last seen here; None until it is loaded."""
+    def state_if_loaded(self) -> S | None:
+        """The newest state on this node; None until it is loaded."""
         return self._state
 
     @property
     def state(self) -> S:
-        """The state as last seen here, once it is loaded."""
-        assert self._state is not None, "the log is read before anything is served"
+        """The newest state on this node, which must be loaded."""
+        assert self._state is not None, "the log must be loaded before anything is served"
         return self._state
 
     @property
@@ -232,53 +234,54 @@ class EventLog(Generic[S, C, E]):
             raise LogMissing(self.log_id)
         self._state, _ = self._fold(None, stored)
         self._due_ms = self._machine.due_ms(self.state)
-        self._keep(stored)
+        self._extend_tail(stored)
         self.is_responsible = head.node == self._ports.node
         return head
 
     async def catch_up(self) -> None:
-        """Reads, applies and hands on the events that the store has and this node has not seen.
+        """Reads the events that the store has and this node has not, and applies them.
 
-        They come from another node, which is then responsible for what follows, or from this one
-        when the store failed before it confirmed the append.
+        Another node has appended them, and is then the responsible one; or this node has, and the
+        store failed before it confirmed the append.
         """
         while page := await self._ports.store.logs.events(self.log_id, self.state.v, PAGE):
             head = await self._ports.store.logs.head(self.log_id)
-            # Nothing below awaits: events that were applied but not handed on would be a gap.
-            self._take(page, Cause.CAUGHT_UP, head is not None and head.node == self._ports.node)
+            # Nothing below awaits: the subscriber must not miss an event that was applied.
+            self._apply(page, Cause.CAUGHT_UP, head is not None and head.node == self._ports.node)
             if len(page) < PAGE:
                 break
         self.is_behind = False
 
     async def receive(self, entries: Sequence[StoredEvent]) -> None:
-        """Applies events that another node appended; reads the log if some before them miss."""
+        """Applies events that another node appended; reads the log if earlier ones are missing."""
         if entries[-1].v <= self.state.v:
             return
         if entries[0].v != self.state.v + 1:
             await self.catch_up()
             return
-        self._take(list(entries), Cause.RECEIVED, is_responsible=False)
+        self._apply(list(entries), Cause.RECEIVED, is_responsible=False)
 
     async def since(self, v: int) -> list[StoredEvent]:
-        """The entries after version `v`, from memory or from the store."""
+        """Returns the entries after version `v`, from memory or from the store."""
         head_v = self.state.v
         if v == head_v:
             return []
         if self._tail and self._tail[0].v <= v + 1:
             return [entry for entry in self._tail if entry.v > v]
-        found = await self._ports.store.logs.events(self.log_id, v)
-        return [entry for entry in found if entry.v <= head_v]
+        entries = await self._ports.store.logs.events(self.log_id, v)
+        return [entry for entry in entries if entry.v <= head_v]
 
-    def _take(self, page: list[StoredEvent], cause: Cause, is_responsible: bool) -> None:
+    def _apply(self, page: list[StoredEvent], cause: Cause, is_responsible: bool) -> None:
+        """Applies entries to the state and passes their events to the subscriber."""
         before = self.state
         self._state, events = self._fold(before, page)
         self._due_ms = self._machine.due_ms(self.state)
-        self._keep(page)
+        self._extend_tail(page)
         self.is_responsible = is_responsible
         self._subscriber(Committed(before, events, tuple(page), self.state, cause))
 
     def _fold(self, state: S | None, page: Sequence[StoredEvent]) -> tuple[S | None, tuple[E, ...]]:
-        """The state after these entries, and their events. Nothing is changed when one fails."""
+        """Returns the state after these entries, and their events. Changes nothing itself."""
         events = tuple(self._machine.parse(entry.body) for entry in page)
         for event, entry in zip(events, page, strict=True):
             state = (
@@ -288,7 +291,7 @@ class EventLog(Generic[S, C, E]):
             )
         return state, events
 
-    def _keep(self, entries: Sequence[StoredEvent]) -> None:
+    def _extend_tail(self, entries: Sequence[StoredEvent]) -> None:
         """Keeps the newest entries in memory for clients that reconnect."""
         self._tail += entries
         if len(self._tail) > 2 * TAIL:
@@ -301,12 +304,12 @@ class EventLog(Generic[S, C, E]):
     ) -> Outcome:
         """Carries out a command once for each identity and id, and returns its outcome.
 
-        `attachment` goes to the projections. Raises StoreError when the store fails; the command
-        may or may not be committed then.
+        `attachment` is for the projections. Raises StoreError when the store fails; the command may
+        or may not be committed then.
         """
         key = CommandKey(actor.identity, command.id)
         was_checked = False
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             if key in self._keys:
                 self._ports.metrics.repeated += 1
                 return Accepted(self._keys[key], is_new=False)
@@ -329,10 +332,10 @@ class EventLog(Generic[S, C, E]):
             except Conflict:
                 self._ports.metrics.conflicts += 1
                 await self.catch_up()
-                was_checked = False  # another node may have committed this very command
-            except Duplicate as made:
+                was_checked = False  # another node may have committed the same command
+            except Duplicate as duplicate:
                 self._ports.metrics.repeated += 1
-                self._remember(key, made.last_v)
+                self._remember(key, duplicate.last_v)
                 await self.catch_up()
         return Rejected(
             Code.ROOM_BUSY, "other nodes changed the room first several times; send it again"
@@ -344,35 +347,36 @@ class EventLog(Generic[S, C, E]):
         return Rejected(rejection.code, rejection.message)
 
     async def _was_behind(self, key: CommandKey) -> bool:
-        """Whether the store was ahead of this node when it rejected the command; catches up if
-        so.
+        """Returns whether the store was ahead of this node when it rejected the command.
+
+        If it was, catches up.
         """
         head = await self._ports.store.logs.head(self.log_id)
-        behind = head is not None and head.v > self.state.v
-        if behind:
+        was_behind = head is not None and head.v > self.state.v
+        if was_behind:
             await self.catch_up()
-        # This lookup comes after the head's, so it finds what was committed between the two.
-        made = await self._ports.store.logs.find_command(self.log_id, key)
-        if made is not None:
-            self._remember(key, made[1])
-            if made[1] > self.state.v:
+        # This lookup follows that of the head, so it also finds a command committed in between.
+        committed = await self._ports.store.logs.find_command(self.log_id, key)
+        if committed is not None:
+            self._remember(key, committed[1])
+            if committed[1] > self.state.v:
                 await self.catch_up()
-        return behind or made is not None
+        return was_behind or committed is not None
 
     async def _append(self, events: list[E], key: CommandKey, attachment: bytes | None) -> None:
-        """Commits the events of a command with its key, then applies and hands them on."""
+        """Commits the events of a command with its key, applies them and calls the subscriber."""
         before = self.state
         await self._prepare(events)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
         after = before
-        stored: list[StoredEvent] = []
+        new_entries: list[StoredEvent] = []
         for event in events:
             after = self._machine.evolve(after, event, at_ms)
-            stored.append(self._machine.entry(after, event, at_ms))
-        entries = tuple(stored)
+            new_entries.append(self._machine.entry(after, event, at_ms))
+        entries = tuple(new_entries)
         due_ms = self._machine.due_ms(after)
         self._ports.reached("before_append")
-        begun_s = time.perf_counter()
+        started_s = time.perf_counter()
         await self._ports.store.logs.append(
             Append(
                 room=self.log_id, expected_v=before.v, events=entries,
@@ -382,11 +386,11 @@ class EventLog(Generic[S, C, E]):
         )  # fmt: skip
         self._ports.reached("after_append")
         metrics = self._ports.metrics
-        metrics.append_s.observe(time.perf_counter() - begun_s)
+        metrics.append_s.observe(time.perf_counter() - started_s)
         metrics.commands += 1
         log.debug("committed", room=self.log_id, command=key.id, v=after.v)
         self._state, self._due_ms = after, due_ms
-        self._keep(entries)
+        self._extend_tail(entries)
         self.is_responsible = True
         self._remember(key, after.v)
         self._subscriber(Committed(before, tuple(events), entries, after, Cause.COMMITTED, key))

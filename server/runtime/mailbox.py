@@ -16,12 +16,13 @@ class Full(Exception):
 class Mailbox(Generic[T]):
     """A first-in, first-out queue of up to `limit` items. Only one task may call `get`."""
 
-    __slots__ = ("_items", "_limit", "_waiter")
+    __slots__ = ("_items", "_limit", "_loop", "_waiter")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._items: list[T] = []
         self._waiter: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
         return len(self._items)
@@ -37,7 +38,10 @@ class Mailbox(Generic[T]):
     async def get(self) -> T:
         """Waits for the next item and removes it."""
         while not self._items:
-            self._waiter = asyncio.get_running_loop().create_future()
+            if self._loop is None:
+                # Kept, since the lookup makes a system call in Python 3.11.
+                self._loop = asyncio.get_running_loop()
+            self._waiter = self._loop.create_future()
             try:
                 await self._waiter
             finally:
@@ -45,5 +49,5 @@ class Mailbox(Generic[T]):
         return self._items.pop(0)
 
     def take(self) -> T | None:
-        """Removes and returns the next item, or None."""
+        """Removes and returns the next item, or returns None if there is none."""
         return self._items.pop(0) if self._items else None

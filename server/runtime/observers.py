@@ -1,4 +1,4 @@
-"""What listens to the rooms of a node: the lobby, the engines, the metrics."""
+"""The observers of a node's rooms, which are called after each commit: engines and metrics."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 RoomCommit = Committed[Room, RoomEvent]
 #: Called in the event loop after every commit in an open room of this node, in the order of its
-#: log. It does no I/O and returns soon.
+#: log. It does no I/O and does not block.
 Observer = Callable[[RoomCommit], None]
 
 #: Events that change the board.
@@ -43,8 +43,8 @@ def changes_seats(events: Sequence[RoomEvent]) -> bool:
 class Observers:
     """The observers of all rooms of a node.
 
-    A node may die between a commit and its observers. What must not be missed is owed by the room's
-    state and found again when it is due.
+    A node may die between a commit and the calls of its observers. So work that must not be lost is
+    derived from the room's state, and starts again when the room is due.
     """
 
     def __init__(self) -> None:
@@ -55,12 +55,12 @@ class Observers:
         self._observers = (*self._observers, observer)
 
         def unsubscribe() -> None:
-            self._observers = tuple(one for one in self._observers if one is not observer)
+            self._observers = tuple(o for o in self._observers if o is not observer)
 
         return unsubscribe
 
     def on_commit(self, commit: RoomCommit) -> None:
-        """Calls all observers. One that fails keeps neither the room nor the others from it."""
+        """Calls all observers. If one fails, the room and the other observers go on."""
         for observer in self._observers:
             try:
                 observer(commit)
@@ -68,8 +68,8 @@ class Observers:
                 log.exception("observer failed", room=commit.after.id, v=commit.after.v)
 
 
-def announcing_to(engines: Engines) -> Observer:
-    """An observer that tells the engines which games an AI is about to play."""
+def engine_observer(engines: Engines) -> Observer:
+    """Returns an observer that announces to the engines the games that an AI is about to play."""
 
     def expect_game(commit: RoomCommit) -> None:
         if changes_seats(commit.events) and commit.after.has_ai:
@@ -78,8 +78,8 @@ def announcing_to(engines: Engines) -> Observer:
     return expect_game
 
 
-def counting_in(metrics: Metrics) -> Observer:
-    """An observer that counts the moves that this node commits."""
+def metrics_observer(metrics: Metrics) -> Observer:
+    """Returns an observer that counts the moves that this node commits."""
 
     def count_moves(commit: RoomCommit) -> None:
         if commit.cause is Cause.COMMITTED:

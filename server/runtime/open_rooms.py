@@ -20,12 +20,15 @@ log = structlog.get_logger()
 #: Time for which a new room's place in memory is reserved for its creator to join, in seconds. A
 #: shorter `room_idle_s` takes precedence.
 RESERVED_S = 10.0
+#: Time after which a room leaves memory when all of its followers are on other nodes, in seconds:
+#: until then this node receives each of its events.
+MOVED_ROOM_S = 2.0
 
 
 class OpenRooms:
     """Opens rooms within the limits of memory, and closes idle ones.
 
-    `observers` are those of all rooms. `on_presence` is called with the id of a room whose
+    `observers` are those of all rooms. `on_presence_change` is called with the id of a room whose
     followers have changed.
     """
 
@@ -35,13 +38,13 @@ class OpenRooms:
         tasks: asyncio.TaskGroup,
         limits: Limits,
         observers: Observers,
-        on_presence: Callable[[RoomId], None],
+        on_presence_change: Callable[[RoomId], None],
     ) -> None:
         self._ports = ports
         self._tasks = tasks
         self._slots = limits.room_slots
         self._observers = observers
-        self._on_presence = on_presence
+        self._on_presence_change = on_presence_change
         self._machine = RoomMachine(ports)
         self._runners: dict[RoomId, RoomRunner] = {}
         #: The tasks of the runners, by room id.
@@ -76,7 +79,7 @@ class OpenRooms:
             self._slots.take(room_id, address)
         runner = RoomRunner(
             room_id, self._ports, self._machine, self._spawn,
-            self._observers, self._on_presence, room,
+            self._observers, self._on_presence_change, room,
         )  # fmt: skip
         self._runners[room_id] = runner
         self._runner_tasks[room_id] = self._spawn(self._run(runner), f"room {room_id}")
@@ -89,7 +92,7 @@ class OpenRooms:
         self.open(room.id, address, room)
 
     def end_reservation(self, room_id: RoomId) -> None:
-        """Lets a new room be closed like any other."""
+        """Ends the reservation of a new room: it may be closed like any other."""
         self._reserved_until_s.pop(room_id, None)
 
     def make_place(self, address: str) -> None:
@@ -104,12 +107,15 @@ class OpenRooms:
         self._slots.check(address, math.ceil(self._ports.settings.room_idle_s))
 
     def close_idle(self, after_s: float) -> None:
-        """Closes the rooms that have been idle for `after_s` seconds."""
+        """Closes the rooms that have been idle for `after_s` seconds, and earlier those whose
+        followers have gone to other nodes.
+        """
         now_ms = self._ports.now_ms()
         for runner in self:
+            idle_s = min(after_s, MOVED_ROOM_S) if runner.followers.are_elsewhere else after_s
             # A time in the future means that the clock was set back.
-            was_needed_lately = now_ms - after_s * 1000 < runner.idle_since_ms <= now_ms
-            if runner.is_idle and not was_needed_lately:
+            was_used_recently = now_ms - idle_s * 1000 < runner.idle_since_ms <= now_ms
+            if runner.is_idle and not was_used_recently:
                 self._close(runner.room_id).cancel()
 
     def cancel_all(self) -> None:
@@ -118,7 +124,7 @@ class OpenRooms:
             task.cancel()
 
     def _close_idle(self, rooms: Iterable[RoomId]) -> None:
-        """Closes those of the rooms that are idle, except new ones whose place is reserved."""
+        """Closes the idle ones of these rooms, except new ones whose place is reserved."""
         now_s = asyncio.get_running_loop().time()
         for room_id in tuple(rooms):
             runner = self._runners.get(room_id)

@@ -1,89 +1,93 @@
-"""Tells the players of a room, and its host, what they may do whenever that changes."""
+"""Sends the players of a room and its host the commands that they may give, after each change."""
 
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.commands import format_kinds
+from server.protocol.commands import format_command_types
 from server.protocol.outbound import Outbound
 from server.rooms import permissions
 from server.rooms.commands import Command
 from server.rooms.model import Room
 from server.runtime.followers import Followers
 
-#: The types of commands that a viewer may give.
-Kinds = tuple[type[Command], ...]
+#: The types of the commands that a viewer may give.
+CommandTypes = tuple[type[Command], ...]
 
 
 class PermissionFeed:
-    """The commands that the players and the host on this node were last told to be permitted.
+    """The permitted commands that this node last sent to each player and to the host.
 
-    Spectators receive their list in `joined` and are not told again, so that a commit costs no
-    message for each of them.
+    Spectators receive their list only in `joined`, so that a commit costs no message for each of
+    them.
     """
 
-    __slots__ = ("_followers", "_ports", "_told", "next_change_ms")
+    __slots__ = ("_followers", "_last_sent", "_ports", "next_change_ms")
 
     def __init__(self, ports: Ports, followers: Followers) -> None:
         self._ports = ports
         self._followers = followers
-        #: What each player's and the host's connection was last told.
-        self._told: dict[Follower, Kinds] = {}
-        #: The time at which time alone changes what one of them may do; None for never.
+        #: The list that each connection of a player or of the host last received.
+        self._last_sent: dict[Follower, CommandTypes] = {}
+        #: The time at which a list changes without an event, in ms since 1970; None for never.
         self.next_change_ms: int | None = None
 
-    def at_join(self, room: Room, follower: Follower) -> tuple[str, ...]:
-        """The list for a `joined` of a follower."""
+    def list_at_join(self, room: Room, follower: Follower) -> tuple[str, ...]:
+        """Returns the list for the follower's `joined` message."""
         now_ms = self._ports.now_ms()
-        if _is_concerned(room, follower):
-            kinds = self._told[follower] = self._permitted(room, follower, now_ms)
+        if _is_player_or_host(room, follower):
+            permitted = self._last_sent[follower] = self._permitted(room, follower, now_ms)
         else:
             self.forget(follower)
-            kinds = permissions.permitted(room, follower.identity, now_ms, self._ports.settings)
-        return format_kinds(kinds)
+            permitted = permissions.permitted(room, follower.identity, now_ms, self._ports.settings)
+        return format_command_types(permitted)
 
     def forget(self, follower: Follower) -> None:
         """Forgets a follower that has left."""
-        self._told.pop(follower, None)
+        self._last_sent.pop(follower, None)
 
-    def on_time(self, room: Room, at_ms: int) -> None:
-        """Sends what the time has changed by `at_ms`."""
+    def send_due_changes(self, room: Room, at_ms: int) -> None:
+        """Sends the lists that change without an event by the time `at_ms`."""
         if self.next_change_ms is not None and self.next_change_ms <= at_ms:
-            for follower, message in self.changes(room).items():
+            for follower, message in self.collect_changes(room).items():
                 follower.send(message)
 
-    def changes(self, room: Room) -> dict[Follower, Outbound]:
-        """The messages for those whose list is not the one that they were last sent."""
+    def collect_changes(self, room: Room) -> dict[Follower, Outbound]:
+        """Returns a `may` message for each follower whose list has changed.
+
+        The caller must send them.
+        """
         now_ms = self._ports.now_ms()
         self.next_change_ms = None
-        told = self._told
+        last_sent = self._last_sent
         changes: dict[Follower, Outbound] = {}
-        messages: dict[Kinds, Outbound] = {}
+        messages: dict[CommandTypes, Outbound] = {}
         for follower, is_player in self._followers:
-            # A player who has just sat down was not told yet; one who has just left was.
-            if not (is_player or follower in told):
+            # A player who has just sat down is not in `last_sent` yet; a player who has just stood
+            # up still is, and needs the new list.
+            if not (is_player or follower in last_sent):
                 continue
-            kinds = self._permitted(room, follower, now_ms)
-            if told.get(follower) != kinds:
-                if kinds not in messages:
-                    may = wire.May(room=room.id, v=room.v, may=format_kinds(kinds))
-                    messages[kinds] = Outbound(may)
-                changes[follower] = messages[kinds]
-            if _is_concerned(room, follower):
-                told[follower] = kinds
+            permitted = self._permitted(room, follower, now_ms)
+            if last_sent.get(follower) != permitted:
+                if permitted not in messages:
+                    may = wire.May(room=room.id, v=room.v, may=format_command_types(permitted))
+                    messages[permitted] = Outbound(may)
+                changes[follower] = messages[permitted]
+            if _is_player_or_host(room, follower):
+                last_sent[follower] = permitted
             else:
                 self.forget(follower)
         return changes
 
-    def _permitted(self, room: Room, follower: Follower, now_ms: int) -> Kinds:
-        """What a follower may do. Keeps the time at which that changes by itself."""
-        subject = room, follower.identity, now_ms, self._ports.settings
-        change_ms = permissions.next_change_ms(*subject)
+    def _permitted(self, room: Room, follower: Follower, now_ms: int) -> CommandTypes:
+        """Returns the commands that a follower may give, and updates `next_change_ms`."""
+        arguments = room, follower.identity, now_ms, self._ports.settings
+        change_ms = permissions.next_change_ms(*arguments)
         if change_ms is not None and (
             self.next_change_ms is None or change_ms < self.next_change_ms
         ):
             self.next_change_ms = change_ms
-        return permissions.permitted(*subject)
+        return permissions.permitted(*arguments)
 
 
-def _is_concerned(room: Room, follower: Follower) -> bool:
-    """Whether a follower is told of changes: players are, and the host, who rules the AI seats."""
+def _is_player_or_host(room: Room, follower: Follower) -> bool:
+    """Whether a follower receives its list after changes. The host does too: it manages the AIs."""
     return follower.identity == room.host or room.seat_of(follower.identity) is not None

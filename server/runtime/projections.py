@@ -37,7 +37,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def log_entry(room: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
-    """The log entry of the event that led to this room."""
+    """Returns the log entry of the event that led to this state of the room."""
     spectators_only = isinstance(event, Said) and event.to == "spectators"
     return StoredEvent(
         room.v, at_ms, SPECTATORS if spectators_only else EVERYONE, format_event_body(event)
@@ -45,7 +45,7 @@ def log_entry(room: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
 
 
 def summary(room: Room) -> wire.RoomSummary:
-    """The room's entry in the lobby. A node that has the room open adds the watchers."""
+    """Returns the room's entry in the lobby, without the number of watchers."""
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
@@ -64,9 +64,9 @@ def is_listed(room: Room) -> bool:
 def projections(
     room: Room, events: Sequence[RoomEvent], thought: bytes | None
 ) -> tuple[Projection, ...]:
-    """The rows that change with these events, which led to this room.
+    """Returns the rows that change with these events, which led to this state of the room.
 
-    `thought` is the AI's analysis of the move among them.
+    `thought` is the AI's analysis if the events include its move.
     """
     changes: list[Projection] = []
     is_entry_changed = False

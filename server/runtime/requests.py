@@ -1,4 +1,4 @@
-"""The items of a room's mailbox besides the bus messages, and their answers."""
+"""The items of a room's mailbox, except the bus messages, and the answers to requests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +18,9 @@ log = structlog.get_logger()
 
 
 class Request(Struct, frozen=True):
-    """A command with the follower that waits for its answer, or with a function to call with its
-    outcome; `thought` is an AI move's analysis.
+    """A command, with the follower that receives the answer or a function to call with the outcome.
+
+    `thought` is the analysis of an AI's move.
     """
 
     actor: Actor
@@ -42,20 +43,22 @@ class Resync:
 
 
 class Wake(Struct, frozen=True):
-    """The room's timer has expired: `at_ms` has come, the time of a deadline or of a change in what
-    players may do; or the log is to be read again (None).
+    """The room's timer has expired.
+
+    `at_ms` is the time for which it was set: that of a deadline or of a change of the permitted
+    commands. None means that the room must read its log again.
     """
 
     at_ms: int | None
 
 
 def command_id(item: object) -> str | None:
-    """The id of the command in a mailbox item, None for other items."""
+    """Returns the id of the command in a mailbox item, None for other items."""
     return item.command.id if isinstance(item, Request) else None
 
 
 def reply(request: Request, outcome: Outcome) -> None:
-    """Answers a request. Logs a refusal of the server's own command that nobody waits for."""
+    """Answers a request. Logs a refused command of the server itself, which has no receiver."""
     if request.follower is not None:
         request.follower.send(Outbound(_answer(request.command.id, outcome)))
     elif request.on_outcome is not None:

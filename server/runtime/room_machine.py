@@ -1,4 +1,4 @@
-"""The rule book of the rooms as the machine of an `EventLog`."""
+"""The rules of rooms as the state machine of an `EventLog`."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 class RoomMachine:
-    """See `server.runtime.log.Machine`. All rooms of a node share one."""
+    """The `server.runtime.log.Machine` of rooms. All rooms of a node share it."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -34,7 +34,7 @@ class RoomMachine:
         return rules.evolve(state, event, at_ms)
 
     def decide(self, state: Room, command: Command, moment: Moment) -> list[RoomEvent]:
-        """The events of a command. An AI move that the rules refuse ends the match instead."""
+        """Returns the events of a command. An AI move that the rules refuse ends the match."""
         try:
             return rules.decide(state, command, moment)
         except CommandRejected as rejection:

@@ -1,8 +1,8 @@
 """Runs one room on one node: one task that decides, commits, evolves and sends, in that order.
 
-Any node may run any room, and the store arbitrates: when the head is not where an append expects
-it, the log reads the newer events and decides again. The runner acknowledges and sends nothing
-before it is committed.
+Any node may run any room, and the store arbitrates: if another node has moved the head, the append
+fails, and the log reads the newer events and decides again. The runner acknowledges and sends only
+what is committed.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from server.protocol.outbound import Outbound
 from server.rooms.commands import Command, Tick
 from server.rooms.events import RoomEvent
 from server.rooms.model import SERVER, Room
-from server.runtime.ai_seat import AiSeat
+from server.runtime.ai_seat import AiTasks
 from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.feed import Feed
 from server.runtime.followers import Followers
@@ -43,19 +43,20 @@ log = structlog.get_logger()
 #: Mailbox capacity, in requests.
 MAILBOX_CAPACITY = 256
 
-#: A client that is more than this many events behind receives a snapshot instead of the events.
+#: Maximum number of missed events that a client receives at a join; beyond it, a snapshot.
 RESUME_LIMIT = 500
 
 #: Delay after a store failure before the room resyncs, in seconds.
 RESYNC_S = 1.0
 
+#: An item of the mailbox.
 Item = Request | EventsAppended | TakeOver | Resync | Wake
 
 
 class RoomRunner:
     """Runs one room.
 
-    `run` is its task; the other public methods return at once and must be called in the event loop.
+    `run` is its task; the other public methods do not wait and must be called in the event loop.
     `observers` are called after every commit.
     """
 
@@ -83,7 +84,7 @@ class RoomRunner:
         machine: Machine[Room, Command, RoomEvent],
         spawn: Spawn,
         observers: Observers,
-        on_presence: Callable[[RoomId], None],
+        on_presence_change: Callable[[RoomId], None],
         room: Room | None = None,
     ) -> None:
         self.room_id = room_id
@@ -91,12 +92,14 @@ class RoomRunner:
         self._ports = ports
         self._observers = observers
         self._log = EventLog(
-            room_id, machine, ports, self._on_commit, self._before_append, known=room
+            room_id, machine, ports, self._on_commit, self._before_append, state=room
         )
-        self.followers = Followers(room_id, ports, lambda: self._log.seen, on_presence)
+        self.followers = Followers(
+            room_id, ports, lambda: self._log.state_if_loaded, on_presence_change
+        )
         self._permissions = PermissionFeed(ports, self.followers)
         self._feed = Feed(room_id, ports, self.followers, self._permissions)
-        self._ai = AiSeat(ports, spawn, self._feed, self._submit_own, self._on_store_failure)
+        self._ai = AiTasks(ports, spawn, self._feed, self._submit_own, self._on_store_failure)
         self._mailbox: Mailbox[Item] = Mailbox(MAILBOX_CAPACITY)
         self._timer = RoomTimer(self._submit_own)
         #: The request whose command is being decided, if any.
@@ -109,8 +112,8 @@ class RoomRunner:
 
     @property
     def room(self) -> Room | None:
-        """The room as this node last saw it; None until it is loaded."""
-        return self._log.seen
+        """The newest state of the room on this node; None until it is loaded."""
+        return self._log.state_if_loaded
 
     @property
     def is_idle(self) -> bool:
@@ -124,7 +127,7 @@ class RoomRunner:
         )
 
     def submit(self, request: Request | TakeOver | Resync) -> bool:
-        """Puts a request into the mailbox. Returns False when the mailbox is full."""
+        """Puts a request into the mailbox. Returns False if the mailbox is full."""
         try:
             self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver))
         except Full:
@@ -133,14 +136,14 @@ class RoomRunner:
         return True
 
     def wake(self) -> None:
-        """Sees to what is due, since the store has this node as the responsible one."""
-        room = self._log.seen
+        """Starts the work that is due. The store has recorded this node as the responsible one."""
+        room = self._log.state_if_loaded
         if room is None:
-            return  # it sees to it when it has loaded the room
+            return  # `run` starts the work after it has loaded the room
         if room.frozen is Code.ROOM_NEWER:
-            return  # only a newer node can do what is due
+            return  # only a newer node can do the work
         if self._log.is_responsible:
-            self._see_to_what_is_due()
+            self._start_due_work()
         else:
             self.submit(TakeOver())
 
@@ -157,7 +160,7 @@ class RoomRunner:
             case Ephemeral(thinking=thinking):
                 self._feed.receive_thinking(thinking)
             case PresenceReport():
-                self.followers.on_presence(message)
+                self.followers.receive_report(message)
 
     def forget(self, follower: Follower) -> None:
         """Removes a follower that leaves the room or whose connection has closed."""
@@ -179,7 +182,8 @@ class RoomRunner:
                 self._is_busy = True
                 await self._serve(item)
                 self._is_busy = False
-                self.idle_since_ms = self._ports.now_ms()
+                if not isinstance(item, EventsAppended):  # events of another node keep no room open
+                    self.idle_since_ms = self._ports.now_ms()
         finally:
             unsubscribe()
             self.followers.close()
@@ -196,11 +200,11 @@ class RoomRunner:
         False.
         """
         try:
-            if self._log.seen is None:
+            if self._log.state_if_loaded is None:
                 head = await self._log.load()
                 if not await mark_opened(self._ports, self._log.state, head):
                     raise LogMissing(self.room_id)
-            self._see_to_what_is_due()
+            self._start_due_work()
             return True
         except LogMissing:
             self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
@@ -232,14 +236,14 @@ class RoomRunner:
                     await self._log.receive(entries)
                 case Wake(at_ms=at_ms):
                     if at_ms is not None:
-                        self._permissions.on_time(self._log.state, at_ms)
+                        self._permissions.send_due_changes(self._log.state, at_ms)
                         await self._tick(at_ms)
                 case TakeOver():
                     self._log.is_responsible = True
                     await self._log.catch_up()
                 case Resync():
                     await self._log.catch_up()
-            self._see_to_what_is_due()
+            self._start_due_work()
         except StoreError as error:
             self._on_store_failure()
             self._ports.metrics.store_failures += 1
@@ -261,7 +265,7 @@ class RoomRunner:
     async def _serve_request(self, request: Request) -> None:
         """Serves a request and answers it exactly once.
 
-        The ack of a command that is committed now goes out together with its events.
+        The feed has sent the ack of a newly committed command together with its events.
         """
         command, follower = request.command, request.follower
         if isinstance(command, wire.Join):
@@ -281,12 +285,12 @@ class RoomRunner:
             )
         finally:
             self._serving = None
-        is_sent = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
-        if not is_sent:
+        is_answered = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
+        if not is_answered:
             reply(request, outcome)
 
     async def _tick(self, at_ms: int) -> None:
-        """Makes the events that are due by that time, unless another node is responsible."""
+        """Commits the events that are due by `at_ms`, unless another node is responsible."""
         deadline_ms, v = self._tick_ms(), self._log.state.v
         if deadline_ms is None or at_ms < deadline_ms:
             return
@@ -297,7 +301,7 @@ class RoomRunner:
             log.error("tick refused", room=self.room_id, v=v, reason=outcome.message)
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
-        """Adds a follower and sends it the events that it lacks, or a snapshot."""
+        """Adds a follower and sends it the events that it missed, or a snapshot."""
         is_same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
         if join.since > self._log.state.v and is_same_epoch:
             await self._log.catch_up()
@@ -313,7 +317,7 @@ class RoomRunner:
         await mark_seated(self._ports, events)
 
     def _on_commit(self, committed: RoomCommit) -> None:
-        """Hands committed events to the followers, the node's observers and the other nodes."""
+        """Passes committed events to the followers, the node's observers and the other nodes."""
         request = self._serving if committed.cause is Cause.COMMITTED else None
         if request is None:
             self._feed.send_events(committed)
@@ -321,15 +325,15 @@ class RoomRunner:
             self._feed.send_events(committed, request.follower, request.command.id)
         self._observers.on_commit(committed)
         if self._log.is_responsible:
-            # When the store failed before it confirmed an append, no other node has seen its
-            # events. A node that is further behind than these reads the log.
+            # If the store failed before it confirmed an append, no other node has its events yet.
+            # A node that lacks events before these entries reads the log.
             entries = committed.entries[-TAIL:]
             self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, entries))
 
-    # --- what is due ---
+    # --- due work ---
 
-    def _see_to_what_is_due(self) -> None:
-        """Starts what is due now, and sets the timer for what is due later."""
+    def _start_due_work(self) -> None:
+        """Starts the work that is due now, and sets the timer for the next due time."""
         room, is_due = self._log.state, self._log.due_ms is not None
         if is_due or self._ai.is_busy:
             self._ai.update(room, self._log.is_responsible)
@@ -340,7 +344,7 @@ class RoomRunner:
         now_ms = self._ports.now_ms()
         waits = []
         if tick_ms is not None:
-            # If the clock was set back, the last event is in the future: the wait starts from it.
+            # If the clock was set back, the last event is in the future, and the wait starts then.
             waits.append((tick_ms - max(now_ms, room.changed_ms), tick_ms))
         if change_ms is not None:
             waits.append((change_ms - now_ms, change_ms))
@@ -348,7 +352,7 @@ class RoomRunner:
         self._timer.set(Wake(at_ms), max(0, wait_ms) / 1000)
 
     def _tick_ms(self) -> int | None:
-        """The time of this node's next tick; None for never, and after the rules refused it."""
+        """Returns the time of this node's next tick; None for never, or if the rules refused it."""
         if self._log.state.v == self._refused_tick_v:
             return None
         return self._log.next_deadline_ms
@@ -356,13 +360,13 @@ class RoomRunner:
     def _submit_own(self, item: Request | Wake) -> None:
         """Puts a command of the server, or a wake-up, into the mailbox.
 
-        There is at most one of a kind at a time and the match waits for it, so it may exceed the
+        There is at most one of each type at a time and the match waits for it, so it may exceed the
         mailbox's capacity.
         """
         self._mailbox.put(item, beyond_limit=True)
 
     def _on_store_failure(self) -> None:
-        """Reads the log again before anything else, and in RESYNC_S at the latest."""
+        """Makes the runner read the log before its next item, and within RESYNC_S."""
         self._log.is_behind = True
         self._timer.set(Wake(None), RESYNC_S)
 

@@ -1,5 +1,5 @@
-"""The one timer of a room: it wakes the room at its next deadline, when time changes what players
-may do, or to read the log again.
+"""The timer of a room, which wakes it at its next deadline, at a change of the permitted commands,
+or to read the log again.
 """
 
 import asyncio
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from server.runtime.requests import Wake
 
-#: A room that is due within this time stays in memory, and one out of memory is opened, in seconds.
+#: A room that is due within this time stays in memory, or is opened if it is not, in seconds.
 WAKE_AHEAD_S = 2.5
 
 
 class RoomTimer:
-    """Gives `submit` one `Wake` when its time has come. Waits with a clock that is never set back.
+    """Calls `submit` with a `Wake` when its time has come. It uses a clock that is never set back.
 
     Every open room has one, so it must be small.
     """
@@ -32,8 +32,9 @@ class RoomTimer:
         return self._handle.when() - asyncio.get_running_loop().time() <= WAKE_AHEAD_S
 
     def set(self, wake: Wake, delay_s: float) -> None:
-        """Submits `wake` in `delay_s`, instead of any other. It changes nothing if the timer is set
-        for the same.
+        """Submits `wake` in `delay_s` seconds, and cancels the timer for any other one.
+
+        Does nothing if the timer is already set for the same `wake`.
         """
         if wake == self._wake:
             return
@@ -42,7 +43,7 @@ class RoomTimer:
         self._handle = asyncio.get_running_loop().call_later(delay_s, self._fire)
 
     def cancel(self) -> None:
-        """Wakes the room no more."""
+        """Cancels the timer, if it is set."""
         if self._handle is not None:
             self._handle.cancel()
         self._handle = self._wake = None

@@ -36,7 +36,7 @@ def command_id(match: Match, v: int) -> str:
 
 
 def search_key_prefix(match: str, digest: str) -> str:
-    """The first part of a search's key: the match and position that the AI's command names too."""
+    """The start of a key for a match's current position; `digest` is the position's."""
     return f"{match}:{digest}:"
 
 

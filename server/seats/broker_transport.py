@@ -1,8 +1,8 @@
-"""The transport of searches to workers over the broker: sends attempts, watches the workers, and
-tells the dispatcher what they report.
+"""The transport of searches to workers over the broker: sends attempts, watches for silent
+workers, and passes the reports of the others to the dispatcher.
 
 Workers are not trusted: `server.seats.answers` checks their messages about a search. An answer
-counts only if it carries the search's id and present attempt.
+counts only if it carries the search's id and the number of its current attempt.
 """
 
 import asyncio
@@ -128,7 +128,7 @@ class BrokerTransport:
     # --- to the workers
 
     def send(self, search: RemoteSearch, attempt: Attempt[str]) -> None:
-        """Sends an attempt to its worker; raises SearchFailed if it is too long."""
+        """Sends an attempt to its worker; raises SearchFailed if the command is too long."""
         command = work.Search(
             id=search.id, attempt=attempt.number, server=self._node, job=_hide_room(search.job),
             deadline_ms=int(DEADLINE_S * 1000), time_ms=attempt.time_ms,
@@ -143,13 +143,13 @@ class BrokerTransport:
         self._watch(sent)
 
     def stop(self, search: RemoteSearch, attempt: Attempt[str]) -> None:
-        """Tells the worker that nobody waits for the attempt any more."""
+        """Commands the worker to stop an attempt, and ignores its further messages about it."""
         self._forget(search)
         command = work.encode(work.Stop(search.id, attempt.number))
         self._link.publish(work.commands_topic(attempt.place), command, reliable=True)
 
     def lose_all(self, reason: str, worker: str | None = None) -> None:
-        """Loses the attempts of one worker that is gone, or of all."""
+        """Gives up the attempts at one worker, or at all workers, as lost."""
         for sent in list(self._sent.values()):
             if worker in (None, sent.attempt.place):
                 self._lose(sent, reason)
@@ -159,7 +159,8 @@ class BrokerTransport:
     def _watch(self, sent: SentAttempt) -> None:
         """Sets the alarm for the moment at which the worker counts as silent or late.
 
-        An alarm that is set too early finds out when it rings: most messages put it off.
+        An alarm that is already set for an earlier time stays: when it fires, `_on_alarm` sets the
+        next one. So the messages of a running search cost no new timers.
         """
         at_s = sent.lost_at_s
         if sent.alarm is not None:
@@ -198,11 +199,11 @@ class BrokerTransport:
         except Malformed as error:
             reject_message(self._link, self._counts, topic, error)
             header = work.parse_search_id(payload)
-            sent = None if header is None else self._present(header.id, header.attempt)
+            sent = None if header is None else self._current(header.id, header.attempt)
             if sent is not None:
                 self._discredit(sent, "a malformed answer")
             return
-        sent = self._present(message.id, message.attempt)
+        sent = self._current(message.id, message.attempt)
         if sent is None:
             self._counts.late += 1
             return
@@ -217,13 +218,13 @@ class BrokerTransport:
             case work.Refused(reason=reason, message=text):
                 self._on_refused(sent, reason, text)
 
-    def _present(self, search_id: str, number: int) -> SentAttempt | None:
-        """The attempt with this number, if it is the present one of its search."""
+    def _current(self, search_id: str, number: int) -> SentAttempt | None:
+        """The attempt with this number, if it is the current one of its search."""
         sent = self._sent.get(search_id)
         return sent if sent is not None and sent.attempt.number == number else None
 
     def _on_progress(self, sent: SentAttempt, info: Info) -> None:
-        """Passes on a progress message after checking it, unless it comes too soon."""
+        """Checks and reports a progress message, unless it follows the previous one too soon."""
         search, now_s = sent.search, _now_s()
         if now_s >= sent.progress_at_s:
             sent.progress_at_s = now_s + PROGRESS_S
@@ -260,7 +261,7 @@ class BrokerTransport:
         failed_with = None
         match reason:
             case "busy":
-                self._dispatcher.places.rest(name, _now_s() + BUSY_S)
+                self._dispatcher.places.pause(name, _now_s() + BUSY_S)
             case "game.changed":
                 self._workers.forget(name)  # until it advertises again
             case "quarantined":
@@ -275,7 +276,7 @@ class BrokerTransport:
         self._on_end(self._dispatcher.put_back(sent.attempt, failed_with))
 
     def _discredit(self, sent: SentAttempt, reason: str) -> None:
-        """Ends the attempt of a worker that is not trusted with this game any more."""
+        """Ends an attempt, and no longer trusts its worker with this game."""
         self._workers.distrust(sent.attempt.place, sent.search.game, reason)
         self.stop(sent.search, sent.attempt)
         self._on_end(self._dispatcher.put_back(sent.attempt))

@@ -10,7 +10,7 @@ from engine.search.job import Info, Job, SearchFailed
 from server.ports import Engines
 from server.seats.broker_transport import RemoteSearch
 
-#: The name of the own pool among the places. Workers have names that are not empty.
+#: The name of the own pool among the places. No worker's name is empty.
 OWN = ""
 
 

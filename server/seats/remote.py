@@ -1,8 +1,8 @@
 """Searches by remote engine workers, and by the node's own pool if there is one.
 
-The node owns its searches. The dispatcher (`engine.dispatch`) decides who gets each one and what
-its answer is; `broker_transport` carries them to the workers, `own_engine` to the pool. `workers`
-knows the workers.
+The node owns its searches. The dispatcher (`engine.dispatch`) assigns each one to a place and
+decides its answer; `broker_transport` sends it to a worker, or `own_engine` runs it on the pool.
+`workers` holds the known workers.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from server.seats.broker_transport import (
 from server.seats.own_engine import OWN, OwnEngine
 from server.seats.workers import RemoteWorkers
 
-#: Searches that may wait for a worker. Workers have queues of their own.
+#: Maximum number of searches that wait for a worker. Workers have queues of their own.
 QUEUE_SIZE = 10_000
 
 
@@ -88,9 +88,9 @@ class RemoteEngines:
 
     def load(self) -> Load:
         local = self._local.load() if self._local is not None else Load(0, 0, 0)
-        elsewhere = self._dispatcher.running - self._dispatcher.places.running_at(OWN)
+        at_workers = self._dispatcher.running - self._dispatcher.places.running_at(OWN)
         return Load(
-            local.running + elsewhere,
+            local.running + at_workers,
             local.waiting + self._dispatcher.waiting,
             local.workers + self._workers.cores(),
             self._workers.other_rules(),
@@ -107,7 +107,7 @@ class RemoteEngines:
             id=secrets.token_hex(12), job=job, game=game, level=level_of_job(job, game),
             on_info=on_info, answer=loop.create_future(),
         )  # fmt: skip
-        search.set_left(loop.time(), time_ms)
+        search.set_time_left(loop.time(), time_ms)
         self._dispatcher.admit(search)
         self._dispatch()
         try:
@@ -123,7 +123,7 @@ class RemoteEngines:
     def _dispatch(self) -> None:
         """Starts the waiting searches for which there is a place, and fails those that have none.
 
-        If some still wait, it tries again after BUSY_S: adverts grow old without a message.
+        If some still wait, it tries again after BUSY_S: an advert expires without a message.
         """
         now_s = asyncio.get_running_loop().time()
         while (assigned := self._dispatcher.assign(now_s, self._offers)) is not None:
@@ -183,7 +183,7 @@ class RemoteEngines:
             self._dispatch()
 
     def _set_timer(self, now_s: float) -> None:
-        """Calls `_on_timer` when a search is late or a worker has rested."""
+        """Calls `_on_timer` when a search is late, a worker's pause ends, or an advert expired."""
         if self._timer is not None:
             self._timer.cancel()
         deadline_s = self._dispatcher.next_deadline_s()

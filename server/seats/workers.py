@@ -1,8 +1,8 @@
 """The engine workers that a node knows from their adverts, and the games that it trusts each with.
 
-A worker gets no more searches of a game under the same rules after an impossible message, or when
-it has the game in quarantine. A restarted worker has another name and starts afresh. The reason is
-in this node's log.
+After an impossible message, or when it has a game in quarantine, a worker gets no more searches of
+that game under the same rules; the reason is in this node's log. A restarted worker has another
+name, and is trusted again.
 """
 
 import asyncio
@@ -111,7 +111,7 @@ class RemoteWorkers:
             "worker not asked any more", worker=quoted(name), game=game.id, reason=quoted(reason)
         )
 
-    # --- what they offer
+    # --- offers
 
     def live(self) -> list[RemoteWorker]:
         """The workers with a recent advert; none while the broker is unreachable."""
@@ -123,7 +123,7 @@ class RemoteWorkers:
     def offers(self, job: Job, running_at: Callable[[str], int]) -> list[Offer[str]]:
         """The trusted workers that can search the job, for the dispatcher to choose from.
 
-        `running_at` is how many searches of this node a worker has.
+        `running_at` returns the number of this node's searches that a worker has.
         """
         offers = []
         for worker in self.live():

@@ -159,7 +159,7 @@ def restore(
     tables = {table.name: table for table in _reflect_tables(connection)}
     row_counts = _fill_tables(connection, tables, lines, report)
     schema.migrate(connection, where)
-    # Expiry starts afresh, so that rows do not expire because the backup is old.
+    # The time until expiry starts again, so that rows do not expire because the backup is old.
     for table in (t.identities, t.rooms):
         connection.execute(update(table).values(seen_day=None))
     connection.execute(t.meta.delete().where(t.meta.c.key == "epoch"))

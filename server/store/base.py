@@ -214,7 +214,7 @@ class DaySpan(Struct, frozen=True):
 
 
 class DueRoom(NamedTuple):
-    """A room and its wake-up time in ms since 1970; in the order of wake-ups."""
+    """A room and its wake-up time in ms since 1970. Due rooms sort by wake-up time."""
 
     due_ms: int
     room: RoomId
@@ -259,7 +259,7 @@ class LogStore(Protocol):
 
 
 class ProjectionStore(Protocol):
-    """What appends write beside the events: the lobby's list, the matches, the AI's analyses."""
+    """The tables that appends write beside the events: lobby's list, matches, AI's analyses."""
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
         """The rooms of the lobby's list, most recently changed first."""
@@ -287,15 +287,16 @@ class NodeStore(Protocol):
 
         With `all_nodes`, it takes over those of all other nodes, dead or alive. A wake-up that was
         due when the room's last event was written is due even if `now_ms` is earlier: clocks
-        differ and may be set back. After a failed call, the result may include rooms that this node
-        has already.
+        differ and may be set back. After a failed call, the result may include rooms for which this
+        node is responsible already.
         """
 
     async def own_due_rooms(
         self, node: str, before_ms: int, after: DueRoom | None = None, limit: int = DUE_PAGE
     ) -> list[DueRoom]:
-        """The rooms for which `node` is responsible and that are due by `before_ms`, in the order
-        of their wake-ups, at most `limit` of those behind `after`.
+        """The rooms for which `node` is responsible and that are due by `before_ms`.
+
+        They are sorted by wake-up time: at most `limit` of those that follow `after`.
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:

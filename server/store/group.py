@@ -1,8 +1,9 @@
 """The rows of a group commit, by table, and the commit on SQLite.
 
-One statement inserts or updates all rows of a table, which it receives as one JSON text. With one
-statement per row, sqlite3 releases the interpreter lock at every row, and getting it back beside a
-busy event loop takes a switch interval each time: with 50 matches running, a move waited 18 ms.
+One statement writes all rows of all tables, which it receives as one JSON text a table: it inserts
+into a view, whose trigger holds a statement for each table. sqlite3 releases the interpreter lock
+for each statement, and getting it back beside a busy event loop takes a switch interval: with a
+statement for each row and 50 matches running, a move waited 18 ms.
 """
 
 import sqlite3
@@ -23,7 +24,7 @@ class Contended(Exception):
 
 
 class GroupRows:
-    """The rows of a group, by the statement that writes them.
+    """The rows of a group, by the table that they change.
 
     Bytes are decoded to text, since the rows are passed as JSON.
     """
@@ -84,35 +85,51 @@ def _field(number: int, column: str) -> str:
     return f"CAST({value} AS BLOB)" if column in BLOBS else value
 
 
-def _insert(table: str, *columns: str) -> str:
+def _insert(table: str, rows: str, *columns: str) -> str:
+    """An INSERT statement for the trigger; `rows` is the view's column that holds the rows."""
     fields = ", ".join(_field(number, column) for number, column in enumerate(columns))
-    return f"INSERT INTO {table} ({', '.join(columns)}) SELECT {fields} FROM json_each(?)"
+    return f"INSERT INTO {table} ({', '.join(columns)}) SELECT {fields} FROM json_each(NEW.{rows});"
 
 
-def _update(table: str, *columns: str, expecting: bool = False) -> str:
-    """An UPDATE statement for rows of an id, the expected head if `expecting`, and the columns."""
+def _update(table: str, rows: str, *columns: str, expecting: bool = False) -> str:
+    """An UPDATE statement for the trigger.
+
+    The rows hold an id, the expected head if `expecting`, and the columns.
+    """
     names = ("id", *(["expected"] if expecting else []), *columns)
     fields = ", ".join(f"{_field(number, name)} AS {name}" for number, name in enumerate(names))
     sets = ", ".join(f"{column} = u.{column}" for column in columns)
     condition = f" AND {table}.head = u.expected" if expecting else ""
     return (
-        f"UPDATE {table} SET {sets} FROM (SELECT {fields} FROM json_each(?)) AS u"
-        f" WHERE {table}.id = u.id{condition}"
+        f"UPDATE {table} SET {sets} FROM (SELECT {fields} FROM json_each(NEW.{rows})) AS u"
+        f" WHERE {table}.id = u.id{condition};"
     )
 
 
 #: Columns that hold bytes. Their values are text in the JSON rows.
 BLOBS = {"body", "summary", "options", "seats", "over"}
-MOVE_HEADS = _update("rooms", "head", "due_ms", "node", expecting=True)
-INSERT_EVENTS = _insert("events", "room", "v", "at_ms", "audience", "body")
-INSERT_COMMANDS = _insert("commands", "room", "identity", "id", "first_v", "last_v")
-LIST_ROOMS = _update("rooms", "listed", "summary", "changed_ms")
-INSERT_MATCHES = _insert(
-    "matches", "id", "room", "game", "number", "options", "seats", "start", "rules", "public",
-    "first_v", "started_ms",
+#: The view's columns, each with the rows of one attribute of `GroupRows` as a JSON array.
+COLUMNS = ("heads", "events", "commands", "listings", "matches", "finished", "thoughts")
+#: The statements of the trigger. A head that has moved fails the whole insert.
+STATEMENTS = (
+    _update("rooms", "heads", "head", "due_ms", "node", expecting=True),
+    "SELECT RAISE(ABORT, 'a head has moved') WHERE changes() <> json_array_length(NEW.heads);",
+    _insert("events", "events", "room", "v", "at_ms", "audience", "body"),
+    _insert("commands", "commands", "room", "identity", "id", "first_v", "last_v"),
+    _update("rooms", "listings", "listed", "summary", "changed_ms"),
+    _insert(
+        "matches", "matches", "id", "room", "game", "number", "options", "seats", "start", "rules",
+        "public", "first_v", "started_ms",
+    ),
+    _update("matches", "finished", "last_v", "finished_ms", "plies", "over"),
+    _insert("thoughts", "thoughts", "match", "v", "ply", "body"),
 )  # fmt: skip
-FINISH_MATCHES = _update("matches", "last_v", "finished_ms", "plies", "over")
-INSERT_THOUGHTS = _insert("thoughts", "match", "v", "ply", "body")
+CREATE_VIEW = "CREATE TEMP VIEW commits AS SELECT " + ", ".join(f"'' AS {c}" for c in COLUMNS)
+CREATE_TRIGGER = (
+    "CREATE TEMP TRIGGER write_commits INSTEAD OF INSERT ON commits"
+    f" BEGIN {' '.join(STATEMENTS)} END"
+)
+INSERT_ROWS = f"INSERT INTO commits VALUES ({', '.join('?' * len(COLUMNS))})"
 INSERT_ROOM = """
     INSERT INTO rooms (
         id, game, public, host, create_id, created_ms, head, node, due_ms,
@@ -123,14 +140,32 @@ INSERT_ROOM = """
 FIND_ROOM = "SELECT id FROM rooms WHERE host = ? AND create_id = ?"
 
 
+def prepare_commits(connection: sqlite3.Connection) -> None:
+    """Creates the view and the trigger that `commit_on_sqlite` needs, for this connection only."""
+    connection.execute(CREATE_VIEW)
+    connection.execute(CREATE_TRIGGER)
+
+
 def commit_on_sqlite(connection: sqlite3.Connection, ops: list[Op]) -> list[Outcome]:
     """Commits a group; returns each operation's outcome.
 
-    When it raises sqlite3.Error or Contended, nothing of the group is written.
+    When it raises sqlite3.Error, nothing of the group is written. sqlite3.IntegrityError means that
+    an operation conflicts with the stored rows.
     """
+    appends = [op for op in ops if isinstance(op, Append)]
+    if len(appends) == len(ops):
+        # One statement is a transaction of its own.
+        _insert_rows(connection, appends, [])
+        return [None] * len(ops)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        outcomes = _write(connection, ops)
+        outcomes = [_insert_room(connection, op) if isinstance(op, NewRoom) else None for op in ops]
+        firsts = [
+            op.append
+            for op, outcome in zip(ops, outcomes, strict=True)
+            if isinstance(op, NewRoom) and outcome is None
+        ]
+        _insert_rows(connection, appends, firsts)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -139,33 +174,20 @@ def commit_on_sqlite(connection: sqlite3.Connection, ops: list[Op]) -> list[Outc
     return outcomes
 
 
-def _write(connection: sqlite3.Connection, ops: list[Op]) -> list[Outcome]:
+def _insert_rows(
+    connection: sqlite3.Connection, appends: list[Append], firsts: list[Append]
+) -> None:
+    """Writes the rows of appends, and of the first events of new rooms."""
     rows = GroupRows()
-    outcomes: list[Outcome] = []
-    for op in ops:
-        outcome = _insert_room(connection, op) if isinstance(op, NewRoom) else None
-        outcomes.append(outcome)
-        if isinstance(op, Append):
-            rows.move_head(op)
-            rows.add(op)
-        elif outcome is None:
-            rows.add(op.append)
-    if rows.heads and _run(connection, MOVE_HEADS, rows.heads) != len(rows.heads):
-        raise Contended
-    for statement, values in (
-        (INSERT_EVENTS, rows.events),
-        (INSERT_COMMANDS, rows.commands),
-        (LIST_ROOMS, rows.listings),
-        (INSERT_MATCHES, rows.matches),
-        (FINISH_MATCHES, rows.finished),
-        (INSERT_THOUGHTS, rows.thoughts),
-    ):
-        if values:
-            _run(connection, statement, values)
-    return outcomes
+    for append in appends:
+        rows.move_head(append)
+        rows.add(append)
+    for append in firsts:
+        rows.add(append)
+    connection.execute(INSERT_ROWS, [_encode(getattr(rows, name)).decode() for name in COLUMNS])
 
 
-def _insert_room(connection: sqlite3.Connection, new: NewRoom) -> str | None:
+def _insert_room(connection: sqlite3.Connection, new: NewRoom) -> Outcome:
     """Inserts the room's row; returns the id of an earlier room of (host, create_id), if any."""
     append = new.append
     last = append.events[-1]
@@ -179,8 +201,3 @@ def _insert_room(connection: sqlite3.Connection, new: NewRoom) -> str | None:
     if inserted.rowcount == 1:
         return None
     return str(connection.execute(FIND_ROOM, (new.host, new.create_id)).fetchone()[0])
-
-
-def _run(connection: sqlite3.Connection, statement: str, rows: list[Row]) -> int:
-    """Runs a statement over its rows; returns the number of table rows that it changed."""
-    return connection.execute(statement, (_encode(rows).decode(),)).rowcount

@@ -271,7 +271,7 @@ class MemoryNodes:
             for room_id, room in self._tables.rooms.items()
             if room.node == node and room.due_ms is not None and room.due_ms <= before_ms
         )
-        return [one for one in due if after is None or one > after][:limit]
+        return [room for room in due if after is None or room > after][:limit]
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         await asyncio.sleep(0)

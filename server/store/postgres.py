@@ -368,7 +368,7 @@ class _Writer:
             case Fault.MALFORMED if count > 1:
                 raise Contended from error
             case Fault.MALFORMED:
-                return StoreError(f"PostgreSQL cannot hold that: {_reason(error)}")
+                return StoreError(f"PostgreSQL cannot store the values: {_reason(error)}")
             case _:
                 return StoreUnavailable(f"the database refused: {_reason(error)}")
 

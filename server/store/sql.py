@@ -102,7 +102,7 @@ class SqlStore:
 
 
 class SqlLogs:
-    """Implements `server.store.base.LogStore`; `writer` commits what it is given in groups."""
+    """Implements `server.store.base.LogStore`; `writer` commits operations in groups."""
 
     def __init__(self, database: SqlDatabase, commit: Commit) -> None:
         self._database = database

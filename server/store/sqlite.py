@@ -28,13 +28,18 @@ from sqlalchemy.exc import DBAPIError
 from server.store import tables as t
 from server.store.base import StoreUnavailable, wall_clock_ms
 from server.store.folder import make_folder
-from server.store.group import Contended, commit_on_sqlite
+from server.store.group import Contended, commit_on_sqlite, prepare_commits
 from server.store.schema import upgrade_sqlite
 from server.store.sql import SqlStore
 from server.store.writer import Op, Outcome
 
 T = TypeVar("T")
 
+#: The statement that begins a transaction that writes: it takes the write lock at the start, so the
+#: transaction never has to upgrade a read lock.
+WRITE = "BEGIN IMMEDIATE"
+#: The statement that begins a transaction that only reads.
+READ = "BEGIN"
 #: SQLite connections for reads, each with its own thread.
 READERS = 4
 #: Time that a SQLite write waits for another process that holds the database, in ms.
@@ -60,8 +65,8 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator[SqlSt
     except (OSError, sqlite3.Error, DBAPIError) as error:
         raise StoreUnavailable(f"cannot use the database {path}: {error}") from error
     with (
-        _Threads(path, 1, "BEGIN IMMEDIATE", busy_ms) as writer,
-        _Threads(path, READERS, "BEGIN", busy_ms) as reader,
+        _Threads(path, 1, WRITE, busy_ms) as writer,
+        _Threads(path, READERS, READ, busy_ms) as reader,
     ):
 
         async def commit(ops: list[Op]) -> list[Outcome]:
@@ -147,8 +152,7 @@ class _Threads:
 def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
     """Configures WAL, an fsync per commit, and transactions that start with `begin`.
 
-    With BEGIN IMMEDIATE a transaction takes its write lock at the start, so it never has to upgrade
-    a read lock.
+    `begin` is WRITE for the connection that commits groups, READ for the others.
     """
 
     @event.listens_for(engine, "connect")
@@ -164,6 +168,8 @@ def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
         ):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
+        if begin == WRITE:
+            prepare_commits(connection)
 
     @event.listens_for(engine, "begin")
     def on_begin(connection: Any) -> None:

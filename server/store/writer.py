@@ -50,6 +50,7 @@ class GroupWriter:
         self._queue: deque[tuple[Op, asyncio.Future[str | None]]] = deque()
         self._has_work = asyncio.Event()
         self._is_closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def write(self, op: Op) -> str | None:
         """Queues an operation and waits for its commit; returns the outcome or raises it."""
@@ -57,7 +58,10 @@ class GroupWriter:
             raise StoreUnavailable("the store is closed")
         if len(self._queue) >= MAX_QUEUED:
             raise StoreUnavailable("too many writes are waiting")
-        future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        if self._loop is None:
+            # Kept, since the lookup makes a system call in Python 3.11.
+            self._loop = asyncio.get_running_loop()
+        future: asyncio.Future[str | None] = self._loop.create_future()
         self._queue.append((op, future))
         self._has_work.set()
         return await future

@@ -16,7 +16,7 @@ from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
 from server.identity.credentials import parse_credentials
 from server.limits.by_address import LimitExceeded, Limits, RateLimit
-from server.net.listener import WS_PATH, origin_allowed
+from server.net.listener import WS_PATH, is_origin_allowed
 from server.ports import Ports
 from server.rooms.model import CommandRejected
 from server.store.base import StoreUnavailable
@@ -253,7 +253,7 @@ def _error_middleware(ports: Ports) -> Any:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
-            if request.method not in ("GET", "HEAD") and not origin_allowed(
+            if request.method not in ("GET", "HEAD") and not is_origin_allowed(
                 request.headers.get("Origin"), request.headers.get("Host"), ports.settings.names
             ):
                 raise ApiError(

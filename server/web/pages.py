@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from server.net.listener import host_allowed
+from server.net.listener import is_host_allowed
 
 #: MIME types by suffix. The machine's own table may be missing or wrong.
 MIME = {
@@ -68,7 +68,7 @@ class Pages:
         Under an unknown host name, explains why the client could not connect.
         """
         host = request.headers.get("Host", "")
-        if not host_allowed(host, self._names):
+        if not is_host_allowed(host, self._names):
             # 421 (RFC 9110, section 15.5.20): the server is not configured for that authority.
             return web.Response(
                 status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100])

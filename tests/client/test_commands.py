@@ -103,6 +103,13 @@ def test_the_help_says_what_the_server_does_not_permit_now() -> None:
     assert all(len(line) < 80 for line in help_text(model).splitlines())
 
 
+def test_every_command_is_offered_with_a_server_that_sends_no_list() -> None:
+    """A server of an earlier version does not say what the viewer may do, so nothing is marked."""
+    model = msgspec.structs.replace(CONNECT_FOUR, may=None, turn=None)
+    marked = {line.split()[0] for line in help_text(model).splitlines() if "(not now)" in line}
+    assert marked == {"claim"}
+
+
 @pytest.mark.parametrize(
     ("text", "action"),
     [

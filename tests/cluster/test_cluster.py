@@ -77,11 +77,11 @@ def test_what_the_compose_file_names_exists() -> None:
     for address in ("172.18.0.5", "192.168.16.2"):
         assert proxies.trusts(ip_address(address)), "Docker gives such addresses to containers"
     assert not proxies.trusts(ip_address("8.8.8.8"))
-    nodes = re.findall(
-        r"^ +server (\w+) \w+:8000$", (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE
+    servers = re.findall(
+        r"^ +server (\w+) (\w+):8000", (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE
     )
-    assert nodes
-    assert set(nodes) <= set(compose_file["services"])
+    assert {name for name, _ in servers} <= set(compose_file["services"])
+    assert servers == 2 * [("node1", "node1"), ("node2", "node2")], "both backends have all nodes"
 
 
 def test_services_are_translated_to_this_machine() -> None:

@@ -1,13 +1,16 @@
-"""The configuration of HAProxy, in front of a fake node: the headers that it sets or refuses."""
+"""The configuration of HAProxy, in front of fake nodes: the headers that it sets or refuses, and
+the node that it chooses.
+"""
 
 import asyncio
 import re
 import shutil
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from server.deploy.cluster.plan import DEPLOY, Service
+from server.deploy.cluster.plan import DEPLOY, Service, proxy_config
 from server.deploy.cluster.running import Member, answers
 from server.deploy.free_ports import free_ports
 from tests.support.node import Http
@@ -48,19 +51,13 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
     (port,) = free_ports(1)
     text = (DEPLOY / "haproxy.cfg").read_text().replace("bind :8000", f"bind 127.0.0.1:{port}")
     text = re.sub(
-        r"^ +(default-server|option httpchk|http-check|server node2) .*$",
+        r"^ +(default-server|option httpchk|http-check|server node2) .*$| track nodes/node1",
         "",
         text,
         flags=re.MULTILINE,
     )
     (folder / "haproxy.cfg").write_text(text.replace("node1:8000", f"127.0.0.1:{node_port}"))
-    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin") or "haproxy"
-    proxy = Member(
-        Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {}),
-        folder,
-        port,
-        "/started",
-    )
+    proxy = proxy_member(folder, port)
     try:
         await proxy.start()
         assert await answers(port, "/started")
@@ -68,6 +65,13 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
     finally:
         await proxy.close()
         server.close()
+
+
+def proxy_member(folder: Path, port: int) -> Member:
+    """The proxy with the configuration in that folder."""
+    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin") or "haproxy"
+    described = Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {})
+    return Member(described, folder, port, "/started")
 
 
 @asynccontextmanager
@@ -105,3 +109,147 @@ async def test_the_proxy_refuses_compressed_bodies(tmp_path: Path) -> None:
                 )
                 assert answer.status == 415
         assert [head.split()[1] for head in node.heads] == ["/livez"]
+
+
+# --- the choice of a node
+
+#: Rooms of a test.
+ROOMS = [f"room{number}" for number in range(150)]
+
+
+class NamedNode:
+    """A node that answers each request with its name, and keeps requests for /held open."""
+
+    def __init__(self, name: str, port: int) -> None:
+        self.name = name
+        self.port = port
+        self.held = 0
+        self.is_full = False
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+
+    async def stop(self) -> None:
+        """Refuses connections from now on."""
+        if self._server is not None:
+            self._server.close()
+            await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            path = head.split()[1]
+            if path == "/held":
+                self.held += 1
+                await reader.read()
+            elif self.is_full and path.startswith("/ws"):
+                writer.write(b"HTTP/1.1 503 Full\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            else:
+                answer = f"HTTP/1.1 200 OK\r\nX-Node: {self.name}\r\nContent-Length: 0\r\n"
+                writer.write(f"{answer}Connection: close\r\n\r\n".encode())
+        writer.close()
+
+
+@asynccontextmanager
+async def balanced(folder: Path, nodes: list[NamedNode]) -> AsyncIterator[int]:
+    """Starts a proxy in front of these nodes, as the cluster starter does; yields its port."""
+    (port,) = free_ports(1)
+    text = proxy_config(port, [(node.port, node.port) for node in nodes])
+    (folder / "haproxy.cfg").write_text(text)
+    proxy = proxy_member(folder, port)
+    try:
+        await proxy.start()
+        yield port
+    finally:
+        await proxy.close()
+
+
+@asynccontextmanager
+async def named_nodes(count: int) -> AsyncIterator[list[NamedNode]]:
+    """Starts this many nodes."""
+    ports = free_ports(count)
+    nodes = [NamedNode(f"node{number}", port) for number, port in enumerate(ports, 1)]
+    for node in nodes:
+        await node.start()
+    try:
+        yield nodes
+    finally:
+        for node in nodes:
+            await node.stop()
+
+
+async def node_of(port: int, room: str) -> str:
+    """The name of the node to which the proxy sends a socket of that room."""
+    async with connected(port) as http:
+        answer = await http.request(f"/ws?room={room}")
+    assert answer.status == 200
+    return answer.headers["x-node"]
+
+
+async def nodes_of_rooms(port: int) -> dict[str, str]:
+    return {room: await node_of(port, room) for room in ROOMS}
+
+
+async def test_sockets_of_a_room_go_to_the_same_node(tmp_path: Path) -> None:
+    """Each room has one node, and each node has a fair share of the rooms."""
+    async with named_nodes(3) as nodes, balanced(tmp_path, nodes) as port:
+        chosen = await nodes_of_rooms(port)
+        assert await nodes_of_rooms(port) == chosen
+        shares = Counter(chosen.values())
+        assert all(shares[node.name] >= len(ROOMS) / 6 for node in nodes), shares
+
+
+async def test_a_node_that_leaves_moves_only_its_own_rooms(tmp_path: Path) -> None:
+    """While a node is down its rooms are on the others, which keep theirs; once it is back, it has
+    its rooms again.
+    """
+    async with named_nodes(3) as nodes, balanced(tmp_path, nodes) as port:
+        before = await nodes_of_rooms(port)
+        gone = nodes[1]
+        await gone.stop()
+        without = await nodes_of_rooms(port)
+        moved = {room for room in ROOMS if without[room] != before[room]}
+        assert moved == {room for room in ROOMS if before[room] == gone.name}
+        assert len({without[room] for room in moved}) == 2, "both others take a part"
+        await gone.start()
+        async with asyncio.timeout(60):
+            while await nodes_of_rooms(port) != before:
+                pass  # until the proxy has checked the node
+
+
+async def test_a_node_that_is_added_takes_only_its_share(tmp_path: Path) -> None:
+    """A configuration with one more node moves rooms to that node only."""
+    async with named_nodes(3) as nodes:
+        async with balanced(tmp_path, nodes[:2]) as port:
+            before = await nodes_of_rooms(port)
+        async with balanced(tmp_path, nodes) as port:
+            after = await nodes_of_rooms(port)
+    moved = {room for room in ROOMS if after[room] != before[room]}
+    assert {after[room] for room in moved} == {"node3"}
+    assert 0 < len(moved) < len(ROOMS) / 2
+
+
+async def test_a_full_node_passes_a_room_on(tmp_path: Path) -> None:
+    """When the room's node refuses a socket because it is full, another node serves it."""
+    async with named_nodes(3) as nodes, balanced(tmp_path, nodes) as port:
+        first = await node_of(port, "popular")
+        (full,) = [node for node in nodes if node.name == first]
+        full.is_full = True
+        assert await node_of(port, "popular") != first
+
+
+async def test_other_connections_go_to_the_node_with_the_fewest(tmp_path: Path) -> None:
+    """Requests that name no room are spread evenly."""
+    async with named_nodes(3) as nodes, balanced(tmp_path, nodes) as port:
+        writers = []
+        for number in range(1, 7):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            writers.append(writer)
+            async with asyncio.timeout(60):
+                while sum(node.held for node in nodes) < number:
+                    await asyncio.sleep(0.01)
+        assert [node.held for node in nodes] == [2, 2, 2]
+        for writer in writers:
+            writer.close()

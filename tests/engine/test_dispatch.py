@@ -76,13 +76,13 @@ def test_the_end_of_the_time() -> None:
 
 
 def test_a_job_that_others_have_tried() -> None:
-    """`set_left` takes the time that others have used; a job without a limit has all the time."""
+    """`set_time_left` sets the job's remaining time; a job without a limit ignores it."""
     search, unlimited = search_of(), search_of(time_ms=None)
-    search.set_left(100.0, 250)
-    unlimited.set_left(100.0, 250)
+    search.set_time_left(100.0, 250)
+    unlimited.set_time_left(100.0, 250)
     assert (search.left_s(100.0), unlimited.left_s(100.0)) == (0.25, None)
     assert (search.time_ms(100.1), unlimited.time_ms(100.1)) == (150, None)
-    search.set_left(100.0, None)
+    search.set_time_left(100.0, None)
     assert search.left_s(100.0) == 0.25
 
 
@@ -152,7 +152,7 @@ def test_a_busy_place_rests() -> None:
     search = world.admit()
     attempt = world.must_assign()
     world.running.clear()
-    world.dispatcher.places.rest("a", world.now_s + 0.25)
+    world.dispatcher.places.pause("a", world.now_s + 0.25)
     world.dispatcher.put_back(attempt)
     assert world.assign() is None
     assert world.dispatcher.next_deadline_s() == world.now_s + 0.25

@@ -98,7 +98,7 @@ class History:
                     attempt, self.world.now_s, time_counts=kind == "hang"
                 ))  # fmt: skip
             case "busy":
-                dispatcher.places.rest(attempt.place, self.world.now_s + 0.25)
+                dispatcher.places.pause(attempt.place, self.world.now_s + 0.25)
                 self.end(attempt, dispatcher.put_back(attempt))
             case "fail":
                 self.end(attempt, dispatcher.put_back(attempt, SearchFailed("no")))

@@ -31,17 +31,17 @@ def test_the_order_of_places() -> None:
         Offer("lost"),
     ]
     never = [
-        Offer("failed"), Offer("resting"), Offer("full", is_full=True),
+        Offer("failed"), Offer("paused"), Offer("full", is_full=True),
         Offer("cold", is_compiled=False),
     ]  # fmt: skip
     while order:
         offers = [*reversed(order), *never]
-        assert choice(search, *offers, home="home", resting={"resting"}, own=OWN) == order[0].place
+        assert choice(search, *offers, home="home", paused={"paused"}, own=OWN) == order[0].place
         assert choice(search, *offers, own=OWN, only_own=True) == (
             OWN if Offer(OWN) in order else None
         )
         order.pop(0)
-    assert choice(search, *never[:3], resting={"resting"}) is None
+    assert choice(search, *never[:3], paused={"paused"}) is None
 
 
 def test_a_place_that_has_not_compiled_the_game() -> None:
@@ -51,7 +51,7 @@ def test_a_place_that_has_not_compiled_the_game() -> None:
     own, cold_own = Offer(OWN, load=1.0), Offer(OWN, is_compiled=False)
     assert choice(search, cold) == "cold"
     assert choice(search, cold, warm) == "warm"
-    assert choice(search, cold, warm, resting={"warm"}) is None
+    assert choice(search, cold, warm, paused={"warm"}) is None
     assert choice(search, cold, own, own=OWN) == OWN
     assert choice(search, warm, cold_own, own=OWN) == "warm"
     assert choice(search, cold, cold_own, own=OWN) == OWN

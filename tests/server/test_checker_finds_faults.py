@@ -23,7 +23,7 @@ from server.rooms.matches import start_match
 from server.rooms.model import Actor, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import playable_position
 from server.runtime import room_runner as runner_module
-from server.runtime.ai_seat import AiSeat
+from server.runtime.ai_seat import AiTasks
 from server.runtime.feed import Feed
 from server.runtime.log import Cause, EventLog, Outcome, Rejected
 from server.runtime.requests import Request, refuse, reply
@@ -173,7 +173,7 @@ def gap_of_the_bus_is_ignored(patch: Patch) -> FakeServer:
 
     async def accept_any(self: EventLog[Any, Any, Any], entries: Sequence[StoredEvent]) -> None:
         if entries[-1].v > self.state.v:
-            self._take(list(entries), Cause.RECEIVED, is_responsible=False)
+            self._apply(list(entries), Cause.RECEIVED, is_responsible=False)
 
     patch.setattr(EventLog, "receive", accept_any)
     return FakeServer()
@@ -181,9 +181,9 @@ def gap_of_the_bus_is_ignored(patch: Patch) -> FakeServer:
 
 def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
     """Obsolete searches are not cancelled, and their answers are played."""
-    real = AiSeat.update
+    real = AiTasks.update
 
-    def forget_search(self: AiSeat, room: Room, is_responsible: bool) -> None:
+    def forget_search(self: AiTasks, room: Room, is_responsible: bool) -> None:
         self._turn_task = None
         real(self, room, is_responsible)
 
@@ -192,7 +192,7 @@ def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
         return await first_legal(job)
 
     any_ai_answer_is_accepted(patch)
-    patch.setattr(AiSeat, "update", forget_search)
+    patch.setattr(AiTasks, "update", forget_search)
     patch.setattr(test_two_nodes, "slow_first_legal", slow)
     return FakeServer()
 
@@ -210,10 +210,10 @@ def no_compare_and_set(patch: Patch) -> FakeServer:
 def two_results(patch: Patch) -> FakeServer:
     """A match that is over can be resigned and aborted."""
 
-    def not_running(room: Room) -> permissions.Refusal | None:
+    def refusal_unless_running(room: Room) -> permissions.Refusal | None:
         return permissions.NOT_STARTED if room.match is None else None
 
-    patch.setattr(permissions, "not_running", not_running)
+    patch.setattr(permissions, "refusal_unless_running", refusal_unless_running)
     return FakeServer()
 
 

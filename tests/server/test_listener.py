@@ -16,7 +16,7 @@ from websockets.exceptions import InvalidStatus
 
 from server.app import open_server
 from server.identity.credentials import parse_credentials
-from server.net.listener import PortTaken, host_allowed, is_upgrade, origin_allowed
+from server.net.listener import PortTaken, is_host_allowed, is_origin_allowed, is_upgrade
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.protocol.codes import Close, Code
@@ -211,7 +211,7 @@ def test_origins_that_may_connect(host: str | None, origin: str | None, allowed:
 
     Programs, which send no Origin, may connect too.
     """
-    assert origin_allowed(origin, host, ("play.example.org",)) is allowed
+    assert is_origin_allowed(origin, host, ("play.example.org",)) is allowed
 
 
 async def test_foreign_pages_get_no_websocket() -> None:
@@ -244,7 +244,7 @@ def test_hosts_that_are_allowed() -> None:
         "x.y.local:80",
         "name.example:8",
     ):
-        assert host_allowed(host, ("Name.Example",)), host
+        assert is_host_allowed(host, ("Name.Example",)), host
     for host in (
         "example.org",
         "",
@@ -257,7 +257,7 @@ def test_hosts_that_are_allowed() -> None:
         "127.1",
         "127.0.0.1.",
     ):
-        assert not host_allowed(host, ("Name.Example",)), host
+        assert not is_host_allowed(host, ("Name.Example",)), host
 
 
 # --- start and shutdown --------------------------------------------------------------------------

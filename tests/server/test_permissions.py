@@ -10,12 +10,12 @@ from engine.rules.registry import load_game
 from server.ids import IdentityId
 from server.protocol import messages as wire
 from server.protocol import views
-from server.protocol.commands import format_kinds
+from server.protocol.commands import format_command_types
 from server.rooms import commands, rules
 from server.rooms.commands import Command
 from server.rooms.events import Moved, RoomEvent, Unknown
 from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
-from server.rooms.permissions import permits_the_same, permitted
+from server.rooms.permissions import leaves_permissions_unchanged, permitted
 from server.settings import Settings
 from tests.support.room_log import (
     ADA,
@@ -150,7 +150,7 @@ def is_accepted(room: Room, actor: Actor, command: Command, now_ms: int) -> bool
 
 def told(room: Room, actor: Actor, now_ms: int) -> set[str]:
     """The names of the commands that a viewer is told to be open: in `may`, and with `turn`."""
-    names = set(format_kinds(permitted(room, actor.identity, now_ms, LIMITED)))
+    names = set(format_command_types(permitted(room, actor.identity, now_ms, LIMITED)))
     turn = attempt(lambda: views.turn(room, room.match) if room.match else None)
     if isinstance(turn, wire.Turn):
         assert room.match is not None
@@ -169,7 +169,7 @@ def accepted(room: Room, actor: Actor, now_ms: int) -> set[str]:
         for kind in rules.RULES
         if any(is_accepted(room, actor, command, now_ms) for command in commands_of(room, kind))
     ]
-    return set(format_kinds(kinds))
+    return set(format_command_types(kinds))
 
 
 def take(played: LoggedRoom, step: Step) -> list[RoomEvent]:
@@ -236,9 +236,9 @@ def test_a_listed_command_applies_to_each_seat_that_looks_so(opening: str, run: 
 @example("two people", [(ADA, commands.Move, 0, 1)] * 5)
 @example("a long match", [*MOVES[:3], (ADA, commands.OfferDraw, 0, 1), *MOVES[3:]])
 def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> None:
-    """Where `permits_the_same` holds, the events change nobody's list, also those of several
-    commands together, a move that freezes the room, and in rooms of a newer version. It holds for
-    every move in the middle of a match in which no draw was offered.
+    """Where `leaves_permissions_unchanged` holds, the events change no one's list, also those of
+    several commands together, a move that freezes the room, and in rooms of a newer version. It
+    holds for every move in the middle of a match in which no draw was offered.
     """
     played = OPENINGS[opening]()
     first = played.room
@@ -259,7 +259,7 @@ def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> 
             unplayable = Moved(match.id, match.ply, match.turn, "no move", "")
             changes.append((after, [unplayable], fold(after, [unplayable])))
         for old, made, new in changes:
-            if permits_the_same(made, new):
+            if leaves_permissions_unchanged(made, new):
                 for actor in PEOPLE:
                     lists = (
                         permitted(room, actor.identity, now_ms, LIMITED) for room in (old, new)
@@ -268,4 +268,4 @@ def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> 
         now = after.playing
         if now is not None and before.match is not None and max(now.draw_offers) < 0:
             is_plain_move = before.match.id == now.id and now.ply == before.match.ply + 1
-            assert permits_the_same(events, after) or not is_plain_move or now.ply == 2
+            assert leaves_permissions_unchanged(events, after) or not is_plain_move or now.ply == 2

@@ -92,16 +92,16 @@ def places_of_failed_creates_are_not_freed(patch: Patch) -> None:
 
 
 def chat_is_not_limited(patch: Patch) -> None:
-    patch.setattr(chat, "check_pace", do_nothing)
+    patch.setattr(chat, "check_rate_limits", do_nothing)
 
 
 def chat_has_one_limit_for_all(patch: Patch) -> None:
-    real = chat.check_pace
+    real = chat.check_rate_limits
 
     def replacement(room: Room, _identity: str, now_ms: int, lines: int, room_lines: int) -> None:
         real(room, "", now_ms, lines, room_lines)
 
-    patch.setattr(chat, "check_pace", replacement)
+    patch.setattr(chat, "check_rate_limits", replacement)
 
 
 def opened_rooms_are_not_marked(patch: Patch) -> None:

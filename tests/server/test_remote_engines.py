@@ -458,7 +458,7 @@ async def test_busy_failed_and_mismatched_workers_are_replaced(tmp_path: Path) -
             first.script, second.script = refuses(reason), answers("d")
             assert (await network.search(job(reason))).move == "d"
             await network.until(
-                lambda: first.name in known and first.name not in places.resting(now_s())
+                lambda: first.name in known and first.name not in places.paused(now_s())
             )
         assert len(first.commands) == 2
         first.script = second.script = refuses("busy")

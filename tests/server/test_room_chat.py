@@ -105,7 +105,9 @@ def refusal_at(
     played: LoggedRoom, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
 ) -> str | None:
     """The message that refuses a line at that time; None if the line is accepted."""
-    refusal = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
+    refusal = attempt(
+        lambda: chat.check_rate_limits(played.room, identity, now_ms, lines, room_lines)
+    )
     if refusal is None:
         return None
     assert isinstance(refusal, CommandRejected)

@@ -8,7 +8,7 @@ import pytest
 
 from server.ids import RoomId
 from server.protocol import messages as wire
-from server.protocol.commands import format_kinds
+from server.protocol.commands import format_command_types
 from server.rooms.chat import WINDOW_MS
 from server.rooms.model import Room
 from server.rooms.permissions import permitted
@@ -153,7 +153,7 @@ async def test_the_last_list_is_always_the_right_one(seed: int) -> None:
                 now = room_of(each.hub, room)
                 if each.identity == "ada" or now.seat_of(each.identity) is not None:
                     expected = permitted(now, each.identity, fake.now_ms(), fake.settings)
-                    assert may(each) == list(format_kinds(expected))
+                    assert may(each) == list(format_command_types(expected))
         for client in clients:
             lists = [m["may"] for m in client.messages if m["t"] in ("joined", "may")]
             assert all(one != following for one, following in itertools.pairwise(lists))

@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack
 from typing import cast
 
 import pytest
-from websockets.asyncio.server import ServerConnection
 
 from server.identity.credentials import Credentials
+from server.net.connection import Connection
 from server.net.listener import CLOSE_TIMEOUT_S
 from server.net.session import Session, Sessions
 from server.protocol.codes import Close
@@ -53,7 +53,7 @@ async def test_sessions_that_do_not_answer_their_close_are_aborted(silent_count:
             FakeSocket(None) for _ in range(silent_count)
         ]
         sessions._open = {
-            Session(cast(ServerConnection, fake_socket), hub, Credentials(), "192.0.2.1")
+            Session(cast(Connection, fake_socket), hub, Credentials(), "192.0.2.1")
             for fake_socket in sockets
         }
         started_s = asyncio.get_running_loop().time()

@@ -283,7 +283,7 @@ async def test_a_busy_pool_is_reported(postgres: Postgres, database: str) -> Non
     """When all pool connections are busy for too long, the next read fails as StoreUnavailable and
     says so.
     """
-    limits = Limits(connect_s=0.2, statement_s=5.0, lock_s=5.0, pool=1)
+    limits = Limits(connect_s=2.0, statement_s=30.0, lock_s=30.0, pool=1)
     async with (
         open_postgres(postgres.url(database), limits) as store,
         postgres.session(database) as other,

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from server.bus.broker import Broker
 from server.bus.link import Link
-from server.bus.subscriptions import Receive, matching_filters
+from server.bus.subscriptions import MessageHandler, matching_filters
 
 
 class MemoryBroker:
@@ -59,7 +59,9 @@ class MemoryLink(Link):
     def set_status(self, payload: bytes) -> None:
         self._memory.set_status(self._status_topic, payload)
 
-    def subscribe(self, topic_filter: str, receive: Receive, *, include_own: bool = False) -> Any:
+    def subscribe(
+        self, topic_filter: str, receive: MessageHandler, *, include_own: bool = False
+    ) -> Any:
         for topic, payload in self._memory.statuses.items():
             if payload and topic_filter in matching_filters(topic):
                 asyncio.get_running_loop().call_soon(receive, topic, payload)

@@ -28,9 +28,9 @@ def main(nodes: int, workers: int) -> None:
 
 async def run(nodes: int, workers: int) -> None:
     """Starts the cluster, prints its addresses, and ends it at a signal."""
-    begun_s = time.perf_counter()
+    start_s = time.perf_counter()
     async with temporary_cluster(nodes, workers) as running:
-        print_addresses(running, time.perf_counter() - begun_s)
+        print_addresses(running, time.perf_counter() - start_s)
         await until_stopped()
 
 

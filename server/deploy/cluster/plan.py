@@ -2,15 +2,18 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+#: The folder of the project's sources.
 ROOT = Path(__file__).parents[3]
+#: The compose file.
 COMPOSE = ROOT / "docker-compose.yml"
+#: The folder of the configuration files and scripts.
 DEPLOY = ROOT / "server" / "deploy"
 #: The ENTRYPOINT of server/Dockerfile.
 IMAGE_ENTRYPOINT = ["python", "-m", "server"]
@@ -56,6 +59,30 @@ def postgres_settings() -> dict[str, str]:
     """The settings that the compose file gives to PostgreSQL."""
     command = compose()["services"]["postgres"]["command"]
     return dict(word.split("=", 1) for word in command[1:] if "=" in word)
+
+
+def proxy_config(port: int, nodes: Sequence[tuple[int, int]]) -> str:
+    """The proxy's configuration for a local port, and for nodes with these ports for players and
+    for metrics. Each backend has a server for every node, like its first one in the file.
+    """
+    text = (DEPLOY / "haproxy.cfg").read_text("utf-8")
+    text = text.replace("bind :8000", f"bind 127.0.0.1:{port}")
+    lines = re.sub(r" check port \d+", " check", text).splitlines()
+    return "\n".join([line for each in lines for line in _local_lines(each, nodes)] + [""])
+
+
+def _local_lines(line: str, nodes: Sequence[tuple[int, int]]) -> list[str]:
+    """The lines of a local configuration for a line of the file."""
+    if not line.strip().startswith("server "):
+        return [line]
+    if not line.strip().startswith("server node1 "):
+        return []
+    lines = []
+    for number, (port, metrics_port) in enumerate(nodes, 1):
+        local = line.replace("node1:8000", f"127.0.0.1:{port}").replace("node1", f"node{number}")
+        local = local.replace(" id 1 ", f" id {number} ")
+        lines.append(local if " track " in local else f"{local} port {metrics_port}")
+    return lines
 
 
 def with_local_places(text: str, places: Mapping[str, str]) -> str:

@@ -7,7 +7,6 @@ killed and restarted.
 
 import asyncio
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -26,6 +25,7 @@ from server.deploy.cluster.plan import (
     Service,
     compose,
     postgres_settings,
+    proxy_config,
     service,
     with_local_places,
 )
@@ -55,7 +55,7 @@ class Member:
         self._ready = (ready_port, ready_path)
         self._errors = folder / f"{described.name}.log"
         self._process: asyncio.subprocess.Process | ForkedProcess | None = None
-        #: The process that forks it, for quick starts; None to start it as a new process.
+        #: The process that forks this member, for quick starts; None to start a new process.
         self.forker: Forker | None = None
 
     @property
@@ -65,18 +65,19 @@ class Member:
 
     @property
     def errors(self) -> str:
-        """Everything that it has written to standard error, across restarts."""
+        """The standard error of all its runs."""
         return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
 
     async def start(self, **settings: object) -> None:
-        """Starts it and waits until it is ready. The `settings` apply to this run only. Raises
-        RuntimeError if the process ends.
+        """Starts the process and waits until it is ready.
+
+        The `settings` apply to this run only. Raises RuntimeError if the process ends.
         """
         await self.launch(**settings)
         await self.wait_until_ready()
 
     async def launch(self, **settings: object) -> None:
-        """Starts it without waiting until it is ready."""
+        """Starts the process without waiting until it is ready."""
         changes = {f"PLYROOM_{name.upper()}": str(value) for name, value in settings.items()}
         inherited = {
             name: value
@@ -97,7 +98,7 @@ class Member:
             )  # fmt: skip
 
     async def wait_until_ready(self) -> None:
-        """Waits until it serves. Raises RuntimeError if the process ends."""
+        """Waits until the process serves. Raises RuntimeError if it ends."""
         port, path = self._ready
         async with asyncio.timeout(START_S):
             while port is not None and not await answers(port, path):
@@ -116,30 +117,30 @@ class Member:
             os.killpg(self.pid, number)
 
     async def wait(self, within_s: float = STOP_S) -> int:
-        """Waits for its end; returns its exit code."""
+        """Waits for the end of the process; returns its exit code."""
         assert self._process is not None, "it was never started"
         async with asyncio.timeout(within_s):
             return await self._process.wait()
 
     async def kill(self) -> None:
-        """Kills it (SIGKILL) and waits for its end; its children end by themselves."""
+        """Kills the process (SIGKILL) and waits for its end; its children end by themselves."""
         if self._process is not None and self._process.returncode is None:
             self.send_signal(signal.SIGKILL)
             await self.wait()
 
     async def stop(self) -> int:
-        """Stops it (SIGTERM); returns its exit code."""
+        """Stops the process (SIGTERM); returns its exit code."""
         self.send_signal(signal.SIGTERM)
         return await self.wait()
 
     async def close(self) -> None:
-        """Kills it and the process that forks it."""
+        """Kills the process, and the one that forks it."""
         await self.kill()
         if self.forker is not None:
             await self.forker.close()
 
     def cpu_s(self) -> float:
-        """The CPU time of it and its descendants, in seconds."""
+        """The CPU time of the process and its descendants, in seconds."""
         process = psutil.Process(self.pid)
         processes = (process, *process.children(recursive=True))
         times = [each.cpu_times() for each in processes]
@@ -261,20 +262,8 @@ class Cluster:
 
     def _proxy_config(self) -> str:
         """The proxy's configuration with the nodes of this cluster."""
-        text = (
-            (DEPLOY / "haproxy.cfg")
-            .read_text()
-            .replace("bind :8000", f"bind 127.0.0.1:{self.port}")
-        )
-        text = re.sub(r" check port \d+", " check", text)
-        other_lines = [line for line in text.splitlines() if not line.strip().startswith("server ")]
-        server_lines = [
-            f"    server node{number} 127.0.0.1:{port} port {metrics_port}"
-            for number, (port, metrics_port) in enumerate(
-                zip(self._player_ports, self._metrics_ports, strict=True), 1
-            )
-        ]
-        return "\n".join([*other_lines, *server_lines, ""])
+        ports = zip(self._player_ports, self._metrics_ports, strict=True)
+        return proxy_config(self.port, list(ports))
 
     def _broker(self) -> Service:
         folder = self.folder / "mosquitto"

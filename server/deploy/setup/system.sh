@@ -38,7 +38,7 @@ purpose() {
         haproxy) echo "HAProxy, for the cluster tests" ;;
         postgresql) echo "PostgreSQL's programs, for the store tests" ;;
         openssl) echo "OpenSSL's command, for certificates in the tests of TLS" ;;
-        node) echo "Node and npm, for the type check of the browser client" ;;
+        node) echo "Node and npm, for the type check of the browser client and make bench-peers" ;;
     esac
 }
 

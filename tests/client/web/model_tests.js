@@ -190,6 +190,12 @@ test("the model has the newest list of what the viewer may do", async () => {
     assertEqual(apply(later, { t: "may", room: "another", v: 9, may: [] }), later);
 });
 
+test("with a server of an earlier version, which sends no list, every command is offered", async () => {
+    const { may, ...earlier } = await golden("server-joined");
+    const model = apply(await joined(), earlier);
+    assert(may !== undefined && permits(model, "rematch"), "the server decides");
+});
+
 test("a spectator is offered a seat that became free after they joined", async () => {
     const model = { ...(await joined()), you: { identity: "g-kim", name: "Kim" } };
     const watching = apply(model, { t: "may", room: ROOM, v: 4, may: ["chat"] });

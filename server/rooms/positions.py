@@ -1,0 +1,85 @@
+"""Moves and views that the rules have computed before, in this match or another one.
+
+Matches of a game begin alike, and rules are slow beside everything else that a move costs. Rules
+are pure functions, so equal positions have equal views, moves and successors.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from engine.game import Outcome, Position
+from engine.view import MoveView, PositionView
+
+V = TypeVar("V")
+
+#: Number of results of each kind that a process keeps.
+CAPACITY = 1024
+
+
+class Step(Struct, frozen=True):
+    """A legal move: its plain token, the position after it, and the outcome if the match ends."""
+
+    token: str
+    after: Position
+    digest: str
+    outcome: Outcome | None
+
+
+class _Cache(Generic[V]):
+    """The newest results of a computation. A computation that raises leaves nothing."""
+
+    def __init__(self) -> None:
+        self._results: dict[Hashable, V] = {}
+
+    def find(self, key: Hashable) -> V | None:
+        return self._results.get(key)
+
+    def get(self, key: Hashable, compute: Callable[[], V]) -> V:
+        result = self._results.get(key)
+        return self.put(key, compute()) if result is None else result
+
+    def put(self, key: Hashable, result: V) -> V:
+        self._results[key] = result
+        if len(self._results) > CAPACITY:
+            del self._results[next(iter(self._results))]
+        return result
+
+
+_steps: _Cache[Step] = _Cache()
+_views: _Cache[PositionView] = _Cache()
+_move_views: _Cache[tuple[MoveView, ...]] = _Cache()
+
+
+def advance(position: Position, text: str) -> Step:
+    """Plays the legal move of a text. Raises the errors of `Position.advance`."""
+    key = (*_key(position), text)
+    step = _steps.find(key)
+    if step is None:
+        token, after, outcome = position.advance(text)
+        step = _steps.put(key, Step(token, after, after.digest(), outcome))
+        if token != text:
+            _steps.put((*_key(position), token), step)
+    return step
+
+
+def replay(position: Position, token: str) -> Position:
+    """The position after a move of a log. Raises the errors of `Position.replay`."""
+    step = _steps.find((*_key(position), token))
+    return position.replay(token) if step is None else step.after
+
+
+def view(position: Position) -> PositionView:
+    """The view of a position. Raises GameFault when the rules fail."""
+    return _views.get((*_key(position), position.last), position.view)
+
+
+def move_views(position: Position) -> tuple[MoveView, ...]:
+    """The legal moves as sequences of clicks. Raises GameFault when the rules fail."""
+    return _move_views.get(_key(position), lambda: tuple(position.move_views()))
+
+
+def _key(position: Position) -> tuple[Hashable, ...]:
+    """What decides the moves of a position: repetitions end a match in some games."""
+    return (position.game, *position.options.items(), position.state, position.past)
