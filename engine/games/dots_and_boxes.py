@@ -356,7 +356,7 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
     for box, owner in enumerate(_owners(s)):
         if owner is not None:
             pieces[_box_name(size, box)] = "rb"[owner]
-    path = (names[last[1]],) if last is not None else ()
+    path: tuple[str, ...] = (names[last[1]],) if last is not None else ()
     marks = {"last": path} if path else {}
     score = [box_count(s, seat) for seat in (0, 1)]
     if s[0] == ALL_LINES[size]:

@@ -152,7 +152,7 @@ class OptionalRules(Protocol):
     #: The module of the game's exact solver (see `engine.solvers.base`); "", the default, for none.
     SOLVER: str
     #: What a number counts in move lists: "move", the default, both sides' moves, as in chess
-    #: (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4).
+    #: (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4), which a game with EXTRA_TURNS needs.
     NUMBERING: str
     #: The search features that do not pay for this game, by their names in
     #: `engine.search.features.FEATURE`.

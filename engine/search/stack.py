@@ -37,7 +37,7 @@ SIDE_SHIFT = HISTORY_MOVES.bit_length() - 3
 @inline
 def side_at(W: Any, ply: int) -> int:
     """The side to move at a ply of the path: 0 for that of the root, 1 for its opponent."""
-    return ply & 1 if EXTRA_TURNS == 0 else W[SIDES + ply]  # type: ignore[no-any-return]
+    return ply & 1 if EXTRA_TURNS == 0 else W[SIDES + ply]
 
 
 @inline
