@@ -176,7 +176,10 @@ def check_turn(before: Position, after: Position) -> None:
     """Checks that one move passes the turn."""
     assert after.last is not None, "the position was reached by a move"
     if after.turn != 1 - before.turn:
-        fix = "if a side may move again, set EXTRA_TURNS = True and mark turn with @rule"
+        fix = (
+            "if a side continues its turn, all of its steps are one move, "
+            "or set EXTRA_TURNS = True and mark turn with @rule"
+        )
         where = f"{before.text()} | {before.format_move(after.last[1])} | {after.text()}"
         raise ConformanceError(f"play passes the turn to the other side ({fix}): {where}")
 

@@ -17,7 +17,7 @@ from engine.conformance.checks import CHECKS, ConformanceError
 from engine.conformance.native import minimax
 from engine.game import Game, Position
 from engine.rules.registry import load_game
-from engine.search import expectimax, kernel, layout
+from engine.search import expectimax, kernel, layout, persona
 from engine.search.driver import Control, Searcher, Table
 from engine.search.features import (
     BASIC,
@@ -28,7 +28,8 @@ from engine.search.features import (
     QUIESCENCE,
     REPETITION,
 )
-from engine.search.job import Limit
+from engine.search.job import Job, Limit
+from engine.search.persona import Personas
 from engine.search.work import Work
 from tests.engine.test_planted_faults import planted
 
@@ -486,6 +487,23 @@ def test_expectimax_knows_whose_move_it_is(
         package = planted(original, faulty).__name__.partition(".")[0]
         with pytest.raises(AssertionError):
             check_expectimax(turns, importlib.import_module(f"{package}.expectimax"))
+
+
+def test_a_persona_knows_whose_move_it_is(turns: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`average` scores each move by the mean over the opponent's moves, for its own side."""
+    monkeypatch.setattr(persona, "AVERAGE_NODES", 400)
+    personas = Personas(interpreted(turns))
+    for position in some_positions(turns, 8):
+        job = Job(
+            game="turns", rules=turns.digest, options=dict(position.options),
+            start=position.text(), moves=(), affinity="room", persona="average",
+        )  # fmt: skip
+        info = personas.answer(job, Control()).info
+        for move, score in ((each.move, each.score) for each in info.moves):
+            child = position.play(position.parse_move(move))
+            value = average(child, info.depth - 1, 1, position.turn)
+            expected = value if child.turn == position.turn else -value
+            assert score == pytest.approx(expected, abs=1)
 
 
 def test_the_kit_refuses_a_pass_that_keeps_the_turn(turns: Game, plug_in: Any) -> None:
