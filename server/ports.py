@@ -11,7 +11,7 @@ from server.bus.base import Bus
 from server.ids import IdentityId, NodeId
 from server.process.failpoint import Failpoint, no_failpoint
 from server.process.metrics import Metrics
-from server.protocol.outbound import Outbound
+from server.protocol.outbound import Batch, Outbound
 from server.settings import Settings
 from server.store.base import Store
 
@@ -87,6 +87,9 @@ class Follower(Protocol):
 
     def send(self, *messages: Outbound) -> None:
         """Sends messages together. Cuts off a reader that is too slow."""
+
+    def send_batch(self, batch: Batch) -> None:
+        """Sends messages that other followers receive as well; otherwise like `send`."""
 
     def send_ephemeral(self, message: Outbound) -> None:
         """Sends frames that a slow reader may miss."""

@@ -1,4 +1,4 @@
-"""The clock that tests advance."""
+"""tests/support/clock.py: the clock that tests advance."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from tests.support.clock import moment, stopped_clock, until
 
 
 async def test_time_stands_still_until_it_is_advanced() -> None:
-    """A timer runs when its time has come, not before; other threads continue meanwhile."""
+    """A timer runs when it is due, not before; other threads run while the clock stands still."""
     loop = asyncio.get_running_loop()
     called: list[float] = []
     async with stopped_clock() as clock:
@@ -34,23 +34,26 @@ async def test_time_continues_afterwards() -> None:
     loop = asyncio.get_running_loop()
     async with stopped_clock() as clock:
         clock.advance(1000)
-        then_s = loop.time()
-    assert loop.time() >= then_s
+        last_s = loop.time()
+    assert loop.time() >= last_s
     await asyncio.sleep(0.001)
-    assert loop.time() > then_s
+    assert loop.time() > last_s
 
 
-async def test_from_timer_to_timer() -> None:
-    """Timers that set each other run in order and on time; a slow condition fails."""
+async def test_until_advances_from_timer_to_timer() -> None:
+    """Timers that set further timers run in order and on time.
+
+    A condition that is not true within its time raises AssertionError.
+    """
     loop = asyncio.get_running_loop()
     called: list[float] = []
     async with stopped_clock() as clock:
-        begun_s = clock.now_s
+        start_s = clock.now_s
 
         async def three_times() -> None:
             for _ in range(3):
                 await asyncio.sleep(1)
-                called.append(loop.time() - begun_s)
+                called.append(loop.time() - start_s)
 
         task = asyncio.create_task(three_times())
         assert await clock.until(lambda: len(called) == 2, within_s=2.1) == pytest.approx(2)
@@ -59,4 +62,4 @@ async def test_from_timer_to_timer() -> None:
         assert called == pytest.approx([1, 2])
         await clock.run(10)
         assert called == pytest.approx([1, 2, 3])
-        assert clock.now_s == pytest.approx(begun_s + 12)
+        assert clock.now_s == pytest.approx(start_s + 12)

@@ -1,4 +1,4 @@
-"""The links between pages, and the tests that the pages name, lead to something that exists."""
+"""The links between pages lead to existing targets, and the tests that the pages name exist."""
 
 import ast
 import re
@@ -30,7 +30,7 @@ def _functions(path: Path) -> set[str]:
 
 
 @page
-def test_every_relative_link_leads_somewhere(page: Path) -> None:
+def test_every_relative_link_has_a_target(page: Path) -> None:
     """Each relative link names a file or folder that exists, and each anchor a heading of it."""
     wrong = []
     for link in LINK.findall(CODE.sub("", page.read_text("utf-8"))):
@@ -52,7 +52,7 @@ def test_every_named_test_exists(page: Path) -> None:
     ]
 
 
-def test_the_guarantees_name_a_test_each() -> None:
+def test_every_guarantee_names_a_test() -> None:
     """Each row of a table of docs/reference/guarantees.md names at least one test."""
     text = (ROOT / "docs/reference/guarantees.md").read_text("utf-8")
     rows = [row for row in re.findall(r"^\|.*\|$", text, re.MULTILINE) if "|---" not in row]

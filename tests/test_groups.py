@@ -7,7 +7,7 @@ from tests.conftest import LONGEST, TESTS
 
 @pytest.mark.parametrize("module", LONGEST)
 def test_every_long_module_exists(module: str) -> None:
-    """A module that is renamed but not in this list would silently begin last."""
+    """A module that was renamed, but not in this list, would begin last without an error."""
     assert (TESTS / module).is_file()
 
 

@@ -15,8 +15,8 @@ SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 
 #: The mark of a module that can be run as a program.
 PROGRAM = re.compile(r'^if __name__ == "__main__":', re.MULTILINE)
-#: A fake engine, a writer of test data, and benchmarks against GPL packages, which nothing that
-#: is installed may import.
+#: A fake engine, a writer of test data, and benchmarks against GPL packages. No installed module
+#: may import them.
 PROGRAMS_OF_TESTS = {
     "tests/engine/match/scripted_engine.py",
     "tests/engine/perft_peers.py",
@@ -37,7 +37,7 @@ def test_imports_point_one_way() -> None:
 
 
 def forbidden_imports(source: str) -> Iterator[str]:
-    """Relative imports, and imports of a whole package of ours: its name is left to variables."""
+    """Yields relative imports, and imports of one of our packages as a whole."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
@@ -48,7 +48,7 @@ def forbidden_imports(source: str) -> Iterator[str]:
                 yield f"line {node.lineno}: a relative import"
 
 
-def test_our_packages_are_imported_by_the_names_in_them() -> None:
+def test_our_packages_are_never_imported_as_a_whole() -> None:
     """Our own packages are never imported whole, as in `import engine`.
 
     `from engine.game import Game` and `from server.protocol import messages as wire` are right.
@@ -61,7 +61,7 @@ def test_our_packages_are_imported_by_the_names_in_them() -> None:
 
 
 def imports_of_tests(source: str) -> list[int]:
-    """The lines that import something from `tests`."""
+    """Returns the lines that import from `tests`."""
     return [
         node.lineno
         for node in ast.walk(ast.parse(source))
@@ -74,7 +74,7 @@ def imports_of_tests(source: str) -> list[int]:
 
 
 def test_nothing_that_is_installed_imports_the_tests() -> None:
-    """An installed wheel has no `tests`: client, engine, migrations and server do without."""
+    """client, engine, migrations and server do not import `tests`, which the wheel leaves out."""
     installed = [path for path in SOURCES if path.relative_to(ROOT).parts[0] != "tests"]
     imports = {
         str(path.relative_to(ROOT)): imports_of_tests(path.read_text("utf-8")) for path in installed
@@ -121,7 +121,7 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
             assert docstring, f"{path.relative_to(ROOT)} should be one docstring"
 
 
-def test_a_start_loads_nothing_that_it_does_not_need() -> None:
+def test_a_start_loads_no_unneeded_module() -> None:
     """On SQLite a start imports neither migrations, PostgreSQL, metrics nor colours.
 
     The garbage collector is off during the start and on afterwards; rich can still be imported.

@@ -1,4 +1,4 @@
-"""No module and no class is too long to be read at once, but for those listed with a reason."""
+"""Modules and classes have limits of size; exceptions are listed with a reason."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -8,9 +8,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("client", "engine", "migrations", "server", "tests")
-#: The length of the longest module, in lines.
+#: The maximum length of a module, in lines.
 MAX_LINES = 600
-#: The number of methods of the largest class, with its properties and dunder methods.
+#: The maximum number of methods of a class, properties and dunder methods included.
 MAX_METHODS = 20
 
 #: The reason of a module or class that will be split.
@@ -42,7 +42,7 @@ def method_count(definition: ast.ClassDef) -> int:
 
 
 def test_no_module_and_no_class_is_too_large() -> None:
-    """Modules have at most 600 lines and classes at most 20 methods, but for those listed above."""
+    """Modules have at most 600 lines and classes at most 20 methods, except those in ALLOWED."""
     sources = {
         str(path.relative_to(ROOT)): path.read_text("utf-8")
         for package in PACKAGES
@@ -70,6 +70,6 @@ METHOD = "    @property\n    async def m{}(self): ...\n"
     ],
     ids=["a module", "a long module", "a class", "a large class", "a large class in a function"],
 )
-def test_what_is_too_large_is_found(source: str, faults: list[str]) -> None:
-    """One line or one method too many is found, wherever the class stands."""
+def test_too_large(source: str, faults: list[str]) -> None:
+    """One line or one method too many is reported, also in a class inside a function."""
     assert list(too_large({"m.py": source})) == faults

@@ -1,4 +1,4 @@
-"""Identifiers and phrases that were replaced by the field's words do not come back."""
+"""Identifiers and phrases that the field's words have replaced are not used again."""
 
 import io
 import re
@@ -29,7 +29,7 @@ ALLOWED = {"docs/notes/renames.md", "tests/test_vocabulary.py", "CHANGELOG.md"}
 
 
 def texts(*patterns: str) -> dict[str, str]:
-    """The text of each file in git, except the files that may use the old words."""
+    """Returns the text of each file in git, except the files that may use the old words."""
     listed = subprocess.run(
         ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True
     )
@@ -38,23 +38,23 @@ def texts(*patterns: str) -> dict[str, str]:
 
 
 def old_words(source: str) -> list[str]:
-    """The removed identifiers that a source uses."""
+    """Returns the removed identifiers that a source uses."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return [t.string for t in tokens if t.type == tokenize.NAME and t.string in IDENTIFIERS]
 
 
-def test_removed_identifiers_stay_away() -> None:
-    """No Python file uses one."""
+def test_no_removed_identifier_is_used() -> None:
+    """No Python file uses a removed identifier."""
     assert {name: old for name, text in texts("*.py").items() if (old := old_words(text))} == {}
 
 
 @pytest.mark.parametrize("phrase", PHRASES)
-def test_removed_phrases_stay_away(phrase: str) -> None:
-    """No docstring, comment or page says it."""
+def test_no_removed_phrase_is_used(phrase: str) -> None:
+    """No docstring, comment or page contains a removed phrase."""
     pattern = re.compile(re.escape(phrase).replace(r"\ ", r"\s+(?:#:?\s+)?"), re.IGNORECASE)
     assert [name for name, text in texts("*.py", "*.md").items() if pattern.search(text)] == []
 
 
 def test_a_removed_word_is_found() -> None:
-    """The tests above can fail."""
+    """`old_words` reports a removed identifier."""
     assert old_words("class Grown: ...\n") == ["Grown"]

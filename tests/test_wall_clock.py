@@ -1,8 +1,8 @@
 """No test that `make test` runs depends on a clock that it does not control.
 
-A busy machine is not a fault. Tests advance the time (`tests.support.clock`,
-`tests.support.virtual_time`) or assert the order of events. A time limit may end a test that hangs;
-it is so long that no other test reaches it.
+So no test fails because the machine is busy. Tests advance the time (`tests.support.clock`,
+`tests.support.virtual_time`) or assert the order of events. A time limit may end a test that hangs,
+but it must be too long for any other test to reach.
 """
 
 import ast
@@ -18,7 +18,7 @@ CLOCKS |= {f"{name}_ns" for name in CLOCKS}
 CLOCK_CONTROLS = {"virtual", "run_virtual", "stopped_clock", "ends_within"}
 #: Functions with a time limit as an argument.
 LIMITS = {"timeout", "wait_for", "wait_procs", "wait", "run", "communicate"}
-#: The shortest time limit that no test reaches unless it hangs, in seconds.
+#: The minimum of a time limit that only a test that hangs reaches, in seconds.
 MIN_LIMIT_S = 20
 
 #: Benchmarks, which measure real time; `make bench` or a person runs them.
@@ -50,7 +50,7 @@ ALLOWED = {
 
 
 def clock_uses(source: str) -> Iterator[tuple[str, str]]:
-    """The places that read a real clock or set a short limit: function name and fault."""
+    """Yields the places that read a real clock or set a short limit: function name and fault."""
     tree = ast.parse(source)
     constants = {
         target.id: node.value.value
@@ -75,7 +75,7 @@ def _uses(node: ast.AST, name: str, constants: Mapping[str, object]) -> Iterator
                     )
                 ]
             ):
-                if not any(isinstance(one, ast.Name) and one.id == "TimeoutError" for one in args):
+                if not any(isinstance(arg, ast.Name) and arg.id == "TimeoutError" for arg in args):
                     yield from _uses(child, name, constants)
             case ast.Call(func=ast.Attribute(attr=attribute)):
                 if attribute in CLOCKS:
@@ -94,25 +94,29 @@ def _uses(node: ast.AST, name: str, constants: Mapping[str, object]) -> Iterator
 
 
 def _controls_clock(function: ast.AST) -> bool:
-    """Whether a function controls its own clock, itself or by a decorator."""
+    """Returns whether a function controls its clock, in its body or by a decorator."""
     return not isinstance(function, ast.ClassDef) and any(
         isinstance(node, ast.Name) and node.id in CLOCK_CONTROLS for node in ast.walk(function)
     )
 
 
 def _limit(call: ast.Call, name: str, constants: Mapping[str, object]) -> float | None:
-    """The limit that a call sets, if it is a short one."""
-    given = [one.value for one in call.keywords if one.arg == "timeout"]
-    given += call.args[:1] if name == "timeout" else call.args[1:2] if name == "wait_for" else []
-    for one in given:
-        value = constants.get(one.id) if isinstance(one, ast.Name) else getattr(one, "value", None)
+    """Returns the time limit that a call sets if it is short, else None."""
+    limits = [keyword.value for keyword in call.keywords if keyword.arg == "timeout"]
+    limits += call.args[:1] if name == "timeout" else call.args[1:2] if name == "wait_for" else []
+    for limit in limits:
+        value = (
+            constants.get(limit.id)
+            if isinstance(limit, ast.Name)
+            else getattr(limit, "value", None)
+        )
         if isinstance(value, int | float) and value < MIN_LIMIT_S:
             return float(value)
     return None
 
 
 def test_no_test_depends_on_a_clock_that_it_does_not_control() -> None:
-    """No test reads real time or sets a reachable limit, but for those listed above."""
+    """No test reads real time or sets a short limit, except those in ALLOWED."""
     found, used = [], set()
     for path in sorted(TESTS.rglob("*.py")):
         module = path.relative_to(TESTS)
@@ -144,7 +148,7 @@ def test_no_test_depends_on_a_clock_that_it_does_not_control() -> None:
     ],
 )
 def test_a_real_clock_is_found(body: str) -> None:
-    """The test above can fail."""
+    """`clock_uses` reports a real clock and a short limit."""
     header = "PROMPT_S = 1.5\nasync def test():\n    "
     assert [name for name, _ in clock_uses(header + body)][:1] == ["test"]
 

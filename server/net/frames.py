@@ -5,7 +5,7 @@ They are unmasked, so the same bytes can go to every connection.
 
 import struct
 
-from server.protocol.outbound import Outbound
+from server.protocol.outbound import Batch, Outbound
 
 
 def text_frame(payload: bytes) -> bytes:
@@ -23,3 +23,10 @@ def frame_of(outbound: Outbound) -> bytes:
     if (frame := outbound.frame) is None:
         frame = outbound.frame = text_frame(outbound.payload())
     return frame
+
+
+def frames_of(batch: Batch) -> bytes:
+    """Returns the messages as text frames, which are joined once for all connections."""
+    if (frames := batch.frames) is None:
+        frames = batch.frames = b"".join(map(frame_of, batch.messages))
+    return frames

@@ -15,13 +15,13 @@ from server.identity.credentials import Credentials
 from server.ids import NOBODY, IdentityId, RoomId
 from server.limits.rate import Bucket
 from server.net.connection import Connection
-from server.net.frames import frame_of
+from server.net.frames import frame_of, frames_of
 from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
 from server.protocol.codec import ProtocolError, parse_message
 from server.protocol.codes import Close
 from server.protocol.commands import parse_command, parse_create
-from server.protocol.outbound import Outbound
+from server.protocol.outbound import Batch, Outbound
 from server.rooms.model import Actor, CommandRejected
 from server.runtime.hub import Hub
 from server.runtime.requests import Request
@@ -97,9 +97,12 @@ class Session:
         )
 
     def send(self, *messages: Outbound) -> None:
+        self.send_batch(Batch(messages))
+
+    def send_batch(self, batch: Batch) -> None:
         if self.closed:
             return
-        self._transport.write(b"".join(map(frame_of, messages)))
+        self._transport.write(frames_of(batch))
         if self._transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
             self._hub.ports.metrics.evictions += 1
             log.info("slow reader cut off", identity=self.identity)
@@ -137,7 +140,7 @@ class Session:
         """Authenticates the client and serves its messages until the socket closes."""
         try:
             if await self._hello():
-                self._socket.on_text = self._on_text
+                self._socket.reader = self
                 self._socket.on_handled()
                 async for frame in self._socket:
                     await self._on_frame(frame)
@@ -199,9 +202,9 @@ class Session:
             nodes=self._hub.membership.node_count,
         )  # fmt: skip
 
-    def _on_text(self, text: bytes) -> bool:
-        """Serves a message of a text frame, unless it is malformed or its service waits; returns
-        whether it has. `_on_frame` serves the others.
+    def serve_at_once(self, text: bytes) -> bool:
+        """Serves a message, unless it is malformed or its service waits; returns whether it has.
+        `run` serves the others.
         """
         try:
             message = parse_message(text)
@@ -214,7 +217,7 @@ class Session:
         if not self._check_rate_limit(message.id):
             return True
         if isinstance(message, wire.Ping):
-            self._pong(message)
+            self._reply(wire.Pong(self._hub.ports.now_ms(), message.id))
         else:
             self._room_command(actor, message)
         return True
@@ -249,17 +252,14 @@ class Session:
         match message:
             case wire.RoomCommand():
                 self._room_command(actor, message)
-            case wire.Ping():
-                self._pong(message)
+            case wire.Ping(id=command_id):
+                self._reply(wire.Pong(self._hub.ports.now_ms(), command_id))
             case wire.Create(id=command_id):
                 await self._create(actor, message)
             case wire.WatchLobby(id=command_id, on=on):
                 await self._watch_lobby(command_id, on)
             case wire.Hello():
                 self._error(None, Code.HELLO_TWICE, "the client has already sent hello")
-
-    def _pong(self, ping: wire.Ping) -> None:
-        self._reply(wire.Pong(self._hub.ports.now_ms(), ping.id))
 
     def _room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
         # A call of RoomId would cost 0.1 us for each command.

@@ -28,3 +28,11 @@ class Outbound(Struct, eq=False):
         if isinstance(message, LoggedEvent):
             return event_frame(message.room, message.v, message.at_ms, message.body)
         return format_message(message)
+
+
+class Batch(Struct, eq=False):
+    """Messages that a number of connections receive together."""
+
+    messages: tuple[Outbound, ...]
+    #: The WebSocket frames, kept by the socket that first needed them.
+    frames: bytes | None = None

@@ -351,7 +351,13 @@ def permitted(
             continue
     if chat.next_line_ms(room, identity, now_ms, settings) <= now_ms:
         types.append(Chat)
-    return tuple(types)
+    return _share(tuple(types))
+
+
+@lru_cache(maxsize=256)
+def _share(types: tuple[type[Command], ...]) -> tuple[type[Command], ...]:
+    """Returns an equal tuple that is kept only once, because every player of a room holds one."""
+    return types
 
 
 def next_change_ms(room: Room, identity: IdentityId, now_ms: int, settings: Settings) -> int | None:

@@ -8,7 +8,7 @@ from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
-from server.protocol.outbound import LoggedEvent, Outbound
+from server.protocol.outbound import Batch, LoggedEvent, Outbound
 from server.rooms.model import Room
 from server.rooms.permissions import leaves_permissions_unchanged
 from server.runtime.board_messages import turn_message, view_message
@@ -63,9 +63,13 @@ class Feed:
         if not (leaves_permissions_unchanged(events, room) or has_frozen_changed):
             permitted = self._permissions.collect_changes(room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
+        to_spectators = Batch(tuple(messages.get(False, ())))
         for follower, is_player in self._followers:
+            if not (is_player or follower is sender or follower in permitted):
+                follower.send_batch(to_spectators)
+                continue
             received = messages[is_player]
-            if permitted and follower in permitted:
+            if follower in permitted:
                 event_count = len(committed.entries)
                 received = [
                     *received[:event_count], permitted[follower], *received[event_count:]

@@ -192,8 +192,7 @@ class EventLog(Generic[S, C, E]):
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
 
-    @property
-    def state_if_loaded(self) -> S | None:
+    def get_state(self) -> S | None:
         """The newest state on this node; None until it is loaded."""
         return self._state
 

@@ -1,4 +1,4 @@
-"""Parsing of addresses and links as people write them."""
+"""Parsing of addresses and links that people type."""
 
 import pytest
 

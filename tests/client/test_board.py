@@ -1,4 +1,4 @@
-"""Boards as text: golden pictures of each game, and properties that hold for every position."""
+"""Boards as text: a golden picture for each game, and properties of every position."""
 
 import re
 from typing import Literal
@@ -251,7 +251,7 @@ def test_every_position_fits_on_a_page_and_shows_all_its_pieces(
     assert all(f"{cell} {board.kinds[kind].name}" in words for cell, kind in view.pieces.items())
 
 
-# --- boards made for these tests
+# --- boards of these tests
 
 CHESS_BOARD = BoardView(
     Grid(8, 8, style="checker"),

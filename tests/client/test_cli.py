@@ -55,7 +55,7 @@ def test_the_command_prints_its_version_and_its_help() -> None:
 
 
 def test_help_loads_neither_the_protocol_nor_the_games() -> None:
-    """`plyroom --help` is quick: a command imports what it needs only when it runs."""
+    """`plyroom --help` is quick: a command imports its modules only when it runs."""
     heavy = {"asyncio", "client.connection", "engine", "msgspec", "numpy", "server", "websockets"}
     code = (
         "import sys; from client.cli import main; main(['--help'], standalone_mode=False);"

@@ -31,7 +31,7 @@ MATCH = MatchState(id="m", number=1, start="", rules="", seats=(), moves=())
 
 
 def room(board: BoardView, *moves: MoveView) -> Model:
-    """A room in which these are my moves."""
+    """Returns a room in which this player is to move and has these moves."""
     turn = Turn(room="r", v=1, match="m", ply=0, moves=moves)
     description = RoomDescription(
         game="g",
@@ -53,7 +53,7 @@ CONNECT_FOUR = room(
     load_game("connect-four").board({}), *load_game("connect-four").start().move_views()
 )
 WAITING = msgspec.structs.replace(CONNECT_FOUR, turn=None)
-UNBEGUN = msgspec.structs.replace(WAITING, match=None)
+NOT_BEGUN = msgspec.structs.replace(WAITING, match=None)
 OVER = msgspec.structs.replace(
     WAITING,
     match=msgspec.structs.replace(MATCH, over=MatchResult(0, "resign", "Yellow resigned")),
@@ -64,7 +64,7 @@ STICKS = room(
 
 
 @pytest.mark.parametrize("text", ["e2e4", "e4", "E2-E4", "e2 e4", "e2xe4", "  e2e4 "])
-def test_a_move_may_be_written_in_many_forms(text: str) -> None:
+def test_a_move_may_be_typed_in_many_forms(text: str) -> None:
     assert parse_line(text, room(CHESS, PAWN, *PROMOTIONS)) == PlayMove(PAWN)
 
 
@@ -81,10 +81,10 @@ def test_an_exact_token_takes_precedence_over_one_without_separators() -> None:
 
 
 def test_a_move_hides_the_short_form_of_a_command() -> None:
-    """Where b is a move, only `board` shows the board, even when it is not this player's turn."""
+    """In a game with a move "b" only `board` shows the board, even on the opponent's turn."""
     assert isinstance(parse_line("b", CONNECT_FOUR), PlayMove)
     assert parse_line("b", WAITING) == Unclear("It is not your turn.")
-    assert parse_line("b", UNBEGUN) == Unclear("The match has not begun.")
+    assert parse_line("b", NOT_BEGUN) == Unclear("The match has not begun.")
     assert parse_line("b", OVER) == Unclear("The match is over.")
     assert (
         parse_line("board", CONNECT_FOUR)
@@ -95,8 +95,8 @@ def test_a_move_hides_the_short_form_of_a_command() -> None:
     assert "moves, m" in help_text(CONNECT_FOUR)
 
 
-def test_the_help_says_what_the_server_does_not_permit_now() -> None:
-    """Commands outside the server's list are marked; those that only show something never are."""
+def test_the_help_marks_commands_that_are_not_permitted_now() -> None:
+    """Commands that the server does not list are marked; commands that only print never are."""
     model = msgspec.structs.replace(CONNECT_FOUR, may=("resign", "offer_draw"))
     marked = {line.split()[0] for line in help_text(model).splitlines() if "(not now)" in line}
     assert marked == {"abort", "claim", "rematch", "accept", "decline"}
@@ -207,7 +207,7 @@ def test_a_search_is_reported_in_one_line() -> None:
     ],
 )
 def test_a_result_names_the_winner_and_the_reason(over: MatchResult, text: str) -> None:
-    """A way to end that only a newer server knows is shown by its reason."""
+    """An unknown termination, of a newer server, is shown by its reason."""
     board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
     assert words.result_text(board, over) == text
 

@@ -65,7 +65,7 @@ def test_an_unknown_room_is_refused(run: Callable[[Test], None]) -> None:
 def test_after_a_reconnect_a_room_resumes_after_its_last_event(
     run: Callable[[Test], None],
 ) -> None:
-    """The client sends its position in `since` and `epoch`, and drops repeated events."""
+    """The join has `since` and `epoch`, and the client drops repeated events."""
 
     async def test(backend: Backend) -> None:
         async def first(link: Link) -> None:

@@ -1,4 +1,4 @@
-"""A subscription passes each event once and in order, and asks to join again after a gap."""
+"""A subscription passes each event once and in order, and reports a gap."""
 
 import json
 
@@ -23,7 +23,7 @@ def event(v: int) -> LoggedEvent:
 
 
 def subscribed(v: int) -> Subscription:
-    """A subscription with a snapshot at v."""
+    """Returns a subscription with a snapshot at v."""
     subscription = Subscription("r")
     subscription.join("1")
     assert subscription.check(joined_message(v)) is Verdict.PASS
@@ -41,7 +41,7 @@ def test_the_first_join_is_from_0_and_a_later_one_from_the_last_event() -> None:
 
 
 def test_messages_of_an_earlier_join_are_dropped() -> None:
-    """They include its snapshot, which may be older than the events that passed."""
+    """That includes its snapshot, which may be older than the events that have passed."""
     subscription = subscribed(3)
     subscription.join("2")
     for message in (event(4), snapshot(2), Presence(room="r", seats=(), watching=1)):

@@ -82,7 +82,7 @@ def test_a_prompt_on_a_terminal_is_shown_again_after_other_output() -> None:
     assert screen.getvalue() == "move > \nhello\nmove > data\nmove > \n"
 
 
-def test_a_prompt_is_shown_once_and_another_one_on_a_line_of_its_own() -> None:
+def test_a_repeated_prompt_is_shown_once_and_a_new_one_on_its_own_line() -> None:
     screen = Terminal()
     output = Output(screen, screen, interactive=True)
     output.prompt("move")

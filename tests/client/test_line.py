@@ -1,6 +1,6 @@
-"""Plain line mode on a terminal and in a pipe: what it prints and which commands it sends.
+"""Plain line mode on a terminal and in a pipe: its output and the commands that it sends.
 
-The server is replaced by a fake room, which follows the server's rules.
+A fake room, which follows the server's rules, stands in for the server.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ ADDRESS = parse_address("http://script")
 
 
 class TypedLines:
-    """A `LineSource` whose lines take half a second each, so that everything else can run."""
+    """A `LineSource` that returns a line every half second, so that other tasks can run."""
 
     def __init__(self, *lines: str) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -53,7 +53,7 @@ class TypedLines:
         return line
 
     def end(self) -> "TypedLines":
-        """Ends the input after the lines so far."""
+        """Ends the input after the lines that were typed."""
         self._lines.put_nowait(None)
         return self
 
@@ -101,7 +101,7 @@ def play(
     return run
 
 
-def test_in_a_pipe_a_match_prints_this_transcript() -> None:
+def test_the_transcript_of_a_match_in_a_pipe() -> None:
     """Data goes to stdout, messages to stderr; the run ends with the match."""
     run = play(FakeRoom(), TypedLines("b2", "c2", "a2"))
     assert (
@@ -168,7 +168,7 @@ def test_the_end_of_the_input_quits_on_a_terminal_and_fails_in_a_pipe() -> None:
 
 
 def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
-    """Moves can be piped in at once although the AI moves between them; here the AI begins."""
+    """All moves can be piped in at once: each waits until the AI has moved. Here the AI begins."""
     run = play(FakeRoom(seats=(AiSeat(1), MySeat())), TypedLines("b2", "c3", "b3", "c2"))
     assert re.findall(r"\d\. \w+: \w\d", run.data) == [
         "1. Crosses: a1",
@@ -239,7 +239,7 @@ Noughts win: Crosses resigned.
 
 @pytest.mark.parametrize("command", ["move", "chat"])
 def test_a_connection_lost_before_an_ack_changes_no_output(command: str) -> None:
-    """The command is committed, but its ack is lost: every event is still printed once."""
+    """If a command is committed but its ack is lost, every event is still printed once."""
     lines = ("/once", "b2", "c2", "a2")
     undisturbed = play(FakeRoom(), TypedLines(*lines))
     room = FakeRoom()
@@ -248,7 +248,7 @@ def test_a_connection_lost_before_an_ack_changes_no_output(command: str) -> None
     assert run.data == undisturbed.data
 
 
-def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
+def test_the_opponents_seat_moves_chat_and_presence_are_printed() -> None:
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
 
     async def other_player(mode: LineMode) -> None:
@@ -271,7 +271,7 @@ def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
 
 
 def test_a_player_who_has_just_sat_down_is_not_reported_as_back() -> None:
-    """Their presence follows the event; a later loss of the connection is reported."""
+    """The presence after `seat_taken` prints nothing; a later loss of the connection does."""
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
 
     async def other_player(mode: LineMode) -> None:
@@ -362,7 +362,7 @@ def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
 
 
 def test_a_room_of_a_newer_version_is_shown_and_cannot_be_played() -> None:
-    """The user reads why, sees players, moves and chat, and a move is refused with the reason."""
+    """The reason, the players and the chat are printed, and a command is refused."""
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
     room.decide(BOB, Sit(id="1", room="r", seat=1))
     room.decide(ADA, Move(id="2", room="r", ply=0, move="b2"))
@@ -407,23 +407,23 @@ def test_a_later_snapshot_does_not_introduce_the_room_again() -> None:
 
 
 @pytest.mark.parametrize("line", ["draw", "decline", "b", "/hello", "d9", "zz", ""])
-def test_after_every_line_a_player_on_turn_is_asked_for_a_move_again(line: str) -> None:
+def test_every_line_on_the_players_turn_repeats_the_prompt(line: str) -> None:
     run = play(FakeRoom(), TypedLines(line, "q"), interactive=True)
     assert run.data.count("Your move (or help) > ") == 2
     assert run.data.endswith("Your move (or help) > ")
 
 
 @pytest.mark.parametrize("line", ["b", "m", "/hello", "b2", "zz", "accept", "resign", ""])
-def test_after_every_line_after_a_match_the_player_is_asked_what_to_do(line: str) -> None:
+def test_every_line_after_a_match_repeats_the_prompt(line: str) -> None:
     run = play(FakeRoom(), TypedLines("resign", line, "q"), interactive=True)
     assert run.data.count("rematch or quit > ") == 2
     assert run.data.endswith("rematch or quit > ")
 
 
 def test_a_prompt_that_no_longer_applies_is_not_shown_again() -> None:
-    """The opponent ends the match while this player is asked for a move, then accepts a rematch.
+    """If the opponent resigns during the prompt for a move, the prompt for a rematch follows.
 
-    While the offer is open, another one is not possible.
+    While this player's offer is open, the prompt does not suggest another one.
     """
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
     lines = TypedLines()
@@ -447,8 +447,8 @@ def test_a_prompt_that_no_longer_applies_is_not_shown_again() -> None:
     assert "Your move (or help) > \nCrosses win: Noughts resigned.\n" in run.data
 
 
-def test_a_prompt_follows_what_the_server_permits() -> None:
-    """A declined rematch may be offered again, and the prompt says so without a line of input."""
+def test_a_prompt_changes_with_the_permitted_commands() -> None:
+    """When the opponent declines a rematch, a new prompt suggests another one."""
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
     lines = TypedLines()
 
@@ -484,7 +484,7 @@ def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:
 
 
 def test_a_spectator_is_not_asked_to_answer_an_offer() -> None:
-    """The players are."""
+    """The offer is printed without the request to accept or decline it."""
     room = FakeRoom(seats=(OpenSeat(), OpenSeat()), host=BOB)
     lines = TypedLines()
 

@@ -1,4 +1,4 @@
-"""The client's model equals the server's room, even if messages are repeated, late or lost."""
+"""The client's model equals the server's room, even after repeated, late or lost messages."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -54,7 +54,7 @@ from tests.support.room_log import SETTINGS
 ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
-#: The fields that every command has.
+#: The fields that every command message has.
 HEAD = {"id": "x", "room": ROOM}
 
 
@@ -62,7 +62,7 @@ HEAD = {"id": "x", "room": ROOM}
 
 
 def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room, LoggedEvent]]:
-    """The events of some commands as the client receives them, with the server's room after each.
+    """Returns the events of commands as the client receives them, each with the room after it.
 
     Commands that the server refuses are left out.
     """
@@ -89,7 +89,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
 
 
 def as_received(room: Room, event: object) -> LoggedEvent:
-    """The event after the server's encoder and the client's decoder."""
+    """Returns the event after the server's encoder and the client's decoder."""
     body = format_event_body(event)  # type: ignore[arg-type]
     message = parse_server_message(event_frame(ROOM, room.v, room.v, body))
     assert isinstance(message, LoggedEvent)
@@ -98,7 +98,7 @@ def as_received(room: Room, event: object) -> LoggedEvent:
 
 @pytest.mark.parametrize("name", golden_logs.NAMES)
 def test_a_log_of_a_newer_version_makes_the_servers_room(name: str) -> None:
-    """Unknown kinds, words and fields leave the same room as on a server of this version."""
+    """From a log of a newer version the client makes the same room as the server."""
     model = Model(room="r1")
     for frame in golden_logs.frames(name):
         message = parse_server_message(frame)
@@ -109,7 +109,7 @@ def test_a_log_of_a_newer_version_makes_the_servers_room(name: str) -> None:
 
 
 def as_snapshot(model: Model) -> Snapshot:
-    """The model in the form of the server's snapshot."""
+    """Returns the model in the form of the server's snapshot."""
     return Snapshot(
         room=model.room,
         v=model.v,
@@ -307,11 +307,11 @@ def test_an_ai_seat_is_never_mine_even_if_the_identities_are_equal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("match", "ply", "is_kept"), [("m1", 0, True), ("m1", 1, True), ("m0", 0, False)]
+    ("match", "ply", "is_applied"), [("m1", 0, True), ("m1", 1, True), ("m0", 0, False)]
 )
-def test_thinking_about_another_match_is_dropped(match: str, ply: int, is_kept: bool) -> None:
+def test_thinking_about_another_match_is_dropped(match: str, ply: int, is_applied: bool) -> None:
     thinking = Thinking(room=ROOM, match=match, ply=ply, seat=0, state="searching", depth=3)
-    assert (apply_all(logged(1, started()), thinking).thinking is thinking) == is_kept
+    assert (apply_all(logged(1, started()), thinking).thinking is thinking) == is_applied
 
 
 def test_thinking_about_an_earlier_ply_is_dropped() -> None:
@@ -351,7 +351,7 @@ def test_after_a_gap_the_missing_event_does_not_restore_the_model() -> None:
 
 
 def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
-    """After each event the offers are the server's; a move by the offering side changes nothing."""
+    """After each event the model has the server's offers; a player's own move keeps their offer."""
     ben = Actor(IdentityId("ben"), "Ben")
     moves = [
         Move(id=str(ply), room=ROOM, ply=ply, move=cell)

@@ -25,7 +25,7 @@ FIRST_SEAT_WINS = MatchResult(0, "board", "three in a row")
 
 
 def match(over: MatchResult | None = FIRST_SEAT_WINS) -> tuple[MatchRecord, list[PositionView]]:
-    """A match of tic-tac-toe that Ada wins against the AI, and its views."""
+    """Returns a match of tic-tac-toe that Ada wins against the AI, and its views."""
     position = load_game("tic-tac-toe").start()
     views = [position.view()]
     for token in MOVES:
@@ -136,7 +136,7 @@ def test_the_end_of_the_input_ends_stepping() -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers each path with the status and the body that the test gives for it."""
+    """Answers each path with the status and the body from `replies`."""
 
     replies: ClassVar[dict[str, tuple[int, bytes]]] = {}
 

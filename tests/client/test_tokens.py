@@ -1,4 +1,4 @@
-"""The token file: what it stores, who can read it, and where it is."""
+"""The token file: its content, its mode and its place."""
 
 import stat
 import sys

@@ -1,4 +1,4 @@
-"""Which reports of the AI's searches the terminal prints."""
+"""The choice of the search reports that the terminal prints."""
 
 from typing import Any
 
@@ -13,24 +13,24 @@ def thinking(state: Any, depth: int = 0) -> Thinking:
 
 
 def printed(*reports: tuple[float, str, int]) -> list[int]:
-    """The numbers of the reports that are printed; a report is a time, a state and a depth."""
-    pace = SearchReports()
+    """Returns the numbers of the printed reports; a report is a time, a state and a depth."""
+    search_reports = SearchReports()
     return [
         number
         for number, (at_s, state, depth) in enumerate(reports)
-        if pace.is_due(thinking(state, depth), at_s)
+        if search_reports.is_due(thinking(state, depth), at_s)
     ]
 
 
 def test_progress_is_printed_at_intervals() -> None:
-    """The interval counts from the begin of the search and from the last report."""
-    begin_s = 100.0
+    """The interval runs from the start of the search or from the last printed report."""
+    start_s = 100.0
     assert printed(
-        (begin_s, "searching", 0),
-        (begin_s + THINKING_INTERVAL_S - 0.1, "searching", 5),
-        (begin_s + THINKING_INTERVAL_S, "searching", 6),
-        (begin_s + THINKING_INTERVAL_S + 0.1, "searching", 7),
-        (begin_s + 2 * THINKING_INTERVAL_S, "searching", 8),
+        (start_s, "searching", 0),
+        (start_s + THINKING_INTERVAL_S - 0.1, "searching", 5),
+        (start_s + THINKING_INTERVAL_S, "searching", 6),
+        (start_s + THINKING_INTERVAL_S + 0.1, "searching", 7),
+        (start_s + 2 * THINKING_INTERVAL_S, "searching", 8),
     ) == [2, 4]
 
 
@@ -41,12 +41,12 @@ def test_the_result_is_printed_at_once() -> None:
 
 @pytest.mark.parametrize("state", ["warming", "absent"])
 def test_waiting_is_printed_once(state: str) -> None:
-    """A wait for the compiler or for an engine is printed when it begins, also a second time."""
+    """The start of each wait for the compiler or for an engine is printed."""
     assert printed(
         (100.0, state, 0), (110.0, state, 0), (120.0, "searching", 0), (121.0, state, 0)
     ) == [0, 3]
 
 
 def test_the_wait_for_a_free_engine_is_not_printed() -> None:
-    """It is short, and searches of other rooms cause it."""
+    """A wait behind the searches of other rooms is short and is not printed."""
     assert printed((100.0, "queued", 0), (101.0, "searching", 0)) == []

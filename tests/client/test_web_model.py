@@ -41,13 +41,14 @@ from tests.support.room_log import SETTINGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-#: The fields that every command has.
+#: The field that every command of a room has.
 HEAD = {"id": "x"}
 ROOM = RoomId("r")
 PEOPLE = (Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 
-#: Applies lists of messages, each to an empty model; returns the room after each message.
+#: A script that applies each list of messages to an empty model; it returns the room after each
+#: message.
 APPLY_ALL = """async (histories) => {
     const { EMPTY_MODEL, apply, follow } = await import("/client/web/model.js");
     const pick = ({ v, gap, seats, match, offers, chat }) => (
@@ -74,7 +75,7 @@ PLAIN_COMMANDS = (
 
 
 def random_command(rng: random.Random, room: Room) -> Command:
-    """A random command; moves and `sit`, which the server often accepts, are more frequent."""
+    """Returns a random command, most often a move or `sit`, which the server often accepts."""
     ply = room.match.ply if room.match else 0
     seat = rng.randrange(2)
     return rng.choice(
@@ -94,7 +95,7 @@ def random_command(rng: random.Random, room: Room) -> Command:
 
 
 def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
-    """Events as the client receives them, each with the server's room after it."""
+    """Returns events as the client receives them, each with the server's room after it."""
     rng = random.Random(seed)
     ids = map(str, count())
     seats = (OpenSeat(), OpenSeat())
@@ -121,12 +122,12 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
 
 
 def as_snapshot(room: Room) -> dict[str, Any]:
-    """The room as a spectator receives it."""
+    """Returns the snapshot of the room that a spectator receives."""
     return json.loads(format_message(snapshot(room, player=False)))  # type: ignore[no-any-return]
 
 
 def expected_room(room: Room) -> dict[str, Any]:
-    """The room that the model should have."""
+    """Returns the room that the model must have."""
     fields = as_snapshot(room)
     return {
         "offers": [],
@@ -185,7 +186,7 @@ async def test_after_a_missing_event_the_model_reports_a_gap_until_a_snapshot(pa
 
 
 async def test_a_log_of_a_newer_version_makes_the_servers_room(page: Page) -> None:
-    """Unknown kinds, words and fields leave the same room as on a server of this version."""
+    """From a log of a newer version the browser makes the same room as the server."""
     histories = [
         [json.loads(frame) | {"room": "r"} for frame in golden_logs.frames(name)]
         for name in golden_logs.NAMES

@@ -1,4 +1,4 @@
-"""The golden frames and the browser client's types are what the server's code generates now."""
+"""The golden frames and the browser client's types are those that the server's code generates."""
 
 import json
 

@@ -1,1 +1,1 @@
-"""Tests of a whole cluster: its files, its proxy, and what survives the death of its parts."""
+"""Tests of a whole cluster: its files, its proxy, and the death of its parts."""

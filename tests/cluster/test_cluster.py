@@ -1,4 +1,4 @@
-"""The compose file's cluster runs without containers and serves 400 players; its parts agree."""
+"""The cluster of the compose file: without containers, with 400 players; and its files."""
 
 import asyncio
 import re
@@ -17,7 +17,7 @@ from server.deploy.cluster.running import Cluster, cluster
 from tests.oracle.journal import Journal
 from tests.support.players import person_and_ai
 
-#: Pairs of players.
+#: The number of pairs of players.
 PAIRS = 200
 
 
@@ -48,9 +48,11 @@ async def commands_so_far(running: Cluster, n: int) -> float:
     return float(total[1])
 
 
-def test_what_the_compose_file_names_exists() -> None:
-    """Each secret is made by secrets.sh, each mounted file exists, each server of the proxy is a
-    service, and our services neither run as root nor may gain privileges.
+def test_every_name_in_the_compose_file_exists() -> None:
+    """secrets.sh makes each secret, each mounted file exists, and each server of the proxy is a
+    service.
+
+    Our services have no capabilities and cannot gain privileges.
     """
     compose_file = compose()
     script = (DEPLOY / "secrets.sh").read_text()

@@ -1,7 +1,7 @@
-"""A node's last commit reaches the followers on another node though it was never published.
+"""A node's last commit reaches the followers on another node, although it was not published.
 
-The poll is set to an hour. So the other node must read the log because it learns of the death, or
-the node must publish the commit when it resumes.
+The poll is set to an hour. So either the other node reads the log when it learns of the death, or
+the node publishes the commit when it resumes.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ from tests.support.node import Socket
 
 #: A setting with which no poll runs during a test.
 NO_POLL = {"poll_s": 3600.0}
-#: Seconds for which a node is frozen: it gives up its request to the database, but is not yet
-#: counted as dead.
+#: The time for which a node is frozen, in seconds: its request to the database times out, but the
+#: node does not yet count as dead.
 FROZEN_S = 3.2
-#: Seconds for which a statement waits in the database; too short for its lock timeout.
+#: The time for which a statement waits in the database, in seconds; less than its lock timeout.
 IN_FLIGHT_S = 0.5
 
 pytestmark = pytest.mark.timeout(180)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TwoNodeMatch:
     """Ada plays on the first node against Ben on the second one; Ada is to move."""
 
     running: Cluster
@@ -49,14 +49,14 @@ class Table:
         await self.ada.send({"t": "move", "id": "m", "room": self.room, "ply": 0, "move": "b2"})
 
     async def expect_move(self, v: int = 5) -> None:
-        """Waits until Ben gets the move; asserts that no poll brought it."""
+        """Waits until Ben receives the move; asserts that his node has not polled."""
         assert (await self.ben.expect("event", kind="moved"))["v"] == v
         assert await polls(self.running, 1) == 0
 
 
 @asynccontextmanager
-async def new_table(running: Cluster, failpoint: str = "") -> AsyncIterator[Table]:
-    """A new table, after a restart of the first node."""
+async def new_match(running: Cluster, failpoint: str = "") -> AsyncIterator[TwoNodeMatch]:
+    """Restarts the first node and opens a new match."""
     await running.nodes[0].kill()
     await running.nodes[0].start(failpoint=failpoint)
     async with AsyncExitStack() as stack:
@@ -75,11 +75,11 @@ async def new_table(running: Cluster, failpoint: str = "") -> AsyncIterator[Tabl
         )["room"]
         await ben.ack("join", room=room)
         await ben.ack("sit", room=room, seat=1)
-        yield Table(running, room, ada, ben)
+        yield TwoNodeMatch(running, room, ada, ben)
 
 
 async def polls(running: Cluster, n: int) -> float:
-    """The number of routine polls of heads on that node."""
+    """Returns the number of routine polls of heads on a node."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
         total = re.search(r"^plyroom_polls_total (\S+)$", await answer.text(), re.MULTILINE)
@@ -88,15 +88,15 @@ async def polls(running: Cluster, n: int) -> float:
 
 
 @asynccontextmanager
-async def commit_held_back(table: Table) -> AsyncIterator[None]:
-    """Ada's move is in flight in the database, which cannot commit it before the block ends."""
+async def commit_held_back(match: TwoNodeMatch) -> AsyncIterator[None]:
+    """Sends Ada's move; the database cannot commit it before the block ends."""
     async with (
-        table.running.postgres.session(DATABASE) as watch,
-        table.running.postgres.session(DATABASE) as session,
+        match.running.postgres.session(DATABASE) as watch,
+        match.running.postgres.session(DATABASE) as session,
         session.transaction(),
     ):
-        await session.execute("SELECT 1 FROM rooms WHERE id = $1 FOR UPDATE", table.room)
-        await table.move()
+        await session.execute("SELECT 1 FROM rooms WHERE id = $1 FOR UPDATE", match.room)
+        await match.move()
         waits = (
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = $1"
         )
@@ -105,56 +105,59 @@ async def commit_held_back(table: Table) -> AsyncIterator[None]:
         yield
 
 
-async def wait_for_commit(table: Table, watch: Any) -> None:
+async def wait_for_commit(match: TwoNodeMatch, watch: Any) -> None:
     """Waits until the move is in the log."""
     async with asyncio.timeout(60):
-        while await watch.fetchval("SELECT head FROM rooms WHERE id = $1", table.room) != 5:
+        while await watch.fetchval("SELECT head FROM rooms WHERE id = $1", match.room) != 5:
             await asyncio.sleep(0.01)
 
 
-async def dies_at(running: Cluster, place: str) -> None:
-    """The node dies at a failpoint between the commit and its message."""
-    async with new_table(running, f"{place}:1") as table:
-        await table.move()
-        assert await table.dying.wait() == -signal.SIGKILL
-        await table.expect_move()
+async def check_death_at(running: Cluster, place: str) -> None:
+    """Checks a node that dies at a failpoint between the commit and its message."""
+    async with new_match(running, f"{place}:1") as match:
+        await match.move()
+        assert await match.dying.wait() == -signal.SIGKILL
+        await match.expect_move()
 
 
-async def dies_before_the_commit(running: Cluster) -> None:
-    """The node dies with a statement in flight; the database executes it after the broker has
-    reported the death.
+async def check_death_before_the_commit(running: Cluster) -> None:
+    """Checks a node that dies with a statement in flight.
+
+    The database executes the statement after the broker has reported the death.
     """
-    async with new_table(running) as table, AsyncExitStack() as stack:
-        await stack.enter_async_context(commit_held_back(table))
-        await table.dying.kill()
+    async with new_match(running) as match, AsyncExitStack() as stack:
+        await stack.enter_async_context(commit_held_back(match))
+        await match.dying.kill()
         await asyncio.sleep(IN_FLIGHT_S)
-        assert not [m for m in table.ben.messages if m.get("kind") == "moved"]
+        assert not [m for m in match.ben.messages if m.get("kind") == "moved"]
         await stack.aclose()
-        await table.expect_move()
+        await match.expect_move()
 
 
-async def is_frozen(running: Cluster) -> None:
-    """The node is stopped (SIGSTOP) for 3 s with a commit in flight: when it resumes it gets the
-    late answer, or finds the events in the log, and publishes them.
+async def check_frozen_node(running: Cluster) -> None:
+    """Checks a node that is stopped (SIGSTOP) for 3 s with a commit in flight.
+
+    When it resumes it gets the late answer, or finds the events in the log, and publishes them.
     """
-    async with new_table(running) as table:
-        async with commit_held_back(table):
-            table.dying.send_signal(signal.SIGSTOP)
+    async with new_match(running) as match:
+        async with commit_held_back(match):
+            match.dying.send_signal(signal.SIGSTOP)
         async with running.postgres.session(DATABASE) as watch:
-            await wait_for_commit(table, watch)
+            await wait_for_commit(match, watch)
         await asyncio.sleep(FROZEN_S)
-        table.dying.send_signal(signal.SIGCONT)
-        await table.expect_move()
+        match.dying.send_signal(signal.SIGCONT)
+        await match.expect_move()
         assert await polls(running, 0) == 0
 
 
-async def test_what_a_node_committed_last_reaches_the_others(tmp_path: Path) -> None:
-    """R1, I7: a node's last commit arrives if it dies at either failpoint between commit and
-    message, dies before the database executes its statement, or is frozen while it does. All cases
-    share one cluster, which is slow to start.
+async def test_a_nodes_last_commit_reaches_the_others(tmp_path: Path) -> None:
+    """R1, I7: a node's last commit reaches the other node's followers.
+
+    The node dies at a failpoint between commit and message, dies before the database executes its
+    statement, or is frozen meanwhile. All cases share one cluster, which is slow to start.
     """
     async with cluster(tmp_path, nodes=2, workers=0, settings=NO_POLL, forks=True) as running:
         for place in ("after_append", "before_ack"):
-            await dies_at(running, place)
-        await dies_before_the_commit(running)
-        await is_frozen(running)
+            await check_death_at(running, place)
+        await check_death_before_the_commit(running)
+        await check_frozen_node(running)

@@ -1,7 +1,7 @@
-"""Nodes, workers, the broker and the database die under load, and no promise is broken.
+"""Nodes, workers, the broker and the database die under load, and no invariant is broken.
 
-The checker (tests/oracle/history.py) reads what the clients recorded, never the server's code. Its
-findings come with the seeds.
+The checker (tests/oracle/history.py) reads the messages that the clients recorded. Its findings
+contain the seed of the run.
 """
 
 import asyncio
@@ -28,9 +28,10 @@ QUICK = {
 
 #: The ids of the load's games, as the workers' setting.
 GAME_IDS = ",".join(sorted({game for game, _ in GAMES}))
-#: Loads; all but the first start after the faults, to reach the required number of moves in time.
+#: The number of loads. All but the first start after the faults, so that the required number of
+#: moves is reached in time.
 LOADS = 4
-#: Seconds without a message after which our clients reconnect.
+#: The time without a message after which clients reconnect, in seconds.
 SILENCE_S = 9.0
 
 pytestmark = pytest.mark.timeout(600)
@@ -39,7 +40,7 @@ long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 @pytest.mark.parametrize(("kills", "moves"), [(4, 600), pytest.param(200, 100_000, marks=long)])
 async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, moves: int) -> None:
-    """Three nodes die at the same time, again and again, each at another failpoint."""
+    """No invariant is broken while three nodes keep dying at once, each at its own failpoint."""
 
     async def faults(load: ClusterLoad) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -54,8 +55,9 @@ async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, move
 
 @pytest.mark.parametrize(("rounds", "asleep_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
 async def test_nodes_are_killed_and_frozen(tmp_path: Path, rounds: int, asleep_s: float) -> None:
-    """SIGKILL, and SIGSTOP for longer than a heartbeat: a node that resumes late never commits
-    with stale data. Clients leave a silent node, as real ones do.
+    """Nodes are killed, or frozen for longer than a heartbeat; a late node commits no stale data.
+
+    Clients leave a silent node, as real clients do.
     """
 
     async def faults(load: ClusterLoad) -> None:
@@ -78,8 +80,9 @@ async def test_nodes_are_killed_and_frozen(tmp_path: Path, rounds: int, asleep_s
 
 @pytest.mark.parametrize(("kills", "asleep_s"), [(3, 3.0), pytest.param(50, 60.0, marks=long)])
 async def test_workers_and_the_broker_die(tmp_path: Path, kills: int, asleep_s: float) -> None:
-    """R10, R12: workers are killed; the broker is killed and restarted, and frozen for a while:
-    matches on a single node continue, AI seats move once a turn, and no client misses anything.
+    """R10, R12: while workers and the broker die or freeze, matches on each node continue.
+
+    AI seats move once a turn, and no client misses an event.
     """
 
     async def faults(load: ClusterLoad) -> None:
@@ -107,8 +110,9 @@ async def test_workers_and_the_broker_die(tmp_path: Path, kills: int, asleep_s: 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(15, marks=long)])
 async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
-    """PostgreSQL is stopped in fast and in immediate mode and killed; after each restart clients
-    repeat their commands and all rooms catch up.
+    """PostgreSQL is stopped in fast and in immediate mode, and killed.
+
+    After each restart clients repeat their commands, and all rooms catch up.
     """
 
     async def faults(load: ClusterLoad) -> None:
@@ -128,11 +132,10 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])
 async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -> None:
-    """R6, R11: cut connections to the database and a faulty broker neither lose nor duplicate
-    anything.
+    """R6, R11: cut connections to the database and a faulty broker lose and repeat no event.
 
-    A cut may hit any byte, also within a commit and before its answer. Every fifth message of the
-    broker arrives twice, and every fifth out of order.
+    A cut may come after any byte, also within a commit or before its answer. Every fifth message of
+    the broker arrives twice, and every fifth out of order.
     """
 
     async def faults(load: ClusterLoad) -> None:

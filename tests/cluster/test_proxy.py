@@ -85,8 +85,9 @@ async def connected(port: int) -> AsyncIterator[Http]:
 
 
 async def test_the_proxy_sets_the_origin_headers(tmp_path: Path) -> None:
-    """The proxy replaces the origin headers: a client's own values never reach a node, on any
-    request of a connection.
+    """The proxy replaces the origin headers, so a client's own values never reach a node.
+
+    That holds for every request of a connection.
     """
     forged = {"X-Forwarded-For": "203.0.113.7", "x-forwarded-proto": "https"}
     async with proxied(tmp_path) as (port, node), connected(port) as http:

@@ -41,15 +41,15 @@ from tests.support.connect_four import book_of_the_game, book_result, searched_r
 
 #: Plies of the book.
 BOOK_PLIES = solve.DEFAULT_BOOK_PLIES
-#: The maximum of nodes for a position after the book. The mirror image of an easy position may
-#: take more than HARD_NODES: 4.8 M at most.
+#: The maximum number of nodes for a position after the book. The mirror image of an easy position
+#: may take more than HARD_NODES: 4.8 M at most.
 AFTER_BOOK_NODES = 3 * HARD_NODES
 
 
 def test_a_book_is_made(tmp_path: Path) -> None:
-    """A book has all positions that its moves lead to, and later ones that are hard to solve.
+    """A book has all positions that its moves lead to in its first plies, and later hard ones.
 
-    An interrupted run is resumed.
+    An interrupted run is resumed; a work file of another kind is refused and unchanged.
     """
     searches: list[tuple[int, bool]] = []
 
@@ -100,7 +100,7 @@ def test_a_book_is_made(tmp_path: Path) -> None:
         work.write_text(other)
         with pytest.raises(BookError, match="line 1"):
             make_book(best_entry, 5, work, lambda plies, done, total: None)
-        assert work.read_text() == other, "a file of another kind is unchanged"
+        assert work.read_text() == other, "the file is unchanged"
 
 
 @cache
@@ -132,7 +132,7 @@ def mirrored_board(board: Board) -> Board:
     return mirrored_word(board[0]), mirrored_word(board[1])
 
 
-def test_the_book_covers_its_players_positions() -> None:
+def test_the_book_has_every_position_that_its_player_can_meet() -> None:
     """The book has every position that its player can meet, up to its last ply.
 
     With more than RESULT_DISCS discs it has no other positions.
@@ -157,7 +157,7 @@ def book_keys() -> set[int]:
 
 
 def test_the_results_in_the_book_are_consistent() -> None:
-    """A position with few discs has the best result of its moves, and the book's move has it too.
+    """The result of a position with few discs is the best of its moves, and the book's move has it.
 
     The results of the first moves are the known ones.
     """
@@ -191,9 +191,9 @@ def test_a_search_confirms_the_last_results() -> None:
 
 
 def test_results_are_made(tmp_path: Path) -> None:
-    """Results follow from those of the last positions; known positions are left out.
+    """A position's result is the best one of its moves; known positions are left out.
 
-    An interrupted run is resumed and does not repeat its searches.
+    An interrupted run is resumed without repeating its searches.
     """
     searches: list[Board] = []
 

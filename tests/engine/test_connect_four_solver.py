@@ -77,7 +77,7 @@ def test_the_suite() -> None:
 
 
 def test_equations() -> None:
-    """The score of a position equals that of its best move, its mirror image, and in a batch."""
+    """A position has the score of its best move and of its mirror image, alone and in a batch."""
     rng = random.Random(7)
     positions = [
         random_position(rng, discs)
@@ -119,7 +119,7 @@ def test_a_position_with_two_threats() -> None:
 
 
 def test_limits() -> None:
-    """A stopped or cancelled search gives no result, and the next search is right."""
+    """A stopped or cancelled search gives no result, and the next search is correct."""
     position = shared_solver().problem("11", {}).position
     entry = shared_solver().book.find(board_of(position))
     assert entry is None or not is_exact(entry)

@@ -1,4 +1,4 @@
-"""The top level of connect four plays by the solver: it keeps every win within its time."""
+"""The top level of connect four plays with the solver: it keeps every win within its time."""
 
 import random
 from collections.abc import Callable
@@ -130,7 +130,7 @@ def answer_at(
 
 
 def test_the_info_of_the_top_level(searcher_of: Searchers) -> None:
-    """The info has the score, the line and the scores of all moves in units of the search."""
+    """The info has the score, the line and the scores of all moves, as a search reports them."""
     position = shared_solver().problem("52753311433677442422121", {}).position
     move, info = answer_at(searcher_of("connect-four"), position, 8)
     assert (move, info.score, info.pv[0], len(info.pv)) == ("e", MATE - 5, "e", 5)
@@ -198,8 +198,8 @@ OPPONENTS = ("random", "level 7", "the solver")
 
 
 @pytest.mark.parametrize("opponent", OPPONENTS)
-def test_the_top_level_never_leaves_the_perfect_line(opponent: str, searcher_of: Searchers) -> None:
-    """From the empty board the top level never loses score, on either side.
+def test_the_top_level_plays_perfectly(opponent: str, searcher_of: Searchers) -> None:
+    """From the empty board the top level never plays a move that worsens its score, on either side.
 
     Its opponents are a random player, level 7 and the solver.
     """
@@ -213,10 +213,10 @@ def test_the_top_level_never_leaves_the_perfect_line(opponent: str, searcher_of:
 @pytest.mark.parametrize(
     ("opponent", "games"), [("random", 68), ("level 7", 66), ("the solver", 66)]
 )
-def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
+def test_the_top_level_plays_200_games_perfectly(
     opponent: str, games: int, searcher_of: Searchers
 ) -> None:
-    """The top level never loses score in 200 games from the empty board."""
+    """In 200 games from the empty board no move of the top level worsens its score."""
     rng = random.Random(12)
     assert (
         sum(

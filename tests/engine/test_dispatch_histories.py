@@ -1,4 +1,4 @@
-"""Whatever happens to searches, the dispatcher keeps its promises, and its order is fair."""
+"""After any history of events the dispatcher keeps its promises, and its order is fair."""
 
 from collections import Counter
 
@@ -14,14 +14,14 @@ from engine.dispatch.search import Attempt
 from engine.search.job import Result, SearchFailed
 from tests.support.dispatching import (
     OWN,
+    FakeTransport,
     Search,
-    World,
     info_at,
     result_at,
     search_of,
 )
 
-#: What may happen next in a history.
+#: The kinds of events in a history; a kind that is listed twice comes twice as often.
 KINDS = (
     "admit", "assign", "assign", "begin", "report", "report", "answer", "die", "hang", "busy",
     "fail", "expire", "withdraw", "wait",
@@ -29,31 +29,31 @@ KINDS = (
 
 
 class History:
-    """Plays any events against a dispatcher, and checks what must always hold."""
+    """Plays events against a dispatcher and checks its invariants."""
 
     def __init__(self, own: str | None) -> None:
-        self.world = World("a", "b", "c", own=own)
+        self.transport = FakeTransport("a", "b", "c", own=own)
         self.own = own
         self.searches: list[Search] = []
         self.ended: Counter[Search] = Counter()
         self.deepest: dict[Search, int] = {}
-        self.old: list[Attempt[str]] = []
-        self.of: dict[Attempt[str], Search] = {}
+        self.ended_attempts: list[Attempt[str]] = []
+        self.search_of_attempt: dict[Attempt[str], Search] = {}
         self.lost: Counter[Search] = Counter()
         #: The deepest report of each attempt.
         self.reported: Counter[Attempt[str]] = Counter()
 
     def play(self, kind: str, number: int) -> None:
-        world, dispatcher = self.world, self.world.dispatcher
-        attempts = [*world.running.values(), *self.old]
+        transport, dispatcher = self.transport, self.transport.dispatcher
+        attempts = [*transport.running.values(), *self.ended_attempts]
         attempt = attempts[number % len(attempts)] if attempts else None
         match kind:
             case "admit":
-                self.searches.append(world.admit(search_of("xyz"[number % 3])))
+                self.searches.append(transport.admit(search_of("xyz"[number % 3])))
             case "wait":
-                world.now_s += number / 50
+                transport.now_s += number / 50
             case "expire":
-                for settled in dispatcher.expire(world.now_s):
+                for settled in dispatcher.expire(transport.now_s):
                     self.settle(settled)
             case "withdraw" if self.searches:
                 search = self.searches[number % len(self.searches)]
@@ -63,46 +63,46 @@ class History:
             case "assign":
                 self.assign()
             case _ if attempt is not None:
-                self.happen(kind, attempt, number)
+                self.act_on(kind, attempt, number)
 
     def assign(self) -> None:
-        attempt = self.world.assign()
+        attempt = self.transport.assign()
         if attempt is not None:
             search = next(each for each in self.searches if each.attempt is attempt)
-            assert attempt.place not in search.failed_at, "never twice at a faulty place"
+            assert attempt.place not in search.failed_at, "a faulty place gets it only once"
             assert search.losses < TRIES or attempt.place == self.own, "the tries are over"
-            self.of[attempt] = search
+            self.search_of_attempt[attempt] = search
 
-    def happen(self, kind: str, attempt: Attempt[str], number: int) -> None:
-        """Something happens to an attempt, which may be stale."""
-        dispatcher, search = self.world.dispatcher, self.of[attempt]
-        is_present = search.attempt is attempt
+    def act_on(self, kind: str, attempt: Attempt[str], number: int) -> None:
+        """Plays an event of one attempt, which may be stale."""
+        dispatcher, search = self.transport.dispatcher, self.search_of_attempt[attempt]
+        is_current = search.attempt is attempt
         before = (search.best, search.losses, search.begun_s)
         match kind:
             case "begin":
-                dispatcher.on_begun(attempt, self.world.now_s)
+                dispatcher.on_begun(attempt, self.transport.now_s)
             case "report":
-                assert dispatcher.on_progress(attempt, info_at(number)) == is_present
-                if is_present:
+                assert dispatcher.on_progress(attempt, info_at(number)) == is_current
+                if is_current:
                     self.reported[attempt] = max(number, self.reported[attempt])
                     self.deepest[search] = max(number, self.deepest.get(search, 0))
             case "answer":
-                # An engine answers with no less than it has reported.
+                # An engine's answer is at least as deep as its reports.
                 depth = max(number, self.reported[attempt])
-                if is_present:
+                if is_current:
                     self.deepest[search] = max(depth, self.deepest.get(search, 0))
                 self.end(attempt, dispatcher.on_answer(attempt, result_at(depth)))
             case "die" | "hang" if attempt.place != self.own:
-                self.lost[search] += is_present
-                self.end(attempt, self.world.dispatcher.on_lost(
-                    attempt, self.world.now_s, time_counts=kind == "hang"
+                self.lost[search] += is_current
+                self.end(attempt, self.transport.dispatcher.on_lost(
+                    attempt, self.transport.now_s, time_counts=kind == "hang"
                 ))  # fmt: skip
             case "busy":
-                dispatcher.places.pause(attempt.place, self.world.now_s + 0.25)
+                dispatcher.places.pause(attempt.place, self.transport.now_s + 0.25)
                 self.end(attempt, dispatcher.put_back(attempt))
             case "fail":
                 self.end(attempt, dispatcher.put_back(attempt, SearchFailed("no")))
-        if not is_present:
+        if not is_current:
             assert (search.best, search.losses, search.begun_s) == before, "it is stale"
 
     def end(self, attempt: Attempt[str], settled: Settled[Search, str] | None) -> None:
@@ -110,9 +110,9 @@ class History:
         self.settle(settled)
 
     def release(self, attempt: Attempt[str] | None) -> None:
-        if attempt is not None and self.world.running.get(attempt.place) is attempt:
-            del self.world.running[attempt.place]
-            self.old.append(attempt)
+        if attempt is not None and self.transport.running.get(attempt.place) is attempt:
+            del self.transport.running[attempt.place]
+            self.ended_attempts.append(attempt)
 
     def settle(self, settled: Settled[Search, str] | None) -> None:
         if settled is None:
@@ -126,11 +126,11 @@ class History:
             assert search not in self.deepest, "a search that has seen a move has an answer"
 
     def check(self) -> None:
-        """Checks what holds at every moment."""
-        dispatcher = self.world.dispatcher
+        """Checks the invariants, which hold after every event."""
+        dispatcher = self.transport.dispatcher
         unsettled = [search for search in self.searches if not search.is_settled]
         assert dispatcher.waiting + dispatcher.running == len(unsettled)
-        assert dispatcher.running == len(self.world.running)
+        assert dispatcher.running == len(self.transport.running)
         assert all(self.ended[search] == search.is_settled for search in self.searches)
         for search in self.searches:
             assert search.losses == self.lost[search] <= TRIES
@@ -146,16 +146,16 @@ def play_history(events: list[tuple[str, int]], has_own: bool) -> None:
     for kind, number in events:
         history.play(kind, number)
         history.check()
-    for settled in history.world.dispatcher.close(SearchFailed("closed")):
+    for settled in history.transport.dispatcher.close(SearchFailed("closed")):
         history.release(settled.running)
         history.ended[settled.search] += 1
-    assert all(history.ended[search] == 1 for search in history.searches), "one end each"
+    assert all(history.ended[search] == 1 for search in history.searches), "each ends once"
 
 
 @given(events=EVENTS, has_own=st.booleans())
 @settings(max_examples=300)
 def test_any_history(events: list[tuple[str, int]], has_own: bool) -> None:
-    """Whatever happens, every admitted search ends once, within its tries.
+    """After any history every admitted search ends exactly once, within its tries.
 
     Its answer is the deepest that any of its attempts saw, and stale attempts change nothing.
     """
@@ -167,28 +167,28 @@ def test_any_history(events: list[tuple[str, int]], has_own: bool) -> None:
     losses=st.lists(st.booleans(), max_size=40),
 )
 def test_the_order_is_fair(rooms: list[str], losses: list[bool]) -> None:
-    """A room's searches are served in order, and no other room is served twice in between.
+    """A room's searches are served in order, and rooms with waiting searches take turns.
 
-    That holds from the moment at which a search waits, and a lost search is next.
+    While a room waits, no other room is served twice. A lost search is served next.
     """
-    world = World("a", queue_size=100)
+    transport = FakeTransport("a", queue_size=100)
     for room in rooms:
-        world.admit(search_of(room))
+        transport.admit(search_of(room))
     served: list[Search] = []
     waiting = {room: rooms.count(room) for room in rooms}
     since_served = dict.fromkeys(waiting, 0)
     lose = iter([*losses, *[False] * len(rooms)])
-    while world.dispatcher.waiting:
-        assigned = world.dispatcher.assign(world.now_s, world.offers)
+    while transport.dispatcher.waiting:
+        assigned = transport.dispatcher.assign(transport.now_s, transport.offers)
         assert assigned is not None
         search, attempt = assigned
         if next(lose, False):
-            world.dispatcher.on_lost(attempt, world.now_s, time_counts=False)
-            again = world.dispatcher.assign(world.now_s, world.offers)
+            transport.dispatcher.on_lost(attempt, transport.now_s, time_counts=False)
+            again = transport.dispatcher.assign(transport.now_s, transport.offers)
             assert again is not None
             assert again[0] is search, "a lost search is next"
             attempt = again[1]
-        world.dispatcher.on_answer(attempt, result_at(3))
+        transport.dispatcher.on_answer(attempt, result_at(3))
         served.append(search)
         waiting[search.affinity] -= 1
         since_served[search.affinity] = 0

@@ -1,4 +1,4 @@
-"""Tests of the deadlines of searches and solvers."""
+"""engine/deadline.py: the deadlines of searches and solvers."""
 
 import math
 import threading

@@ -1,4 +1,4 @@
-"""Which place gets a search, and what is remembered of places."""
+"""The choice of a place for a search, and the home of each room."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def choice(search: Search, *offers: Offer[str], **facts: Any) -> str | None:
 
 
 def test_the_order_of_places() -> None:
-    """Each place is chosen over all that follow it here, in whatever order they are offered."""
+    """Each place is chosen before all that follow it here, in any order of the offers."""
     search = search_of()
     search.lost_at = frozenset({"lost"})
     search.failed_at = frozenset({"failed"})
@@ -45,7 +45,10 @@ def test_the_order_of_places() -> None:
 
 
 def test_a_place_that_has_not_compiled_the_game() -> None:
-    """It gets the search only if no other place offers it, even if the others are busy."""
+    """A place that must still compile the game is chosen only if no other place is offered.
+
+    That holds even if the other places are busy or resting.
+    """
     search = search_of()
     cold, warm = Offer("cold", is_compiled=False), Offer("warm", load=1.0)
     own, cold_own = Offer(OWN, load=1.0), Offer(OWN, is_compiled=False)
@@ -57,15 +60,15 @@ def test_a_place_that_has_not_compiled_the_game() -> None:
     assert choice(search, cold, cold_own, own=OWN) == OWN
 
 
-def test_a_busy_home_is_not_waited_for() -> None:
-    """The home of a room comes first only while it is free."""
+def test_a_busy_home_does_not_come_first() -> None:
+    """A room's home comes before other places only while it is free."""
     search = search_of()
     assert choice(search, Offer("home", load=1.0), Offer("other"), home="home") == "other"
     assert choice(search, Offer("home", load=1.0), Offer("other", load=1.5), home="home") == "home"
 
 
 def test_the_own_engine_comes_before_places_that_lost_the_search() -> None:
-    """It does so even with a queue, or before it has compiled the game."""
+    """The own engine is chosen even if it has a queue or has not compiled the game."""
     search = search_of()
     search.lost_at = frozenset({"lost"})
     for own in (Offer(OWN, load=3.0), Offer(OWN, is_compiled=False)):
@@ -73,7 +76,7 @@ def test_the_own_engine_comes_before_places_that_lost_the_search() -> None:
 
 
 def test_rooms_have_homes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last place of each of the MAX_HOMES last rooms is remembered, until it is gone."""
+    """`home` returns a room's last place, for the last MAX_HOMES rooms, until the place ends."""
     monkeypatch.setattr(placing, "MAX_HOMES", 2)
     places: Places[str] = Places()
     for room, place in (("x", "a"), ("y", "b"), ("x", "b"), ("z", "a")):

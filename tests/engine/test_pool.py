@@ -1,4 +1,4 @@
-"""The pool with real processes: progress, limits, cancelling, the queue and rooms."""
+"""The pool with real processes: progress, limits, cancellation, the queue and rooms."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_a_search_reports_progress(pool: Pool) -> None:
-    """The pool reports each completed depth and node counts in between, then returns the result."""
+    """The pool reports each completed depth, and node counts in between, before it answers."""
     reports: list[Info] = []
     result = await pool.search(job_of(limit=Limit(depth=18)), reports.append)
     depths = [info.depth for info in reports]
@@ -94,7 +94,7 @@ async def test_a_room_reuses_its_table(pool: Pool) -> None:
 
 
 async def test_a_full_queue_refuses_jobs() -> None:
-    """A full queue refuses another job at once, and the queued ones are answered."""
+    """A full queue refuses another job at once; the queued jobs are answered."""
     async with Pool(workers=1, queue_size=3, warm=()) as own_pool:
         await own_pool.warm("othello")
         await until(lambda: own_pool.ready_workers == 1)
@@ -143,9 +143,9 @@ async def test_closing_ends_searches_and_workers() -> None:
 
 
 async def test_invalid_jobs(pool: Pool) -> None:
-    """An unknown game or level, a bad position or move, or other rules raise an error.
+    """An unknown game or level, an invalid position or move, or other rules raise an error.
 
-    The workers survive.
+    No worker ends because of it.
     """
     pids = set(pool.pids)
     valid = job_of()

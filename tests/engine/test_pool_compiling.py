@@ -1,4 +1,4 @@
-"""The pool with real processes: games that are compiled, faulty, cold or lost."""
+"""The pool with real processes: games that are faulty, not yet compiled, or lost by the cache."""
 
 import asyncio
 import os
@@ -35,8 +35,8 @@ def without_time(result: Result) -> tuple[object, ...]:
     return result.move, result.info.depth, result.info.nodes, result.info.moves
 
 
-# Compiling takes seconds, and the code cache keeps the last three versions of a game. The tests of
-# planted games are in an order in which they find code that earlier tests have compiled.
+# Compiling takes seconds, and the code cache keeps the last three versions of a game. The tests are
+# ordered so that some use code that earlier tests have compiled.
 #: Faulty bodies of `evaluate`.
 FAULTY = {
     "raises": "    if s[0] & FULL and s[1]:\n        raise ValueError('faulty')\n    return 0\n",

@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 
 
 async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After SIGKILL of a searching worker another one gets the job with the remaining time.
+    """After a worker is killed, another one gets its job with the remaining time.
 
     Other searches are not disturbed.
     """
@@ -125,7 +125,7 @@ async def test_an_idle_worker_that_hangs_is_replaced(pool: Pool) -> None:
         os.kill(pid, signal.SIGSTOP)
     async with stopped_clock() as clock:
         task = asyncio.create_task(pool.search(timed_job(500)))
-        for _ in pids:  # the pool tries one worker after the other
+        for _ in pids:  # the pool tries the workers in turn
             await until(lambda: pool.running == 1 and pid_of(pool, timed_job(500)) in pids)
             hung = pid_of(pool, timed_job(500))
             clock.advance(1.0)
@@ -136,7 +136,7 @@ async def test_an_idle_worker_that_hangs_is_replaced(pool: Pool) -> None:
     await until(lambda: pool.ready_workers == 2)
 
 
-async def test_a_stalled_search_without_a_time_limit_moves(pool: Pool) -> None:
+async def test_a_stalled_analysis_moves_to_another_worker(pool: Pool) -> None:
     """An analysis without limits moves to another worker when its node count stands still."""
     task, pid, reports = await start_search(pool, job_of())
     os.kill(pid, signal.SIGSTOP)
@@ -156,7 +156,7 @@ async def test_an_idle_worker_that_dies_is_replaced(pool: Pool) -> None:
 
 
 async def test_a_job_is_tried_on_three_workers(pool: Pool) -> None:
-    """A job whose three workers died fails or is answered from its reports."""
+    """A job whose three workers died fails, or is answered from its reports."""
     job = job_of(limit=Limit(depth=60))
     task = asyncio.create_task(pool.search(job))
     killed: set[int] = set()
@@ -179,7 +179,7 @@ async def test_a_job_is_tried_on_three_workers(pool: Pool) -> None:
 
 
 async def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no process can be started, jobs fail after a few tries; later ones are answered again."""
+    """While no process can be started, jobs fail; once one can, jobs are answered again."""
 
     def refuse(process: WorkerProcess) -> None:
         raise BlockingIOError("Resource temporarily unavailable")

@@ -166,7 +166,7 @@ def test_every_move_has_its_minimax_value(
         (8 - MATE, layout.EXACT, (-1, 8 - MATE, "upper")),
     ],
 )
-def test_what_an_unfinished_search_proves(
+def test_the_results_of_an_unfinished_search(
     value: int, bound: int, expected: tuple[int, int, Bound]
 ) -> None:
     """After a search of five plies only wins and losses within five plies are exact results.
@@ -279,7 +279,7 @@ def test_a_limit_may_prevent_a_solution(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_positions_outside_the_tables_are_not_solved(capsys: pytest.CaptureFixture[str]) -> None:
-    """Draughts is solved only by its tables; the error for other positions says so."""
+    """Draughts is solved only by its tables; other positions give an error that explains this."""
     assert solve.main(["draughts"]) == 1
     out, err = capsys.readouterr()
     assert (out, err) == (

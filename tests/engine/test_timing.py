@@ -1,4 +1,4 @@
-"""The time for a move: the clock never runs out, and unclear moves take longer than easy ones."""
+"""The time for a move: a clock never runs out, and difficult moves take longer than easy ones."""
 
 import pytest
 

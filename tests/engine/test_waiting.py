@@ -1,4 +1,4 @@
-"""The pool's queue: bounded, round-robin between rooms, FIFO within a room."""
+"""The dispatcher's queue: bounded, round-robin between rooms, FIFO within a room."""
 
 from dataclasses import dataclass
 
@@ -41,10 +41,10 @@ def test_rooms_take_turns() -> None:
     ]
 
 
-def test_a_returned_item_is_first() -> None:
+def test_an_item_that_is_put_back_is_first() -> None:
     """`put_back` puts an item at the head of the queue, even if the queue is full.
 
-    Within its room it keeps its turn.
+    Within its room the items stay in the order of their numbers.
     """
     queue: FairQueue[Item] = FairQueue(2)
     queue.put(Item("a", 1))

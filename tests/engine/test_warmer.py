@@ -20,7 +20,7 @@ Key = tuple[str, Step]
 
 
 class FakeCompiler:
-    """A fake process whose compilations end when the test says so."""
+    """A fake process; the test ends its compilations."""
 
     def __init__(
         self, pool: "FakePool", on_message: Callable[..., None], on_end: Callable[..., None]
@@ -93,7 +93,7 @@ class FakePool:
 
 
 async def run_pending_tasks() -> None:
-    """Lets all tasks run that do not wait for a message."""
+    """Runs all tasks that do not wait for a message."""
     for _ in range(100):
         await asyncio.sleep(0)
 
@@ -251,7 +251,7 @@ async def test_progress_is_measured_in_processor_time(run_warmer: Any) -> None:
 
 
 async def test_a_compiler_that_dies_is_restarted_a_few_times(run_warmer: Any) -> None:
-    """A game has failed after COMPILE_TRIES deaths of its compiler; the next game is compiled."""
+    """After COMPILE_TRIES deaths of its compiler a game has failed; the next game is compiled."""
     async with run_warmer("chess", "hex") as pool:
         for _ in range(COMPILE_TRIES):
             assert await pool.next_command() == ("chess", "search")

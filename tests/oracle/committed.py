@@ -1,6 +1,6 @@
-"""The committed log of a room, judged by the rules of `tests.oracle.history`.
+"""The committed log of a room, checked against the invariants of `tests.oracle.history`.
 
-It uses none of the server's code.
+This module uses none of the server's code.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class RoomState:
 
 
 class RoomLog:
-    """One room's log as READER received it, and the log's faults."""
+    """One room's log as READER received it, its states, and its faults."""
 
     def __init__(self, room: str, joined: Message) -> None:
         self.room = room

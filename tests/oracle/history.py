@@ -1,4 +1,4 @@
-"""Checks the messages that clients sent and received against the server's promises.
+"""The checker of histories: the messages that clients sent and received must keep the invariants.
 
 The checker uses none of the server's code. It checks these invariants; I7 and I10 depend on time,
 so their own tests check them:
@@ -19,8 +19,8 @@ so their own tests check them:
 - I18: no rematch starts without an offer.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
 
-The client READER determines what was committed: at the end of the test it joins every room and
-receives the whole log.
+The client READER provides the committed logs: at the end of the test it joins every room and
+receives its whole log.
 """
 
 from collections import Counter, defaultdict
@@ -78,7 +78,7 @@ class History:
 
 
 def check(history: History) -> list[str]:
-    """Every violation, each beginning with its invariant; empty if the history is correct."""
+    """Returns every violation, each beginning with its invariant; empty for a correct history."""
     entries = history.entries
     identities = {
         entry.client: entry.message["identity"]
@@ -105,7 +105,7 @@ def _is_message(entry: Entry, direction: Direction, message_type: str) -> bool:
 
 
 def _read_logs(entries: list[Entry]) -> tuple[dict[str, RoomLog], list[str]]:
-    """The rooms' folded logs from READER's messages, and a fault for each missing room."""
+    """Returns the rooms' folded logs from READER's messages, and a fault for each missing room."""
     logs: dict[str, RoomLog] = {}
     for entry in entries:
         if entry.client != READER or entry.direction != "in":
@@ -217,7 +217,7 @@ def _check_sessions(
 
 
 def _is_hidden_line_to_player(message: Message, log: RoomLog, identity: str) -> bool:
-    """Whether a chat line for spectators was sent to a player."""
+    """Returns whether this is a chat line for spectators that was sent to a player."""
     v = message["v"]
     return message.get("to") == "spectators" and v in log.states and identity in log.states[v].seats
 
@@ -328,7 +328,7 @@ class Command:
 
 
 def _collect_commands(entries: Iterable[Entry], identities: dict[str, str]) -> list[Command]:
-    """All commands, one for each sender, room and id."""
+    """Returns all commands, one for each sender, room and id."""
     commands: dict[tuple[str, str, str], Command] = {}
     unanswered: dict[tuple[int, str], list[Command]] = defaultdict(list)
     for entry in entries:

@@ -122,7 +122,7 @@ class Journal:
             self._waiting.remove(entry)
 
     def violations(self, logs: dict[str, RoomLog]) -> list[str]:
-        """The violations that the logs and the received messages show; empty if there are none."""
+        """Returns the violations in the logs and in the received messages."""
         violations = [text for log in logs.values() for text in _log_violations(log)]
         for ack in self.acks:
             violations += _ack_violations(ack, logs.get(ack.command.room))

@@ -1,6 +1,6 @@
-"""The rules of some simple games, written again without the engine's code.
+"""A second implementation of the rules of some simple games, without the engine's code.
 
-A referee tells a test which moves are legal, whose turn it is and who has won.
+A referee knows the legal moves, the side to move and the winner of a match.
 """
 
 from collections.abc import Mapping

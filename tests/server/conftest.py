@@ -31,7 +31,7 @@ async def database(postgres: Postgres) -> AsyncIterator[str]:
 
 @pytest.fixture(params=BACKENDS)
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    """An empty store of each backend."""
+    """Opens an empty store; a test runs once with each backend."""
     async with open_backend(request.param, request) as store:
         yield store
 

@@ -31,9 +31,7 @@ PROXIES = parse_proxies(["10.0.0.0/8", "fd00::/8"])
         ("", ["198.51.100.1"], ""),
     ],
 )
-def test_the_address_is_the_sockets_or_a_trusted_proxys_header(
-    peer: str | None, forwarded: list[str], address: str
-) -> None:
+def test_the_address_of_a_connection(peer: str | None, forwarded: list[str], address: str) -> None:
     """The address is the last hop that is not a trusted proxy; other peers' headers are ignored."""
     assert PROXIES.origin(peer, forwarded, []).address == address
 
@@ -48,9 +46,7 @@ def test_the_address_is_the_sockets_or_a_trusted_proxys_header(
         ("192.0.2.7", ["https"], False),
     ],
 )
-def test_only_a_trusted_proxy_says_that_it_is_https(
-    peer: str, protos: list[str], is_https: bool
-) -> None:
+def test_x_forwarded_proto_of_a_trusted_proxy(peer: str, protos: list[str], is_https: bool) -> None:
     """X-Forwarded-Proto counts only if a trusted proxy sends it."""
     assert PROXIES.origin(peer, [], protos).is_https is is_https
 

@@ -19,7 +19,7 @@ from server.settings import Settings
 from server.web.api import Api, make_app
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Node, serve
-from tests.support.room_log import altered_game, raises
+from tests.support.room_log import altered_game, failing_rule
 
 AI1 = AiSeat(level=1)
 
@@ -44,7 +44,10 @@ async def matches(
     settings: dict[str, Any] | None = None,
     **fields: Any,
 ) -> AsyncIterator[tuple[Node, str, list[str]]]:
-    """A node, a room with `count` finished matches and a running one, and their ids in order."""
+    """Starts a node with a room that has `count` finished matches and a running one.
+
+    Yields the node, the room and the ids of the matches in order.
+    """
     async with serve(fake, **(settings or {})) as node:
         ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
         room = await ada.create(**fields)
@@ -79,7 +82,9 @@ async def test_a_broken_game_is_left_out() -> None:
 
     def find(game_id: str) -> Game:
         return (
-            altered_game(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
+            altered_game(game_id, {"board": failing_rule})
+            if game_id == "sticks"
+            else load_game(game_id)
         )
 
     with structlog.testing.capture_logs() as logs:
@@ -217,7 +222,7 @@ async def test_a_server_error_reveals_no_details() -> None:
     fake = FakeServer()
     with structlog.testing.capture_logs() as logs:
         async with serve(fake) as node:
-            fake.store.projections.matches = raises  # type: ignore[assignment,method-assign]
+            fake.store.projections.matches = failing_rule  # type: ignore[assignment,method-assign]
             answer = await node.get("/api/matches")
             assert (answer.status, answer.json["code"]) == (500, Code.SERVER_FAULT)
             assert b"ZeroDivision" not in answer.body
@@ -260,8 +265,8 @@ async def test_draining() -> None:
         assert (await client.get("/livez")).status == 200
 
 
-async def test_the_public_port_says_only_whether_a_node_is_ready() -> None:
-    """Only the metrics port says why a node is not ready, with the store's error."""
+async def test_the_public_port_hides_why_a_node_is_not_ready() -> None:
+    """Only the metrics port gives the reason why a node is not ready, with the store's error."""
     fake = FakeServer()
     async with api_client(Api(fake.ports("n1"), Limits(Settings()), lambda: False)) as client:
         fake.store.fail("check")

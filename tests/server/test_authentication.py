@@ -1,4 +1,4 @@
-"""Who sends a request: cookies and tokens over HTTP and WebSockets, and what a stranger costs."""
+"""The identity behind a request: cookies and tokens over HTTP and WebSockets, and their limits."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -23,11 +23,11 @@ PROXIES = ("127.0.0.0/8",)
 IDENTITY_CALLS = ("by_token", "add_guest", "rename", "mark_identities_seen")
 
 
-# --- secrets that no guest has --------------------------------------------------------------------
+# --- secrets of no guest of this server -----------------------------------------------------------
 
 
-async def of_an_expired_guest(fake: FakeServer) -> str:
-    """The token of a guest whom the server has deleted."""
+async def token_of_expired_guest(fake: FakeServer) -> str:
+    """Returns the token of a guest that the server has deleted."""
     ports = fake.ports("n1")
     identity, token = await new_guest(ports, Limits(fake.settings), "", "Ada")
     day = day_of(ports.now_ms()) + 31
@@ -36,14 +36,14 @@ async def of_an_expired_guest(fake: FakeServer) -> str:
     return token
 
 
-async def of_another_installation(_fake: FakeServer) -> str:
-    """The token of a guest of another server, to which browsers send the same cookies."""
+async def token_of_another_installation(_fake: FakeServer) -> str:
+    """Returns the token of a guest of another server, as if both had the same host name."""
     other = FakeServer()
     return (await new_guest(other.ports("n1"), Limits(other.settings), "", "Ada"))[1]
 
 
 def malformed(text: str) -> Callable[[FakeServer], Awaitable[str]]:
-    """A text that cannot be a token."""
+    """Returns a secret that is a text which cannot be a token."""
 
     async def secret(_fake: FakeServer) -> str:
         return text
@@ -52,12 +52,12 @@ def malformed(text: str) -> Callable[[FakeServer], Awaitable[str]]:
 
 
 Secret = Callable[[FakeServer], Awaitable[str]]
-#: Every way in which a cookie or a token can be wrong.
+#: One test for each way in which a cookie or a token can be wrong.
 WRONG_SECRETS = pytest.mark.parametrize(
     "secret",
     [
-        pytest.param(of_an_expired_guest, id="expired"),
-        pytest.param(of_another_installation, id="another installation"),
+        pytest.param(token_of_expired_guest, id="expired"),
+        pytest.param(token_of_another_installation, id="another installation"),
         pytest.param(malformed("not a token"), id="malformed"),
         pytest.param(malformed("x" * (MAX_TOKEN + 1)), id="too long"),
     ],
@@ -71,7 +71,7 @@ async def post_guest(node: Node, headers: dict[str, str], body: bytes = b"") -> 
 
 
 async def identify(node: Node, channel: str, headers: dict[str, str]) -> tuple[dict[str, Any], str]:
-    """The answer to a request with these headers, and the new guest's token or ""."""
+    """Sends a request with these headers; returns the answer, and the new guest's token or ""."""
     if channel == "http":
         answer = await post_guest(node, headers)
         assert answer.status == 200
@@ -83,7 +83,7 @@ async def identify(node: Node, channel: str, headers: dict[str, str]) -> tuple[d
 
 
 async def refused(node: Node, channel: str, headers: dict[str, str]) -> dict[str, Any]:
-    """The refusal of a request with these headers."""
+    """Sends a request with these headers, which must be refused; returns the error."""
     if channel == "http":
         answer = await post_guest(node, headers)
         assert answer.status in (401, 429)
@@ -102,9 +102,10 @@ async def refused(node: Node, channel: str, headers: dict[str, str]) -> dict[str
 
 @WRONG_SECRETS
 @CHANNELS
-async def test_a_wrong_cookie_gives_a_new_guest_and_says_so(channel: str, secret: Secret) -> None:
-    """A cookie that is malformed, of a deleted guest or of another installation makes a new guest,
-    with the sentence that the earlier one was not found; the new cookie has no such sentence.
+async def test_a_wrong_cookie_makes_a_new_guest_with_a_notice(channel: str, secret: Secret) -> None:
+    """A malformed or unknown cookie makes a new guest, and a notice says so.
+
+    A request with the new cookie has no notice.
     """
     async with serve() as node:
         cookie = await secret(node.fake)
@@ -115,9 +116,9 @@ async def test_a_wrong_cookie_gives_a_new_guest_and_says_so(channel: str, secret
         )
         assert answer["identity"] in node.fake.store.memory.tables.identities
         for again in ("http", "socket"):
-            known, fresh = await identify(node, again, {"Cookie": f"plyroom={token}"})
-            assert (known["identity"], fresh) == (answer["identity"], "")
-            assert "notice" not in known
+            later_answer, new_token = await identify(node, again, {"Cookie": f"plyroom={token}"})
+            assert (later_answer["identity"], new_token) == (answer["identity"], "")
+            assert "notice" not in later_answer
 
 
 @CHANNELS
@@ -136,8 +137,9 @@ async def test_a_first_visit_has_no_notice(channel: str) -> None:
 @WRONG_SECRETS
 @CHANNELS
 async def test_a_wrong_token_is_refused(channel: str, secret: Secret) -> None:
-    """A token that no identity has gets token.unknown with what is expected, even beside a good
-    cookie, and makes no guest.
+    """An unknown token is refused with token.unknown, even with a valid cookie; no guest is made.
+
+    The message says which token is expected.
     """
     async with serve() as node:
         token = await secret(node.fake)
@@ -152,7 +154,7 @@ async def test_a_wrong_token_is_refused(channel: str, secret: Secret) -> None:
 
 @WRONG_SECRETS
 async def test_a_wrong_token_in_hello_is_refused(secret: Secret) -> None:
-    """So is such a token in hello, even beside a good cookie."""
+    """An unknown token in hello is refused with token.unknown, even with a valid cookie."""
     async with serve() as node:
         token = (await secret(node.fake))[:MAX_TOKEN]
         _, cookie = await identify(node, "http", {})
@@ -167,9 +169,10 @@ async def test_a_wrong_token_in_hello_is_refused(secret: Secret) -> None:
 
 
 @CHANNELS
-async def test_a_token_identifies_a_program(channel: str) -> None:
-    """A token takes precedence over the cookie, in any case of the scheme, and the answer repeats
-    neither it nor the cookie.
+async def test_a_token_takes_precedence_over_the_cookie(channel: str) -> None:
+    """A request with both has the token's identity, and the answer contains neither secret.
+
+    The scheme may be in any case.
     """
     async with serve() as node, node.guest(name="Ada") as ada:
         _, cookie = await identify(node, "http", {})
@@ -181,7 +184,7 @@ async def test_a_token_identifies_a_program(channel: str) -> None:
 
 
 async def test_a_program_renames_itself_over_http() -> None:
-    """A token also renames its guest over HTTP; a name that is refused changes nothing."""
+    """A program with a token can rename its guest; a refused name changes nothing."""
     async with serve() as node, node.guest(name="Ada") as ada:
         headers = {"Authorization": f"Bearer {ada.token}"}
         for name, status in ((b"Countess", 200), (b"AI level 5", 400)):
@@ -190,7 +193,7 @@ async def test_a_program_renames_itself_over_http() -> None:
         assert (await post_guest(node, headers)).json["name"] == "Countess"
 
 
-async def test_a_token_in_hello_precedes_the_handshake() -> None:
+async def test_a_token_in_hello_takes_precedence() -> None:
     """The token in hello takes precedence over the one in the handshake."""
     handshake = {"Authorization": "Bearer nobodys"}
     async with serve() as node, node.guest(name="Ada") as ada, node.socket(handshake) as socket:
@@ -210,9 +213,9 @@ async def test_a_token_in_hello_precedes_the_handshake() -> None:
     ],
 )  # fmt: skip
 def test_the_authorization_header_is_read(authorizations: list[str], token: str | None) -> None:
-    """The token of the Bearer scheme is found; other schemes belong to a proxy before the server.
+    """The token is that of the Bearer scheme; other schemes are for a proxy and are ignored.
 
-    An empty token is a token, so that it is refused instead of ignored.
+    An empty token counts as a token, so it is refused instead of ignored.
     """
     assert parse_credentials([], authorizations).token == token
 
@@ -227,17 +230,17 @@ async def test_an_empty_token_is_refused() -> None:
 
 
 def test_no_repr_shows_a_secret() -> None:
-    """Neither the credentials nor what they became show a secret when they are logged."""
+    """The repr of credentials and of an authenticated actor contains no secret."""
     ada = Actor(IdentityId("ada"), "Ada")
     for value in (Credentials("hush", "hush"), Authenticated(ada, "hush")):
         assert "hush" not in repr(value)
 
 
-# --- what a stranger costs ------------------------------------------------------------------------
+# --- limits and the cost of wrong secrets ---------------------------------------------------------
 
 
 async def count_identity_calls(node: Node, channel: str, cookie: str) -> dict[str, int]:
-    """The store's calls for identities that a refused request with such a cookie makes."""
+    """Returns the store's calls for identities during a refused request with this cookie."""
     calls = node.fake.store.calls
     before = {call: calls.get(call, 0) for call in IDENTITY_CALLS}
     headers = {"X-Forwarded-For": "192.0.2.1", "Cookie": f"plyroom={cookie}"}
@@ -247,11 +250,10 @@ async def count_identity_calls(node: Node, channel: str, cookie: str) -> dict[st
 
 
 @CHANNELS
-async def test_guests_of_wrong_cookies_count_for_the_address(channel: str) -> None:
-    """Each new guest counts for the address, by whatever cookie and over whatever channel.
+async def test_guests_of_wrong_cookies_count_towards_the_limit(channel: str) -> None:
+    """Each new guest counts towards the address's limit, with any cookie and over both channels.
 
-    Beyond the limit a stranger costs one look-up, none if the cookie cannot be a token, and no
-    write.
+    Beyond the limit a request costs one look-up, or none if the cookie is malformed, and no write.
     """
     async with serve(limit_guests=4, limit_guests_per_minute=1, proxies=PROXIES) as node:
         for number, via in enumerate(("http", "socket", "http", "socket")):
@@ -265,8 +267,8 @@ async def test_guests_of_wrong_cookies_count_for_the_address(channel: str) -> No
 
 
 @CHANNELS
-async def test_a_refused_name_makes_no_guest_and_counts_for_no_limit(channel: str) -> None:
-    """A name that is refused costs no look-up without a cookie, and takes nothing of the limit."""
+async def test_a_refused_name_makes_no_guest_and_counts_towards_no_limit(channel: str) -> None:
+    """Without a cookie, a refused name costs no look-up and does not count towards the limit."""
     async with serve(limit_guests=1, limit_guests_per_minute=1, proxies=PROXIES) as node:
         headers = {"X-Forwarded-For": "192.0.2.1"}
         for _ in range(3):
@@ -285,16 +287,16 @@ async def test_a_refused_name_makes_no_guest_and_counts_for_no_limit(channel: st
 # --- actors ---------------------------------------------------------------------------------------
 
 
-async def test_people_are_people() -> None:
-    """An actor from credentials is a person without roles; an unknown token is a typed error."""
+async def test_an_actor_from_credentials() -> None:
+    """Credentials give a person without roles; an unknown token raises TokenUnknown."""
     fake = FakeServer()
     ports, limits = fake.ports("n1"), Limits(fake.settings)
-    made = await authenticate(ports, limits, Credentials(), "192.0.2.1", "Ada")
-    assert made.new_token is not None
-    found = await authenticate(ports, limits, Credentials(made.new_token), "192.0.2.1", None)
-    assert made.actor == found.actor
-    assert (found.actor.name, found.actor.kind) == ("Ada", ActorKind.PERSON)
-    assert found.actor.roles == frozenset()
-    assert (found.new_token, found.notice) == (None, None)
+    created = await authenticate(ports, limits, Credentials(), "192.0.2.1", "Ada")
+    assert created.new_token is not None
+    known = await authenticate(ports, limits, Credentials(created.new_token), "192.0.2.1", None)
+    assert created.actor == known.actor
+    assert (known.actor.name, known.actor.kind) == ("Ada", ActorKind.PERSON)
+    assert known.actor.roles == frozenset()
+    assert (known.new_token, known.notice) == (None, None)
     with pytest.raises(TokenUnknown):
         await authenticate(ports, limits, Credentials("nobodys"), "192.0.2.1", None)

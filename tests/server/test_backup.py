@@ -1,5 +1,6 @@
-"""Backup and restore: one file format for both kinds of database, written while servers run and
-restored completely or not at all.
+"""Backup and restore: one file format for both kinds of database.
+
+A backup can be made while servers run. A restore is complete or changes nothing.
 """
 
 import asyncio
@@ -47,7 +48,7 @@ def ignore_progress(done: int, total: int) -> None:
 
 
 async def make_backup(database: Database) -> bytes:
-    """A backup of the database, as bytes."""
+    """Makes a backup of the database; returns the file's bytes."""
     out = io.BytesIO()
     await database.run(
         lambda connection: copies.backup(connection, "here", out, ignore_progress), snapshot=True
@@ -69,12 +70,12 @@ async def check(database: Database) -> Report:
 
 
 def parse_lines(file: bytes) -> list[Any]:
-    """The lines of a backup, parsed."""
+    """Returns the parsed lines of a backup."""
     return [json.loads(line) for line in gzip.decompress(file).splitlines()]
 
 
 def rows_by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a backup by table."""
+    """Returns the rows of a backup by table."""
     tables: dict[str, list[dict[str, Any]]] = {}
     rows: list[dict[str, Any]] = []
     columns: list[str] = []
@@ -87,7 +88,7 @@ def rows_by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
 
 
 def compress_lines(content: list[Any]) -> bytes:
-    """A backup file with these lines."""
+    """Returns a backup file with these lines."""
     return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in content))
 
 
@@ -98,7 +99,7 @@ def compress_lines(content: list[Any]) -> bytes:
 async def test_a_backup_restores_the_same_rows(
     database: Database, target: str, request: pytest.FixtureRequest
 ) -> None:
-    """A backup restores from each kind of database to each.
+    """A backup of each kind of database can be restored into each kind.
 
     Every row is the same and rooms continue. The epoch differs, so clients fetch snapshots.
     """
@@ -124,8 +125,8 @@ async def test_a_backup_restores_the_same_rows(
             assert await store.logs.find_command(rooms[0], CommandKey("cyd", "after")) is not None
 
 
-async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> None:
-    """A backup during writes shows all rooms at one moment, each with its log up to its head."""
+async def test_a_backup_of_a_running_store_is_consistent(database: Database) -> None:
+    """A backup during writes has all rooms as of one moment, each with its log up to its head."""
     async with database.open() as store:
         for room in ("a", "b"):
             await store.logs.create_room(new_room(room, count=1))
@@ -213,7 +214,7 @@ async def test_a_damaged_backup_restores_nothing(
         await restore(other, file)
 
 
-async def test_a_backup_goes_into_an_empty_store_only(
+async def test_a_backup_is_restored_only_into_an_empty_store(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
     """A restore into a database with data is refused and changes nothing."""
@@ -229,10 +230,10 @@ async def test_a_backup_goes_into_an_empty_store_only(
         assert await store.logs.heads(["r1", "r2"]) == {"r2": 2}
 
 
-async def test_nothing_is_restored_under_a_server_on_postgresql(
+async def test_no_restore_while_a_server_runs_on_postgresql(
     request: pytest.FixtureRequest,
 ) -> None:
-    """A backup is not restored into a database in which a server's heartbeats are alive."""
+    """A restore into a database with the live heartbeat of a server is refused."""
     async with empty_database("postgres", request) as database, database.open() as store:
         await store.nodes.heartbeat("n1", 60_000)
         with pytest.raises(StoreError, match="stop it first"):
@@ -241,10 +242,10 @@ async def test_nothing_is_restored_under_a_server_on_postgresql(
             )
 
 
-async def test_nothing_is_restored_under_a_server_on_sqlite(
+async def test_no_restore_while_a_server_runs_on_sqlite(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """A backup is not restored into a data folder that a server has locked, and writes nothing."""
+    """A restore into a data folder that a server has locked is refused and writes nothing."""
     async with bare_database("sqlite", request) as source, source.open() as store:
         await store.logs.create_room(new_room("r1"))
     file, data = tmp_path / "copy.plyroom", tmp_path / "data"
@@ -261,9 +262,9 @@ async def test_nothing_is_restored_under_a_server_on_sqlite(
 async def test_a_restore_restarts_the_expiry(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
-    """Guests and rooms of an old backup expire only a full period after the restore.
+    """Guests and rooms of an old backup expire at the earliest a full period after the restore.
 
-    Guests who took a seat never do.
+    Guests who took a seat never expire.
     """
     async with database.open() as store:
         await store.logs.create_room(new_room("r1"))
@@ -288,7 +289,7 @@ async def test_a_restore_restarts_the_expiry(
             assert (await store.expiry.expire_rooms("", after_a_period, 9)).deleted == ("r1",)
 
 
-async def test_a_backup_of_an_older_schema_is_migrated(request: pytest.FixtureRequest) -> None:
+async def test_a_restored_backup_is_migrated(request: pytest.FixtureRequest) -> None:
     """A backup of an older schema is restored and then migrated; a newer one is refused."""
     async with (
         bare_database("sqlite", request) as old,

@@ -101,7 +101,7 @@ BAD_SCRIPTS: dict[str, Script] = {
 
 
 async def add_two_workers(network: Network) -> tuple[ScriptedWorker, ScriptedWorker]:
-    """Two workers; the first one gets all searches while the server trusts it."""
+    """Adds two workers; the first one gets all searches while the server trusts it."""
     first, second = await network.add_worker(), await network.add_worker(cores=2)
     second.advertise(running=1)
     await network.until(lambda: advert_of(network, second).running > 0)
@@ -175,8 +175,9 @@ async def test_malformed_messages_about_another_attempt_change_nothing(tmp_path:
 
 
 async def test_without_a_trusted_worker_the_search_fails(tmp_path: Path) -> None:
-    """Without a trusted worker this search and later ones fail at once with the server's own text,
-    until another worker comes. Other games still work.
+    """Without a trusted worker, searches of the game fail at once with the server's own text.
+
+    They work again when another worker comes. Searches of other games are not affected.
     """
     sticks = load_game("sticks")
     games = {GAME.id: ReadyGame(GAME.digest), sticks.id: ReadyGame(sticks.digest)}
@@ -225,8 +226,8 @@ async def test_an_untrusted_worker_stays_untrusted_under_its_name(tmp_path: Path
         assert len(bad.commands) == 1
 
 
-async def test_the_local_pool_plays_after_a_bad_worker(tmp_path: Path) -> None:
-    """The local pool plays the move when no other worker is left."""
+async def test_the_local_pool_answers_after_a_bad_worker(tmp_path: Path) -> None:
+    """The local pool gets the search when no trusted worker is left."""
     async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         bad = await network.add_worker()
         bad.script = BAD_SCRIPTS["a quarantine"]
@@ -234,8 +235,8 @@ async def test_the_local_pool_plays_after_a_bad_worker(tmp_path: Path) -> None:
         assert (len(bad.commands), len(pool.jobs)) == (1, 2)
 
 
-async def test_a_quarantine_of_the_local_pool_leaves_the_workers(tmp_path: Path) -> None:
-    """After a quarantine in the local pool, workers search, even busy ones.
+async def test_a_quarantine_in_the_local_pool_does_not_bind_workers(tmp_path: Path) -> None:
+    """After a quarantine in the local pool, workers get the searches, even busy workers.
 
     Without workers the search raises the pool's GameQuarantined.
     """
@@ -308,7 +309,7 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
 
 
 def test_a_variation_ends_before_its_first_illegal_move() -> None:
-    """Every move of a shown variation is legal and spelled as the rules spell it."""
+    """Every move of a shown variation is a token of a legal move."""
     checker = Checker(GAME.start())
     full = ("d",) * 6
     for line, expected in (
@@ -326,10 +327,10 @@ def test_a_variation_ends_before_its_first_illegal_move() -> None:
         chess.check_result(Result("e4", Info(1, 0, 1, 1, 1, ())))
 
 
-def test_a_variation_is_checked_only_as_far_as_it_is_shown() -> None:
-    """A variation is cut to a fixed length, shorter during a search than in the answer.
+def test_a_variation_is_cut_to_a_maximum_length() -> None:
+    """A variation has at most LIVE_PV_MOVES moves in progress and STORED_PV_MOVES in an answer.
 
-    The check of a move costs a move generation.
+    Each checked move costs a move generation.
     """
     long = ("a", "b") * 2 + ("b", "a") + ("c", "d") * 2 + ("d", "c") + ("e", "f") * 2 + ("f", "e")
     checker = Checker(GAME.start())
@@ -346,7 +347,7 @@ def test_a_variation_is_checked_only_as_far_as_it_is_shown() -> None:
 async def add_bad_worker(
     stack: AsyncExitStack, broker: Mosquitto, name: str, script: Script
 ) -> ScriptedWorker:
-    """A bad worker whose advert claims many cores and a high speed, so that it is picked first."""
+    """Adds a bad worker that is chosen first: its advert claims many cores and a high speed."""
     link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
     worker = ScriptedWorker(link, 64, {GAME.id: ReadyGame(GAME.digest, 10**9)})
     worker.script = script

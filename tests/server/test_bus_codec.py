@@ -1,4 +1,4 @@
-"""Bus messages on the broker: messages round-trip, and other payloads are refused."""
+"""The encoding of bus messages on the broker: messages round-trip, other payloads are refused."""
 
 import json
 import random
@@ -78,13 +78,13 @@ def test_messages_round_trip(message: BusMessage) -> None:
 
 
 @given(MESSAGE, st.randoms(use_true_random=False))
-def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random) -> None:
+def test_changed_payloads_are_refused(message: BusMessage, rng: random.Random) -> None:
     """A changed byte, another topic or another key raises InvalidMessage and nothing else."""
     topic, payload, _ = CODEC.encode(message)
     if not payload:
         return
-    index = chance.randrange(len(payload))
-    changed_byte = bytes([payload[index] ^ (1 << chance.randrange(8))])
+    index = rng.randrange(len(payload))
+    changed_byte = bytes([payload[index] ^ (1 << rng.randrange(8))])
     changed = payload[:index] + changed_byte + payload[index + 1 :]
     for other_topic, other_payload in (
         (topic, payload[:index]), (f"{topic}x", payload),
@@ -144,7 +144,7 @@ def test_a_sealed_message_is_validated_too(change: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("body", [b'{"kind":"taken_back","ply":3}', b'{"kind":"seat_left"}'])
-def test_an_event_of_a_newer_version_passes_as_it_stands(body: bytes) -> None:
+def test_an_event_of_a_newer_version_passes_unchanged(body: bytes) -> None:
     """A newer node's event reaches this version's rooms byte for byte."""
     message = EventsAppended("r1", "n1", (StoredEvent(3, 1, 0, body),))
     topic, payload, _ = CODEC.encode(message)
@@ -170,5 +170,5 @@ def test_a_message_that_is_too_long() -> None:
 
 
 def test_subscriptions_of_a_topic() -> None:
-    """The filters that match a topic: itself, and those with `+` or `#` (MQTT 5, section 4.7.1)."""
+    """A topic matches itself and the filters with `+` or `#` of MQTT 5, section 4.7.1."""
     assert set(matching_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}

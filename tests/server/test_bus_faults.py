@@ -1,5 +1,7 @@
-"""Two nodes over one store and a real broker that dies, stalls, duplicates, reorders and forges
-messages: every client sees every event exactly once, and matches on one node are not affected.
+"""Two nodes over one store, with a broker that dies, stalls, or duplicates, reorders or forges
+messages.
+
+Every client sees every event exactly once.
 """
 
 import asyncio
@@ -63,7 +65,7 @@ class Nodes(FakeServer):
 
 @asynccontextmanager
 async def two_nodes(fake: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
-    """Two nodes with connected buses; heads are polled only once an hour."""
+    """Opens two nodes with connected buses; heads are polled only once an hour."""
     async with AsyncExitStack() as stack:
         nodes = []
         for name, broker in zip(("n1", "n2"), brokers, strict=True):
@@ -144,7 +146,7 @@ async def test_clients_while_the_broker_is_killed(
 async def test_clients_while_messages_are_duplicated_and_reordered(
     commands: int, tmp_path: Path
 ) -> None:
-    """With a fifth of the messages doubled and half reordered, the history breaks no invariant."""
+    """With a fifth of the messages sent twice and half reordered, no invariant is broken."""
 
     async def nothing() -> None:
         pass
@@ -236,8 +238,10 @@ async def restore(broker: Mosquitto) -> None:
 
 @pytest.mark.parametrize("break_broker", [freeze, kill])
 async def test_an_unavailable_broker(break_broker: BreakBroker, tmp_path: Path) -> None:
-    """F12: with a stopped or dead broker, acks are not delayed, the other node lags by at most 2 s,
-    and each message arrives once. Once the broker is back, the bus delivers at once.
+    """F12: with a stopped or dead broker, acks are not delayed and the other node lags by at most
+    2 s.
+
+    Each message arrives once. After the broker is back, the bus delivers at once.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -302,7 +306,7 @@ async def test_the_metrics_show_the_state_of_the_bus(tmp_path: Path) -> None:
 
 
 async def readiness(node: Node) -> Any:
-    """The readiness details that the operator sees."""
+    """Returns the details of a node's readiness, from the metrics port."""
     async with ClientSession() as http:
         return await (await http.get(f"http://127.0.0.1:{node.running.metrics_port}/readyz")).json()
 
@@ -342,25 +346,25 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
 # --- forgeries ------------------------------------------------------------------------------------
 
 
-def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
-    """Topics and payloads of random data and of an attacker who has an account at the broker."""
+def forgeries(room: str, rng: random.Random) -> list[tuple[str, bytes]]:
+    """Returns messages of an attacker with an account at the broker, as topics and payloads."""
     said = format_event_body(Said("ada", "Ada", "never said"))
-    forged = EventsAppended(room, "n9", (StoredEvent(chance.randrange(1, 60), 0, 0, said),))
+    forged = EventsAppended(room, "n9", (StoredEvent(rng.randrange(1, 60), 0, 0, said),))
     topic, payload, _ = Codec(b"x" * 32).encode(forged)
     _, right, _ = Codec(KEY).encode(EventsAppended("elsewhere", "n9", forged.events))
-    any_topic = chance.choice(
+    any_topic = rng.choice(
         [topic, f"{topic}/here", f"{topic}/thinking", "plyroom/1/lobby", "plyroom/1/nodes/n9"]
     )
     return [
         (topic, payload),
         (topic, right),
-        (any_topic, chance.randbytes(chance.randrange(1, 300))),
-        (any_topic, payload[: chance.randrange(len(payload))]),
+        (any_topic, rng.randbytes(rng.randrange(1, 300))),
+        (any_topic, payload[: rng.randrange(len(payload))]),
         (any_topic, b'{"seal":"","says":' + b"[" * 5000 + b"]" * 5000 + b"}"),
         (any_topic, b'{"seal":"00","says":null}'),
         (any_topic, "{\"seal\":\"\u00fc\",\"says\":{}}".encode()),
-        ("plyroom/1/nodes/" + chance.randbytes(4).hex(), b""),
-        ("plyroom/1/echo/plyroom-n1", chance.randbytes(8)),
+        ("plyroom/1/nodes/" + rng.randbytes(4).hex(), b""),
+        ("plyroom/1/echo/plyroom-n1", rng.randbytes(8)),
     ]  # fmt: skip
 
 
@@ -370,8 +374,9 @@ def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
 async def test_forged_messages_are_counted_and_dropped(
     rounds: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Forged, broken and huge payloads on every topic are refused and counted; no client sees
-    them, the room continues, and the log shows no exception.
+    """Forged, malformed and huge payloads on every topic are refused and counted.
+
+    No client sees them, the room continues, and the log shows no exception.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -381,10 +386,10 @@ async def test_forged_messages_are_counted_and_dropped(
             room = chatter._room
 
             async def flood() -> None:
-                chance = random.Random(7)
+                rng = random.Random(7)
                 await attacker.publish(room_topic(room), b"x" * (MAX_BYTES + 5000))
                 for _ in range(rounds):
-                    for topic, payload in forgeries(room, chance):
+                    for topic, payload in forgeries(room, rng):
                         await attacker.publish(topic, payload, qos=1)
 
             flooding = asyncio.create_task(flood())

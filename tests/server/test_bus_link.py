@@ -1,5 +1,6 @@
-"""The connection to the broker: reconnecting, a bounded outbox, status, authentication, and no
-secrets in errors or logs.
+"""The connection to the broker: reconnection, the bounded outbox, the status and authentication.
+
+No secret appears in errors or logs.
 """
 
 import asyncio
@@ -59,9 +60,7 @@ class Recorder:
 
 
 def test_a_broker_in_a_url(tmp_path: Path) -> None:
-    """A URL has a scheme, credentials (percent-encoded), a host, a port (MQTT's by default) and a
-    prefix.
-    """
+    """A URL may have credentials (percent-encoded), a port (MQTT's by default) and a prefix."""
     assert parse_broker("mqtt://broker") == Broker("broker", 1883)
     assert parse_broker(" mqtts://u:p%40ss%2F@broker:99/\n") == Broker(
         "broker", 99, True, "u", "p@ss/"
@@ -100,7 +99,7 @@ def test_a_broker_in_a_url(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_broker_is_refused(url: str) -> None:
-    """The error does not contain the password."""
+    """An invalid URL raises SettingError without the password."""
     with pytest.raises(SettingError) as error:
         parse_broker(url)
     assert "s3cret" not in str(error.value)
@@ -166,7 +165,7 @@ async def test_an_outbox_is_bounded() -> None:
 async def test_in_flight_messages_are_sent_again_first() -> None:
     """In-flight messages are sent again first, in order; unreliable ones are dropped.
 
-    So are those that were tried too often, since they may be what breaks the connection.
+    A message that was tried MAX_TRIES times is dropped too, as it may break the connection.
     """
     box = Outbox(10)
     box.put(QueuedMessage("t", b"3", True))
@@ -187,8 +186,9 @@ async def test_in_flight_messages_are_sent_again_first() -> None:
 
 
 async def test_a_link_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
-    """After SIGKILL of the broker, reliable messages that were sent meanwhile arrive, old and new
-    subscriptions hold, and a gap is reported.
+    """After the broker was killed and restarted, the link subscribes again and reports a gap.
+
+    Reliable messages that were published meanwhile arrive.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -222,8 +222,8 @@ async def test_a_link_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
 
 
 async def test_clusters_with_prefixes_are_separate_on_one_broker(tmp_path: Path) -> None:
-    """Clusters with the same names and topics, one with a prefix: messages, statuses and wills stay
-    apart.
+    """A prefix keeps a cluster's messages, statuses and wills from another cluster with the same
+    names and topics.
     """
     async with mosquitto(tmp_path) as broker:
         east = replace(broker.address, prefix="east/")
@@ -247,7 +247,7 @@ async def test_clusters_with_prefixes_are_separate_on_one_broker(tmp_path: Path)
 
 
 async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
-    """A status lasts until its link ends, in order or not; then the broker keeps nothing of it."""
+    """The broker keeps a status until its link ends, cleanly or not, and then clears it."""
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "observer", f"{ROOT}/nodes/observer") as observer,
@@ -276,9 +276,10 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
             assert late_statuses.payloads == [b"x"]
 
 
-async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -> None:
-    """A broker that is stopped (SIGSTOP) is noticed within 2 s; messages sent meanwhile wait within
-    bounds and arrive when it resumes.
+async def test_a_stalled_broker(tmp_path: Path) -> None:
+    """A link notices within 2 s that the broker is stopped (SIGSTOP).
+
+    At most OUTBOX_CAPACITY messages wait meanwhile, and they arrive when the broker resumes.
     """
     async with (
         mosquitto(tmp_path, lines=("max_queued_messages 0",)) as broker,
@@ -301,10 +302,8 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
         assert sender.outbox.lost == 2 * OUTBOX_CAPACITY - len(numbers) + 1
 
 
-async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: Path) -> None:
-    """Messages in flight when the broker died are sent again, in order, to the present
-    subscribers.
-    """
+async def test_in_flight_messages_are_sent_again_after_a_restart(tmp_path: Path) -> None:
+    """Messages that were in flight when the broker died are sent again, in order."""
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
@@ -323,9 +322,10 @@ async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: 
         assert recorder.payloads == sent
 
 
-async def test_a_socket_that_is_closed_at_once_is_not_waited_for(tmp_path: Path) -> None:
-    """A message whose connection is closed in the same turn of the loop leaves no writer behind:
-    neither for a bad file descriptor nor for the next connection that gets its number.
+async def test_a_socket_that_is_closed_at_once_leaves_no_writer(tmp_path: Path) -> None:
+    """A connection that closes right after a message leaves no writer in the event loop.
+
+    Such a writer would fail on the closed file descriptor or serve the next socket of that number.
     """
     failures: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
@@ -371,7 +371,7 @@ async def test_a_link_reconnects_after_its_name_was_taken(tmp_path: Path) -> Non
 async def test_a_broker_that_dies_as_the_link_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link ends even if its task group raises MqttError instead of the cancellation."""
+    """The link ends although its task group raises MqttError instead of CancelledError."""
     async with mosquitto(tmp_path) as broker:
         sending, sessions = asyncio.Event(), 0
 
@@ -451,8 +451,10 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 async def test_a_workers_access_rights(tmp_path: Path) -> None:
-    """With the shipped access list, a worker cannot publish about rooms, nodes or the lobby, act
-    for another worker, or read rooms and commands to others; its own topics work.
+    """With the shipped access list, a worker can use only its own topics and read nodes' statuses.
+
+    It cannot publish about rooms, nodes or the lobby, act for another worker, or read the room
+    topics or the commands to other workers.
     """
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path, USERS, ACL))

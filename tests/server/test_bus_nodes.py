@@ -1,7 +1,4 @@
-"""Several nodes over a bus in memory, which tests can cut, and over a real broker.
-
-All nodes have the same lobby, and each knows the presence on the others until they end.
-"""
+"""The lobby, presence and gaps on several nodes, over a bus in memory and over a real broker."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -60,7 +57,7 @@ class Watcher(Client):
 
 
 def present(client: Client) -> tuple[list[bool], int]:
-    """The presence that a client received last."""
+    """Returns the presence that a client received last: the seats, and the spectators' number."""
     last = client.of("presence")[-1]
     return last["seats"], last["watching"]
 
@@ -75,7 +72,7 @@ async def hubs(fake: FakeServer, *names: str) -> AsyncIterator[list[Hub]]:
 
 
 @virtual
-async def test_the_lobby_is_the_same_everywhere() -> None:
+async def test_the_lobby_is_the_same_on_all_nodes() -> None:
     """The lobby of every node follows a room from its creation to the end of its match."""
     async with hubs(FakeServer(), "n1", "n2", "n3") as (first, second, third):
         watchers = [
@@ -106,7 +103,7 @@ async def test_the_lobby_is_the_same_everywhere() -> None:
 
 @virtual
 async def test_a_lobby_without_the_bus_reads_the_store() -> None:
-    """With the bus cut, watchers on the other node see new, changed and removed rooms within
+    """While the bus is cut, a watcher on another node sees new, changed and removed rooms within
     seconds.
     """
     fake = FakeServer()
@@ -130,13 +127,14 @@ async def test_a_lobby_without_the_bus_reads_the_store() -> None:
         }
         before = len(watcher.of("lobby"))
         await asyncio.sleep(5 * COMPARE_S)
-        assert len(watcher.of("lobby")) == before, "nothing new, so no message"
+        assert len(watcher.of("lobby")) == before, "without a change there is no message"
 
 
 @virtual
 async def test_a_stale_lobby_entry_is_ignored() -> None:
-    """A node ignores another node's lobby entry of a room that is open here; reading the store does
-    not set its ply back either.
+    """A node ignores another node's lobby entry for a room that it has in memory itself.
+
+    Reading the store does not set the room's ply back either.
     """
     async with hubs(FakeServer(), "n1", "n2") as (first, second):
         ada = Client(first, "ada")
@@ -199,7 +197,10 @@ async def test_a_lobby_change_while_the_list_is_read() -> None:
 
 
 async def join_three_people(first: Hub, second: Hub) -> tuple[Client, Client, Client, str]:
-    """Ada on the first node plays Ben on the second, where Cyd watches; also returns the room."""
+    """Lets Ada on the first node play Ben on the second, where Cyd watches.
+
+    Returns the three clients and the room.
+    """
     ada, ben, cyd = Client(first, "ada"), Client(second, "ben"), Client(second, "cyd")
     room = await ada.create("tic-tac-toe")
     await ben.ack(ben.sit(room, 1))
@@ -210,7 +211,7 @@ async def join_three_people(first: Hub, second: Hub) -> tuple[Client, Client, Cl
 
 @virtual
 async def test_presence_counts_the_clients_of_all_nodes() -> None:
-    """Clients that join and leave on other nodes change the presence here."""
+    """Clients that join or leave on another node change the presence on this node."""
     async with hubs(FakeServer(), "n1", "n2") as (first, second):
         ada, ben, cyd, _ = await join_three_people(first, second)
         await asyncio.sleep(DELIVERY_S)
@@ -224,7 +225,7 @@ async def test_presence_counts_the_clients_of_all_nodes() -> None:
 @pytest.mark.parametrize("how", ["ends", "falls silent"])
 @virtual
 async def test_presence_on_a_dead_node_ends(how: str) -> None:
-    """Clients of a dead node disappear, at once if it closes in order, else after its silence."""
+    """Clients of a node disappear when it closes, or SILENT_NODE_S after its last message."""
     fake = FakeServer()
     bus = fake.bus = FaultyBus()
     async with hubs(fake, "n1") as (first,):
@@ -239,15 +240,16 @@ async def test_presence_on_a_dead_node_ends(how: str) -> None:
                 assert present(ada) == ([True, False], 0)
                 bus.cut = False
                 await asyncio.sleep(DELIVERY_S + 1)
-                assert present(ada) == ([True, True], 1), "n2 was up all the time"
+                assert present(ada) == ([True, True], 1), "n2 was running all the time"
         await asyncio.sleep(DELIVERY_S)
         assert present(ada) == ([True, False], 0)
 
 
 @virtual
-async def test_presence_stays_while_the_bus_is_away() -> None:
-    """While the bus is away all nodes are silent, so the last known presence stays; clients that
-    left disappear once it is back.
+async def test_presence_stays_while_the_bus_is_down() -> None:
+    """While the bus is down, the last known presence stays, as all nodes are silent.
+
+    Clients that have left disappear once the bus is up again.
     """
     fake = FakeServer()
     bus = fake.bus = FaultyBus()
@@ -342,14 +344,14 @@ async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
         await run_ready_tasks()
         async with fake.hub("n1") as first:
             await Client(first, "ada").create("tic-tac-toe", seats=(AiSeat(level=1), MySeat()))
-            await fake.engines.asked.wait()
+            await fake.engines.requested.wait()
         # The node has ended in order; a new heartbeat makes it look as if it had died.
         heartbeat_at_s = asyncio.get_running_loop().time()
         await fake.store.nodes.heartbeat("n1", 30_000)
-        fake.engines.asked.clear()
+        fake.engines.requested.clear()
         second.membership.on_node(NodeDown("n1"))
         async with asyncio.timeout(60):
-            await fake.engines.asked.wait()
+            await fake.engines.requested.wait()
         waited_s = asyncio.get_running_loop().time() - heartbeat_at_s
         assert 30.0 <= waited_s < 31.0
 
@@ -358,8 +360,9 @@ async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
 
 
 async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
-    """Lobby and presence on three nodes over a broker; when one is killed, its clients disappear
-    within a second of its will.
+    """Three nodes over a broker have the same lobby and presence.
+
+    When a node is killed, its clients disappear within a second of its will.
     """
     fake = FakeServer()
     async with AsyncExitStack() as stack:

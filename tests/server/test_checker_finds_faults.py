@@ -122,7 +122,7 @@ def shown_before_commit(patch: Patch) -> FakeServer:
     return FakeServer(store=UnreliableStore(7, 0.03, after=False))
 
 
-def lost_dedupe(patch: Patch) -> FakeServer:
+def repeated_command_appended_again(patch: Patch) -> FakeServer:
     patch.setattr(EventLog, "_remember", lambda *_: None)
     return FakeServer(store=store_with(LogsWithoutKeys))
 
@@ -168,7 +168,7 @@ def gap_in_v(patch: Patch) -> FakeServer:
     return FakeServer()
 
 
-def gap_of_the_bus_is_ignored(patch: Patch) -> FakeServer:
+def gap_on_the_bus_ignored(patch: Patch) -> FakeServer:
     """A node applies another node's event even if events before it are missing."""
 
     async def accept_any(self: EventLog[Any, Any, Any], entries: Sequence[StoredEvent]) -> None:
@@ -288,12 +288,12 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
     [
         (ack_before_commit, {"I1"}),
         (shown_before_commit, {"I5"}),
-        (lost_dedupe, {"I1"}),
+        (repeated_command_appended_again, {"I1"}),
         (stale_ply_accepted, {"I1"}),
         (seat_taken_twice, {"I12"}),
         (spectator_can_move, {"I13"}),
         (gap_in_v, {"I4"}),
-        (gap_of_the_bus_is_ignored, {"I4"}),
+        (gap_on_the_bus_ignored, {"I4"}),
         (ai_answer_to_an_old_position, {"I9"}),
         (hidden_event_leaked, {"I14"}),
         (no_compare_and_set, {"I1", "I5"}),
@@ -325,7 +325,7 @@ async def find_faults(fake: FakeServer) -> list[str]:
 
 
 async def test_without_a_fault_the_checker_finds_none() -> None:
-    """The checker reports nothing for a correct server."""
+    """The checker reports no violation of a correct server."""
     assert await find_faults(FakeServer()) == []
 
 

@@ -1,4 +1,4 @@
-"""Commands that parts of the server give a room without a connection (`Hub.command`)."""
+"""Commands that the server itself gives to a room, without a connection (`Hub.command`)."""
 
 import pytest
 
@@ -12,24 +12,24 @@ from tests.support.fake_server import Client, FakeServer, Fault, virtual
 BOT = Actor(IdentityId("bot"), "Bot")
 
 
-def chat(room: str, key: str, text: str = "hello") -> Chat:
+def chat(key: str, text: str = "hello") -> Chat:
     return Chat(id=key, text=text)
 
 
 @virtual
-async def test_a_command_has_one_outcome() -> None:
-    """A command is accepted at its version, and again with the same version; followers see it."""
+async def test_a_repeated_command_has_the_same_outcome() -> None:
+    """A repeated command is accepted with the v of the first time; followers see one event."""
     fake = FakeServer()
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create()
         await ada.ack(ada.join(room))
-        first = await hub.command(room, BOT, chat(room, "1"))
+        first = await hub.command(room, BOT, chat("1"))
         assert isinstance(first, Accepted)
         assert first.is_new
         event = await ada.event("said")
         assert (event["v"], event["text"]) == (first.v, "hello")
-        again = await hub.command(room, BOT, chat(room, "1"))
+        again = await hub.command(room, BOT, chat("1"))
         assert again == Accepted(first.v, is_new=False)
 
 
@@ -43,14 +43,14 @@ async def test_a_refusal_is_an_outcome() -> None:
         refused = await hub.command(room, BOT, Resign(id="1"))
         assert isinstance(refused, Rejected)
         assert (refused.code, bool(refused.message)) == (Code.SEAT_NONE, True)
-        unknown = await hub.command(RoomId("nowhere"), BOT, chat("nowhere", "1"))
+        unknown = await hub.command(RoomId("nowhere"), BOT, chat("1"))
         assert isinstance(unknown, Rejected)
         assert unknown.code == Code.ROOM_UNKNOWN
         fake.store.fail("append", Fault())
-        failed = await hub.command(room, BOT, chat(room, "2"))
+        failed = await hub.command(room, BOT, chat("2"))
         assert isinstance(failed, Rejected)
         assert failed.code == Code.STORE_RETRY
-        assert isinstance(await hub.command(room, BOT, chat(room, "2")), Accepted)
+        assert isinstance(await hub.command(room, BOT, chat("2")), Accepted)
 
 
 @virtual
@@ -61,7 +61,7 @@ async def test_a_room_out_of_memory_is_opened() -> None:
         room = await Client(hub, "ada").create()
     async with fake.hub("n2") as other:
         assert other.runner(room) is None
-        assert isinstance(await other.command(room, BOT, chat(room, "1")), Accepted)
+        assert isinstance(await other.command(room, BOT, chat("1")), Accepted)
 
 
 @virtual
@@ -72,6 +72,6 @@ async def test_a_full_mailbox_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> 
         room = await Client(hub, "ada").create()
         with monkeypatch.context() as patch:
             patch.setattr("server.runtime.room_runner.RoomRunner.submit", lambda *_: False)
-            busy = await hub.command(room, BOT, chat(room, "1"))
+            busy = await hub.command(room, BOT, chat("1"))
         assert isinstance(busy, Rejected)
         assert busy.code == Code.ROOM_BUSY

@@ -33,7 +33,7 @@ AI1 = AiSeat(level=1)
 
 
 class FakePool(Pool):
-    """Answers with a random legal move after `delay_s`, with some progress before.
+    """A pool that reports progress and answers with a random legal move after `delay_s`.
 
     With `hang`, a search ends only when it is cancelled.
     """
@@ -153,7 +153,7 @@ class Server:
 async def server_and_worker(
     folder: Path, cores: int = 1
 ) -> AsyncIterator[tuple[Server, WorkerHandle]]:
-    """A server that has received a worker's advert, and that worker."""
+    """Starts a worker, and a server that has received its advert."""
     async with (
         mosquitto(folder) as broker,
         open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link,
@@ -319,11 +319,11 @@ async def node(
     "kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
 async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
-    """R12, I16: three workers die again and again during the searches of four duels on two nodes.
+    """R12, I16: workers keep dying during the searches of four AI matches on two nodes.
 
     Every ply gets one move, no match fails, and all matches continue.
     """
-    fake, chance = FakeServer(), random.Random(3)
+    fake, rng = FakeServer(), random.Random(3)
     fake.settings = replace(fake.settings, rooms_burst=100, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
@@ -335,7 +335,7 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
         playing = [asyncio.create_task(duel.play()) for duel in duels]
         for number in range(kills):
             name = await find_busy_worker(handles)
-            await asyncio.sleep(chance.random() * 0.1)
+            await asyncio.sleep(rng.random() * 0.1)
             await handles.pop(name).kill()
             handles[f"w{number + 3}"] = start_worker(broker, f"w{number + 3}")
         moves = [len(duel.host.events()) for duel in duels]

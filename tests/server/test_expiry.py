@@ -23,7 +23,7 @@ from tests.support.two_players import ME, OPEN
 
 
 class AdvancingServer(FakeServer):
-    """A fake server whose clock, with its store's, a test can advance."""
+    """A fake server whose clock a test can advance, together with its store's clock."""
 
     ahead_ms = 0
 
@@ -39,7 +39,7 @@ class AdvancingServer(FakeServer):
 
 
 async def create_left_room(hub: Hub, **fields: Any) -> RoomId:
-    """Creates a room that Ada wrote in and left, and runs the expiry once; returns its id."""
+    """Creates a room in which Ada chats and which she leaves, and expires once; returns its id."""
     ada = Client(hub, "ada")
     room = await ada.create(**fields)
     await ada.ack(ada.join(room))
@@ -89,7 +89,7 @@ async def test_a_visit_restarts_the_expiry() -> None:
             other.close_idle_rooms(0)
             await hub.expire_once()
         assert await fake.store.logs.heads([room]) == {room: 3}
-        assert fake.store.calls["mark_rooms_seen"] == 5, "once a day, not at each visit"
+        assert fake.store.calls["mark_rooms_seen"] == 5, "a room is marked once a day"
         visitor = Client(other, "dan")
         await visitor.ack(visitor.join(room))
         assert fake.store.calls["mark_rooms_seen"] == 5
@@ -97,7 +97,7 @@ async def test_a_visit_restarts_the_expiry() -> None:
 
 @virtual
 async def test_a_room_that_is_open_stays() -> None:
-    """No node deletes a room that is open on one of them, for however long."""
+    """No node ever deletes a room that is open on some node."""
     fake = AdvancingServer()
     async with fake.hub("n1") as hub, fake.hub("n2") as other:
         ada = Client(hub, "ada")
@@ -112,7 +112,7 @@ async def test_a_room_that_is_open_stays() -> None:
 
 
 @virtual
-async def test_a_room_with_a_match_stays_for_ever() -> None:
+async def test_a_room_with_a_match_stays_forever() -> None:
     """A room with a match, running or aborted, is never deleted."""
     fake = AdvancingServer()
     async with fake.hub() as hub:
@@ -130,7 +130,7 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
 
 @virtual
 async def test_a_room_that_expires_while_it_is_opened() -> None:
-    """A room that is deleted while a node reads its log is room.unknown and is not opened."""
+    """If a room is deleted while a node reads its log, commands get room.unknown."""
     fake = AdvancingServer()
     async with fake.hub("n1") as hub, fake.hub("n2") as other:
         room = await create_left_room(hub)
@@ -178,7 +178,7 @@ async def test_a_clock_that_is_ahead_expires_nothing() -> None:
 
 @virtual
 async def test_a_failed_step_is_repeated() -> None:
-    """A failed step of the expiry is done by the next one."""
+    """The next step of the expiry repeats the work of a failed one."""
     fake = AdvancingServer()
     async with fake.hub() as hub:
         room = await create_left_room(hub)
@@ -212,7 +212,7 @@ async def expire_guests_after(fake: FakeServer, days: int = GUEST_DAYS + 1) -> t
 
 @virtual
 async def test_guests_who_sat_stay() -> None:
-    """A guest who took a seat or created a room stays; others are deleted after thirty days."""
+    """A guest who took a seat or created a room stays; others expire after thirty days."""
     fake = AdvancingServer()
     async with fake.hub() as hub:
         limits = Limits(fake.settings)
@@ -241,7 +241,7 @@ async def test_guests_who_sat_stay() -> None:
 @pytest.mark.parametrize("call", ["create", "sit"])
 @virtual
 async def test_a_guest_is_marked_before_the_seat_is_taken(call: str) -> None:
-    """A guest is marked before they get a seat; if marking fails, the command changes nothing."""
+    """A guest is marked permanent before the command; if marking fails, nothing changes."""
     fake = AdvancingServer()
     async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -313,16 +313,16 @@ async def test_a_browser_whose_guest_was_deleted_becomes_a_new_guest() -> None:
         before, token = await request_guest(http)
         assert token is not None
         assert await expire_guests_after(fake) == (before,)
-        after, fresh = await request_guest(http, token)
+        after, new_token = await request_guest(http, token)
         assert after != before
-        assert fresh is not None
-        assert await request_guest(http, fresh) == (after, None)
+        assert new_token is not None
+        assert await request_guest(http, new_token) == (after, None)
         async with node.socket({"Cookie": f"plyroom={token}"}) as socket:
             welcome = await socket.hello()
             assert welcome["identity"] not in (before, after)
         async with node.guest(token=welcome["token"]) as again:
             assert again.identity == welcome["identity"]
-        async with node.socket({"Cookie": f"plyroom={fresh}"}) as socket:
+        async with node.socket({"Cookie": f"plyroom={new_token}"}) as socket:
             await socket.send(wire.Hello(protocol=wire.PROTOCOL, token=token))
             await socket.expect("error", code=Code.TOKEN_UNKNOWN)
             assert await socket.closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
@@ -340,6 +340,6 @@ async def test_a_guest_who_is_deleted_during_hello() -> None:
         await fake.store.waiting["mark_identities_seen"].wait()
         assert await expire_guests_after(fake, 0) == (before,)
         gate.set()
-        after, fresh = await requesting
+        after, new_token = await requesting
         assert after != before
-        assert fresh is not None
+        assert new_token is not None

@@ -1,5 +1,6 @@
-"""The server passes for a person who can only pass: once, after a second, on the responsible node,
-with a mark in the log.
+"""The forced pass: the server passes for a person who has no other move.
+
+It does so once, after a second, on the responsible node, and the log marks the pass as forced.
 """
 
 import asyncio
@@ -23,21 +24,21 @@ from server.store.base import StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, virtual
 from tests.support.room_log import ADA, BEN, ME, LoggedRoom, chat, plain, seated
 
-#: Moves of Othello after which Black, the first side, has no move and White has.
+#: Moves of Othello after which Black, the first side, has no move, but White has.
 TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
 #: The pause before a forced pass, in ms.
 PASS_AFTER_MS = Settings().forced_pass_ms
 
 
 def before_a_pass() -> LoggedRoom:
-    """A match of Othello in which the side to move must pass."""
+    """Returns a room with a match of Othello in which the side to move must pass."""
     played = seated(game="othello")
     played.moves(TO_A_PASS)
     return played
 
 
 def tick(played: LoggedRoom) -> Tick:
-    """The server's command at the room's next deadline."""
+    """Returns the server's command at the room's next deadline."""
     deadline_ms = played.room.next_deadline_ms(PASS_AFTER_MS)
     assert deadline_ms is not None
     return Tick(f"tick:{played.room.v}", deadline_ms)
@@ -47,7 +48,7 @@ def tick(played: LoggedRoom) -> Tick:
 
 
 def test_the_server_passes_for_the_person_to_move() -> None:
-    """A forced pass logs one marked event and leads to the same position as a player's pass."""
+    """A forced pass makes one marked event and leads to the same position as a player's pass."""
     played, own_pass = before_a_pass(), before_a_pass()
     (event,) = played.do(SERVER, tick(played))
     assert event == Moved(
@@ -60,8 +61,8 @@ def test_the_server_passes_for_the_person_to_move() -> None:
     assert played.room.forced_pass() is None
 
 
-def test_only_a_forced_pass_has_the_extra_field() -> None:
-    """Only a forced pass has the extra field in the log."""
+def test_only_a_forced_pass_has_the_field_forced() -> None:
+    """A pass of the server has `forced` in the log; a player's own pass and moves do not."""
     played = before_a_pass()
     played.do(ADA, played.move("pass"))
     assert b"forced" not in played.log[-1][1]
@@ -72,8 +73,8 @@ def test_only_a_forced_pass_has_the_extra_field() -> None:
 
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "othello"])
-def test_no_pass_is_forced_where_a_move_can_be_played(game: str) -> None:
-    """No move but a pass is forced, not even the last free cell of a board."""
+def test_no_pass_is_forced_while_there_is_a_move(game: str) -> None:
+    """Nothing is forced while the player has a move, even if it is the only one."""
     played = seated(game=game)
     for number, token in enumerate(
         (TO_A_PASS if game == "othello" else "a1 b1 c1 b2 a2 c2 b3 a3").split()
@@ -86,8 +87,9 @@ def test_no_pass_is_forced_where_a_move_can_be_played(game: str) -> None:
 
 
 def test_a_pass_is_due_after_a_pause() -> None:
-    """A tick before the deadline makes nothing, nor does one after the player's own pass. Chat does
-    not move the deadline, and a clock that was set back does not delay it.
+    """A tick before the deadline or after the player's own pass makes no event.
+
+    Neither chat nor a clock that was set back moves the deadline.
     """
     played = before_a_pass()
     turn_began_ms = played.now_ms
@@ -103,7 +105,7 @@ def test_a_pass_is_due_after_a_pause() -> None:
 
 
 def test_only_the_server_passes_for_others() -> None:
-    """The command is refused to every actor but the server, even to the player to move."""
+    """A tick is refused from every actor except the server, even from the player to move."""
     played = before_a_pass()
     for actor in (ADA, BEN, AI, Actor(SERVER.identity, SERVER.name)):
         assert played.refuse(actor, tick(played)) == Code.SEAT_NONE
@@ -121,7 +123,7 @@ def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
 
 
 def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault of the rules in the check for a pass forces no pass and fails no command."""
+    """If the rules fail in the check for a pass, no pass is forced and no command fails."""
     played = before_a_pass()
     assert played.room.forced_pass() is not None
 
@@ -139,7 +141,7 @@ def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def waiting_for_a_pass(fake: FakeServer) -> AsyncIterator[tuple[Hub, RoomId, Client, Client]]:
-    """A match in which Ada has to pass; she and Ben follow the room."""
+    """Opens a hub with a match in which Ada must pass; she and Ben follow the room."""
     async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(game="othello", seats=(ME,))
@@ -190,7 +192,7 @@ async def test_a_forced_pass_comes_after_a_second() -> None:
 
 @virtual
 async def test_a_players_own_pass_cancels_the_servers() -> None:
-    """A player's own pass in time cancels the server's."""
+    """A player who passes within the second is not passed for again."""
     fake = FakeServer()
     async with waiting_for_a_pass(fake) as (_, room, ada, _ben):
         await ada.ack(ada.move(room, 8, "pass"))
@@ -201,7 +203,7 @@ async def test_a_players_own_pass_cancels_the_servers() -> None:
 
 @virtual
 async def test_a_forced_pass_survives_a_restart() -> None:
-    """If a node dies within the second, the next node passes, even without followers."""
+    """If the node ends within the second, the next node passes, even without followers."""
     for sole_node in (True, False):
         fake = FakeServer()
         fake.settings = Settings(sole_node=sole_node, workers=1)
@@ -217,7 +219,7 @@ async def test_a_forced_pass_survives_a_restart() -> None:
 
 @virtual
 async def test_a_node_that_only_follows_does_not_pass() -> None:
-    """Of two nodes with the room open, only the one that wrote last tries to pass."""
+    """Of two nodes with the room open, only the node that wrote last tries to pass."""
     fake = FakeServer()
     async with fake.hub("n2") as other, waiting_for_a_pass(fake) as (_, room, _ada, _ben):
         cyd = Client(other, "cyd")

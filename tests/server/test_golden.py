@@ -29,7 +29,7 @@ VERSION_FIELDS = {"levels"}
 
 
 def contains(old: Any, new: Any) -> bool:
-    """Whether the new message has everything of the old one; it may have more fields."""
+    """Returns whether the new message has all fields of the old one; it may have more."""
     if isinstance(old, dict) and isinstance(new, dict):
         return all(
             key in VERSION_FIELDS or (key in new and contains(value, new[key]))
@@ -144,8 +144,9 @@ def test_an_old_backup_restores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sample", BUS["bus"], ids=lambda sample: sample["is"])
 def test_messages_between_nodes(sample: dict[str, str]) -> None:
-    """Messages between nodes are readable and written unchanged: two versions can talk during an
-    upgrade.
+    """Messages between nodes are read, and written unchanged.
+
+    So nodes of two versions can communicate during an upgrade.
     """
     codec = Codec(BUS["key"].encode())
     message = codec.decode(sample["topic"], sample["payload"].encode())

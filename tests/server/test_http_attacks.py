@@ -1,4 +1,4 @@
-"""Hostile HTTP requests cost little before a limit applies, at any point of a connection."""
+"""Hostile HTTP requests are refused at little cost, at any point of a connection."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ CHUNKED = {"Transfer-Encoding": "chunked"}
 
 
 def head(target: str, method: str = "POST", **headers: str) -> bytes:
-    """A request's head."""
+    """Returns the head of a request."""
     lines = [
         f"{method} {target} HTTP/1.1",
         "Host: localhost",
@@ -67,8 +67,9 @@ def decompressed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_compressed_bodies_are_refused(
     method: str, target: str, headers: dict[str, str], place: str, decompressed: list[str]
 ) -> None:
-    """Compressed bodies get 415 for any method and path, on every request of a connection; no
-    decompressor is ever made.
+    """Compressed bodies get 415 for any method and path, on every request of a connection.
+
+    No decompressor is made.
     """
     if place == "first" and "Upgrade" in headers:
         place = "kept alive"  # a first request would become a WebSocket
@@ -125,8 +126,9 @@ async def test_the_metrics_port_accepts_no_bodies(decompressed: list[str]) -> No
 async def test_a_body_is_refused_before_it_is_read(
     target: str, headers: dict[str, str], status: int
 ) -> None:
-    """The refusal arrives before a byte of the body is sent, without 100 Continue, and ends the
-    connection.
+    """The refusal arrives before the client sends the body, without 100 Continue.
+
+    It closes the connection.
     """
     async with serve() as node, node.http() as http:
         assert (await http.request("/livez")).status == 200
@@ -148,7 +150,7 @@ async def test_an_accepted_body_gets_100_continue() -> None:
 
 @pytest.mark.parametrize("before", [b"", head("/livez", "GET") * 3])
 async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a refused body of 30,000 chunks, only the few that came with the head are parsed."""
+    """Of a refused body of 30,000 chunks, only the few that arrive with the head are parsed."""
     chunks = 0
     real = aiohttp.streams.StreamReader.begin_http_chunk_receiving
 
@@ -170,7 +172,7 @@ async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.M
 
 
 async def test_bytes_after_a_refused_request_are_not_served() -> None:
-    """Bytes after a refused request are never taken for another request."""
+    """Bytes after a refused request are never parsed as another request."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
         assert (await http.response()).status == 415
@@ -210,7 +212,7 @@ async def test_a_refused_body_without_end_is_cut_off() -> None:
                     http.writer.write(b"ffff\r\n" + bytes(2**16))
                     await http.writer.drain()
                     sent += 2**16
-        assert sent < LINGER_BYTES + 2**24, "buffers of the network add to it"
+        assert sent < LINGER_BYTES + 2**24, "the network's buffers hold up to 16 MiB"
 
 
 async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
@@ -331,8 +333,9 @@ async def test_one_address_gets_half_of_the_slots() -> None:
 
 
 async def test_the_longest_silent_connection_is_closed_for_a_new_one() -> None:
-    """When all slots are taken, the connection that has been silent for longest is aborted; HTTP
-    connections in use stay.
+    """When all slots are taken, a new connection gets the slot of the longest silent one.
+
+    HTTP connections in use stay.
     """
     async with serve(max_http=3, proxies=("127.0.0.1",)) as node, AsyncExitStack() as stack:
         used = await stack.enter_async_context(node.http())
@@ -348,7 +351,7 @@ async def test_the_longest_silent_connection_is_closed_for_a_new_one() -> None:
 
 
 async def test_websockets_take_no_slots() -> None:
-    """WebSockets take no slots."""
+    """WebSockets do not count towards `max_http`."""
     async with serve(max_http=2) as node, node.guest(), node.guest(), node.guest():
         assert (await node.get("/livez")).status == 200
 
@@ -438,7 +441,7 @@ async def test_requests_are_limited_by_address() -> None:
             assert (await http.request("/api/matches", headers=ada)).status == 429
 
 
-async def test_no_limit_where_none_is_set() -> None:
+async def test_zero_switches_the_limit_off() -> None:
     """A limit of 0 per minute means no limit."""
     async with (
         serve(limit_requests_burst=1, limit_requests_per_minute=0) as node,

@@ -1,6 +1,4 @@
-"""The hub of a node and its lobby: rooms are created once, opened on demand, closed when idle and
-woken when due.
-"""
+"""The hub of a node, which creates, opens, closes and wakes rooms, and its lobby."""
 
 import asyncio
 from dataclasses import replace
@@ -21,20 +19,20 @@ from server.runtime.room_runner import RESYNC_S
 from server.store.base import CommandKey, StoredRoom, StoreError, StoreUnavailable
 from server.store.memory import MemoryProjections
 from tests.support.fake_server import Client, FakeServer, Fault, Message, run_ready_tasks, virtual
-from tests.support.room_log import altered_game, raises
+from tests.support.room_log import altered_game, failing_rule
 
 ME, OPEN, AI1 = MySeat(), OpenSeat(), AiSeat(level=1)
 
 
 def server_with(**changes: Any) -> FakeServer:
-    """A fake server with these settings."""
+    """Returns a fake server with these settings."""
     fake = FakeServer()
     fake.settings = replace(fake.settings, **changes)
     return fake
 
 
 async def create_refusal(client: Client, **fields: Any) -> Code:
-    """The code with which a create is refused."""
+    """Creates a room, which must be refused; returns the code."""
     with pytest.raises(CommandRejected) as rejected:
         await client.create(**fields)
     return rejected.value.code
@@ -77,8 +75,8 @@ async def test_creating_at_once_makes_one_room() -> None:
 
 
 @virtual
-async def test_a_create_is_acknowledged_again_beyond_any_limit() -> None:
-    """I1: a repeated create gets its ack beyond the limit of rooms and without its game."""
+async def test_a_repeated_create_is_acknowledged_beyond_the_limit() -> None:
+    """I1: a repeated create gets its ack even beyond the limit of rooms or for an unknown game."""
     fake = server_with(rooms_burst=3)
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
@@ -97,9 +95,7 @@ def with_unknown_game(command: Create) -> Create:
 
 @virtual
 async def test_a_create_whose_outcome_is_unknown() -> None:
-    """A failure after the commit raises StoreError, and the same id gets the room that was
-    created.
-    """
+    """A store that fails during a create raises StoreError; a repeated create makes one room."""
     fake = FakeServer()
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
@@ -133,8 +129,8 @@ async def test_rooms_are_limited_per_identity() -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"init": raises}, Code.GAME_FAULT),
-        ({"format_position": raises}, Code.GAME_FAULT),
+        ({"init": failing_rule}, Code.GAME_FAULT),
+        ({"format_position": failing_rule}, Code.GAME_FAULT),
         (None, Code.GAME_FAULT),
     ],
 )
@@ -142,7 +138,7 @@ async def test_rooms_are_limited_per_identity() -> None:
 async def test_a_game_that_fails_at_the_start(
     changes: dict[str, object] | None, code: Code
 ) -> None:
-    """A create of a game whose rules or file fail gets a typed refusal and makes no room."""
+    """A create with a game that fails or cannot be loaded gets game.fault and makes no room."""
 
     def find(game_id: str) -> Any:
         if changes is None:
@@ -171,7 +167,7 @@ async def test_an_unknown_game() -> None:
 
 @virtual
 async def test_an_idle_room_leaves_memory() -> None:
-    """A room leaves memory some time after its last follower; a later client can still join it."""
+    """A room leaves memory `room_idle_s` after its last follower; a later client can join it."""
     fake = server_with(room_idle_s=60.0)
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
@@ -213,7 +209,7 @@ async def test_a_room_at_work_stays_in_memory() -> None:
 
 @virtual
 async def test_rooms_in_memory_are_limited() -> None:
-    """I20: a room beyond the limit is refused with room.limit; idle rooms are closed for others."""
+    """I20: a room beyond the limit is refused with room.limit; idle rooms make place for others."""
     fake = server_with(max_rooms=3, rooms_burst=99)
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
@@ -233,7 +229,7 @@ async def test_rooms_in_memory_are_limited() -> None:
 
 @virtual
 async def test_a_hub_that_ends_leaves_no_task() -> None:
-    """A hub that ends leaves no task; waiting clients get room.busy or nothing."""
+    """A hub that ends leaves no task; commands that wait get room.busy or no answer."""
     fake = FakeServer()
 
     async def never(job: Job) -> str:
@@ -262,7 +258,7 @@ async def test_an_exception_inside_the_block_is_not_wrapped() -> None:
     fake = FakeServer()
     with pytest.raises(ZeroDivisionError):
         async with fake.hub():
-            raises()
+            failing_rule()
 
 
 # --- wake-ups -------------------------------------------------------------------------------------
@@ -297,7 +293,7 @@ async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
 
 @virtual
 async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
-    """A starting node serves players before it finds its due rooms, and retries a failing store."""
+    """A starting node serves players before it has read its due rooms; it retries that read."""
     fake = server_with(sole_node=True)
     rooms = await leave_due_rooms(fake)
     fake.store.fail("due_rooms", Fault(), Fault())
@@ -313,8 +309,8 @@ async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
 
 
 @virtual
-async def test_another_node_takes_over_when_one_is_silent() -> None:
-    """A node takes over the due rooms of another one after three missed heartbeats, not before."""
+async def test_a_node_takes_over_the_rooms_of_a_silent_node() -> None:
+    """A node takes over another node's due rooms after three missed heartbeats, not before."""
     fake = FakeServer()
     rooms = await leave_due_rooms(fake)
     async with fake.hub("n2"):
@@ -328,8 +324,8 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
 
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
 @virtual
-async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_ms: int) -> None:
-    """Heartbeats use the store's clock, and each node knows the error of its own clock."""
+async def test_nodes_with_different_clocks_see_each_other_alive(ahead_ms: int) -> None:
+    """Heartbeats use the store's clock, and each node knows how far its own clock is ahead."""
     fake = FakeServer()
     thinking = asyncio.Event()
 
@@ -363,7 +359,7 @@ async def test_a_room_is_woken_although_the_store_fails() -> None:
 
 
 @virtual
-async def test_a_node_whose_heartbeat_fails_keeps_playing() -> None:
+async def test_a_node_whose_heartbeat_fails_keeps_serving() -> None:
     """A node whose heartbeats fail serves its rooms, and sends heartbeats again when it can."""
     fake = FakeServer()
     async with fake.hub() as hub:
@@ -400,7 +396,7 @@ async def watch(hub: Hub, identity: str = "eve") -> Client:
 
 
 def listed(client: Client) -> dict[str, Message]:
-    """The lobby by room, as the client knows it from the full list and the changes."""
+    """Returns the lobby by room, as the client knows it from the full list and the changes."""
     rooms: dict[str, Message] = {}
     for message in client.of("lobby"):
         if message["full"]:
@@ -447,7 +443,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 
 @virtual
 async def test_unlisted_rooms_are_never_announced() -> None:
-    """I15: an unlisted room is in no list, no change of the lobby, and no list of matches."""
+    """I15: an unlisted room is in no list or change of the lobby and in no list of matches."""
     async with (fake := FakeServer()).hub() as hub:
         eve = await watch(hub)
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -527,7 +523,7 @@ async def test_watchers_receive_changes_after_a_store_failure() -> None:
 
 @virtual
 async def test_a_burst_of_changes_is_one_message() -> None:
-    """I20: the changes of a quarter of a second are sent together."""
+    """I20: all changes within a quarter of a second are sent in one message."""
     fake = server_with(rooms_burst=999)
     async with fake.hub() as hub:
         eve = await watch(hub)

@@ -37,7 +37,7 @@ UPGRADE = {
 
 
 def forwarded_for(address: str) -> dict[str, str]:
-    """The headers of a request from this address."""
+    """Returns the headers of a request from this address."""
     return {"X-Forwarded-For": address}
 
 
@@ -48,7 +48,7 @@ async def make_guest(http: Http, address: str = ADDRESS, cookie: str | None = No
 
 
 def refusal_of(call: Any) -> LimitExceeded:
-    """The LimitExceeded that the call raises."""
+    """Returns the LimitExceeded that the call raises."""
     with pytest.raises(LimitExceeded) as caught:
         call()
     return caught.value
@@ -91,7 +91,7 @@ def test_zero_switches_a_limit_off(burst: int, per_minute: int) -> None:
 
 
 def test_a_million_addresses_fill_no_memory() -> None:
-    """A rate limit keeps a bounded number of addresses, and never drops one in constant use."""
+    """A rate limit stores a bounded number of addresses, and never drops one in constant use."""
     rates = RateLimit("guests", 2, 1)
     rates.take(ADDRESS, 0.0)
     rates.take(ADDRESS, 0.0)
@@ -103,8 +103,8 @@ def test_a_million_addresses_fill_no_memory() -> None:
     refusal_of(lambda: rates.take(ADDRESS, 0.0))
 
 
-def test_addresses_with_full_buckets_are_forgotten() -> None:
-    """Each use of the rate limit drops a few addresses whose buckets are full."""
+def test_addresses_with_full_buckets_are_dropped() -> None:
+    """Each use of the rate limit drops some addresses whose buckets are full."""
     rates = RateLimit("guests", 2, 60)
     for number in range(100):
         rates.take(f"198.51.{number}", 0.0)
@@ -154,9 +154,9 @@ def test_limits_are_settings() -> None:
 
 
 async def test_too_many_guests_of_an_address_are_refused() -> None:
-    """An address that creates too many guests, over HTTP or by hello, is refused with a retry time.
+    """Beyond the limit of an address, new guests are refused with a time to retry.
 
-    Known guests and other addresses are admitted.
+    Guests over HTTP and by hello count together. Known guests and other addresses are admitted.
     """
     async with (
         serve(limit_guests=4, limit_guests_per_minute=1, proxies=PROXIES) as node,
@@ -250,8 +250,8 @@ async def test_too_many_sockets_of_an_address_are_refused() -> None:
             await socket.hello()
 
 
-async def test_get_ws_says_why_sockets_are_refused() -> None:
-    """GET /ws says why a handshake is refused, because a browser hides that from its page."""
+async def test_get_ws_gives_the_reason_for_a_refused_handshake() -> None:
+    """GET /ws gives the reason for a refused handshake, which a browser hides from its page."""
     async with serve(limit_sockets=1, proxies=PROXIES) as node:
         assert (await node.get("/ws", **forwarded_for(ADDRESS))).status == 404
         async with node.socket(forwarded_for(ADDRESS)):
@@ -261,8 +261,8 @@ async def test_get_ws_says_why_sockets_are_refused() -> None:
             assert (await node.get("/ws", **forwarded_for(OTHER_ADDRESS))).status == 404
 
 
-async def test_the_python_client_reports_why_it_is_refused() -> None:
-    """The Python client reports why it cannot connect and for how long."""
+async def test_the_python_client_reports_the_limit() -> None:
+    """The Python client reports the limit that refuses it, and the time to retry."""
     async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
         url = f"http://{node.host}"
         async with connect(url) as client:
@@ -289,7 +289,7 @@ async def test_the_python_client_reports_why_it_is_refused() -> None:
 
 
 def server_for_any_identity(**settings: Any) -> FakeServer:
-    """A fake server without limits on identities, as an attacker has any number of guests."""
+    """Returns a fake server without limits on identities: an attacker has any number of guests."""
     fake = FakeServer()
     changes: dict[str, Any] = {"rooms_burst": 10**6, **settings}
     fake.settings = replace(fake.settings, **changes)
@@ -297,7 +297,7 @@ def server_for_any_identity(**settings: Any) -> FakeServer:
 
 
 async def create(client: Client, address: str, **fields: Any) -> RoomId:
-    """Creates a room from that address and returns its id."""
+    """Creates a room from this address and returns its id."""
     command = Create(id=client.new_id(), game="tic-tac-toe", **fields)
     ack = await client.hub.create(client.actor, command, address)
     assert isinstance(ack.room, str)
@@ -305,7 +305,7 @@ async def create(client: Client, address: str, **fields: Any) -> RoomId:
 
 
 async def create_refusal(client: Client, address: str) -> tuple[Code, int]:
-    """The code of a create that must be refused, and its time to retry in seconds."""
+    """Creates a room, which must be refused; returns the code and the time to retry in seconds."""
     with pytest.raises(LimitExceeded) as refused:
         await create(client, address)
     return refused.value.code, refused.value.retry_s
@@ -313,9 +313,9 @@ async def create_refusal(client: Client, address: str) -> tuple[Code, int]:
 
 @virtual
 async def test_too_many_rooms_of_an_address_are_refused() -> None:
-    """An address can create a limited number of rooms a minute however many guests it has.
+    """The limit of rooms per minute is for an address, with any number of guests.
 
-    Earlier acks are repeated.
+    A repeated create gets its ack beyond the limit.
     """
     fake = server_for_any_identity(limit_rooms_per_minute=6)
     async with fake.hub() as hub:
@@ -333,7 +333,7 @@ async def test_too_many_rooms_of_an_address_are_refused() -> None:
 
 @virtual
 async def test_one_address_cannot_fill_the_server() -> None:
-    """An address holds at most a tenth of the rooms in memory, whether it creates or opens them.
+    """Rooms that an address created or opened take at most a tenth of the rooms in memory.
 
     Other addresses can still create rooms.
     """
@@ -389,8 +389,8 @@ async def test_a_room_that_nobody_joined_loses_its_place() -> None:
 
 
 @virtual
-async def test_concurrent_creates_get_no_more_places_than_there_are() -> None:
-    """A room takes its place before it is written to the store."""
+async def test_concurrent_creates_cannot_exceed_max_rooms() -> None:
+    """A room takes its place in memory before it is written to the store."""
     fake = server_for_any_identity(max_rooms=5)
     async with fake.hub() as hub:
         gate = fake.store.hold("create_room")
@@ -414,7 +414,7 @@ async def test_concurrent_creates_get_no_more_places_than_there_are() -> None:
 
 
 async def test_limits_hold_over_sockets() -> None:
-    """Commands over a socket count for the socket's address."""
+    """Commands over a socket count towards the limits of the socket's address."""
     async with serve(limit_rooms_per_minute=2, proxies=PROXIES) as node:
         codes = []
         for address in (ADDRESS, ADDRESS, ADDRESS, OTHER_ADDRESS):

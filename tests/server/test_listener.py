@@ -68,9 +68,7 @@ async def test_a_request_may_come_byte_by_byte() -> None:
 
 
 async def test_an_upgrade_on_a_kept_alive_connection_is_refused() -> None:
-    """An upgrade on a kept-alive connection gets 400 with Connection: close and
-    ends it.
-    """
+    """An upgrade on a kept-alive connection gets 400 with Connection: close."""
     async with serve() as node, node.http() as http:
         await http.request("/livez")
         late = await http.request("/ws", headers=UPGRADE)
@@ -140,8 +138,9 @@ async def test_a_head_that_is_too_big_is_refused(end: bytes) -> None:
     ],
 )  # fmt: skip
 async def test_a_malformed_request_is_refused(request_bytes: bytes) -> None:
-    """A malformed request gets 4xx or a closed connection, never a traceback; the server
-    continues.
+    """A malformed request gets 4xx or a closed connection, and the server continues.
+
+    The log has no traceback.
     """
     with structlog.testing.capture_logs() as logs:
         async with serve() as node:
@@ -215,9 +214,7 @@ def test_origins_that_may_connect(host: str | None, origin: str | None, allowed:
 
 
 async def test_foreign_pages_get_no_websocket() -> None:
-    """A foreign Origin, and a foreign name of this server (DNS rebinding), get 403 before the
-    handshake.
-    """
+    """A page with a foreign Origin or host name (DNS rebinding) gets 403 before the handshake."""
     async with serve(names=("play.example.org",)) as node:
         for host, origin, status in (
             (node.host, f"http://{node.host}", 101), (node.host, "http://evil.example", 403),
@@ -336,9 +333,7 @@ def test_the_command_reports_start_errors(tmp_path: Path) -> None:
 
 
 async def test_a_folder_has_one_server(tmp_path: Path) -> None:
-    """A second server for a folder fails with StoreUnavailable; it may start once the first has
-    ended.
-    """
+    """A second server on a data folder raises StoreUnavailable until the first one has ended."""
     settings = Settings(host="127.0.0.1", port=0, data=tmp_path)
     async with open_server(settings, ScriptedEngines()):
         with pytest.raises(StoreUnavailable, match="another Plyroom server"):
@@ -391,8 +386,9 @@ async def guest(http: Http, body: bytes = b"", **headers: str) -> Any:
 
 
 async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
-    """The cookie is HttpOnly, SameSite=Strict and for the whole site; no body
-    holds the token; the socket accepts the cookie.
+    """The cookie is HttpOnly, SameSite=Strict and for the whole site; the socket accepts it.
+
+    No response body contains the token.
     """
     async with serve() as node, node.http() as http:
         answer = await guest(http, b'{"name": "Ada"}')
@@ -410,9 +406,9 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
         again = await guest(http, b'{"name": "Countess"}', Cookie=header)
         assert again.json == {"identity": answer.json["identity"], "name": "Countess"}
         assert not again.cookies
-        stale = await guest(http, b"", Cookie="plyroom=nobodys")
-        assert stale.json["identity"] != answer.json["identity"]
-        assert stale.cookies["plyroom"].value
+        unknown = await guest(http, b"", Cookie="plyroom=nobodys")
+        assert unknown.json["identity"] != answer.json["identity"]
+        assert unknown.cookies["plyroom"].value
 
 
 async def test_a_token_in_hello_takes_precedence_over_the_cookie() -> None:
@@ -468,16 +464,14 @@ async def test_foreign_pages_make_no_guests() -> None:
     ],
 )  # fmt: skip
 def test_the_cookie_header_is_read(header: str | None, token: str | None) -> None:
-    """The token is found among any other cookies."""
+    """The token is found among other cookies, whatever their form."""
     cookies = [] if header is None else [header]
     assert parse_credentials(cookies, []).cookie == token
 
 
 @pytest.mark.parametrize("cookie", ["plyroom=\xff\xfe", "a" * 3000, "plyroom=" + "x" * 3000])
 async def test_an_unknown_cookie_gives_a_new_guest(cookie: str) -> None:
-    """An unknown cookie gives a new guest over HTTP, token.unknown or a new guest over the
-    socket.
-    """
+    """An unknown or malformed cookie gives a new guest over HTTP, and an answer over the socket."""
     with structlog.testing.capture_logs() as logs:
         async with serve() as node, node.http() as http:
             assert (await guest(http, b"", Cookie=cookie)).status == 200
@@ -522,8 +516,9 @@ async def test_every_answer_has_its_security_headers() -> None:
 
 
 async def test_files_are_immutable_under_a_hash_of_their_content() -> None:
-    """A file's address changes with its content, so it may be cached for ever; the page is
-    revalidated.
+    """A file's address changes with its content, so it may be cached forever.
+
+    The page itself is revalidated.
     """
     async with serve() as node:
         page = await node.get("/")
@@ -563,7 +558,7 @@ async def test_a_page_under_a_foreign_name_names_the_setting() -> None:
     ],
 )  # fmt: skip
 async def test_unknown_paths_and_methods_are_refused(method: str, target: str, status: int) -> None:
-    """Unknown paths and methods get 4xx with a code, as JSON."""
+    """Unknown paths and methods get 404 and 405 with a code, as JSON; long paths get 400."""
     async with serve() as node, node.http() as http:
         http.writer.write(
             f"{method} {target} HTTP/1.1\r\nHost: {node.host}\r\nConnection: close\r\n\r\n".encode()

@@ -1,4 +1,4 @@
-"""A node's metrics, command ids in its log, and its gradual shutdown."""
+"""A node's metrics, the command ids in its log, and its gradual shutdown."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from tests.support.fake_server import Client, FakeServer, FaultyBus, first_legal
 from tests.support.node import Node, Socket, serve
 
 ME, OPEN = {"who": "me"}, {"who": "open"}
-#: How long a message takes on the delayed bus, in seconds.
+#: The delay of a message on the delayed bus, in seconds.
 BUS_DELAY_S = 0.1
 
 
@@ -41,7 +41,7 @@ def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> 
 
 
 async def scrape(node: Node) -> dict[str, float]:
-    """The samples of the metrics port by name."""
+    """Returns the samples of the metrics port by name."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{node.running.metrics_port}/metrics")
         assert answer.status == 200
@@ -102,7 +102,7 @@ async def test_conflicts_between_nodes_are_counted() -> None:
 
 
 class DelayedBus(FaultyBus):
-    """A bus on which each message takes a while."""
+    """A bus that delivers each message after BUS_DELAY_S."""
 
     def publish(self, message: BusMessage) -> None:
         asyncio.get_running_loop().call_later(BUS_DELAY_S, super().publish, message)
@@ -199,8 +199,8 @@ async def test_connections_are_closed_over_the_drain_time() -> None:
                 ending = asyncio.create_task(nodes.aclose())
                 await clock.until(lambda: len(closed) == 5, within_s=1.0)
             await ending
-    gaps = [later - sooner for sooner, later in pairwise(closed)]
-    assert gaps == pytest.approx([0.2] * 4), "the five are closed a fifth of a second apart"
+    gaps_s = [later - earlier for earlier, later in pairwise(closed)]
+    assert gaps_s == pytest.approx([0.2] * 4), "the five are closed a fifth of a second apart"
 
 
 async def test_another_node_takes_over_at_once() -> None:
@@ -216,7 +216,7 @@ async def test_another_node_takes_over_at_once() -> None:
     fake.engines.answer = never
     async with fake.hub("n1") as hub:
         await Client(hub, "ada").create("sticks", seats=(AiSeat(1), MySeat()))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
     assert await fake.store.nodes.due_rooms(fake.now_ms(), "n2", False) != []
 
 

@@ -1,6 +1,4 @@
-"""The migrations on SQLite and PostgreSQL: from every earlier revision, with data, and while nodes
-run.
-"""
+"""The migrations on SQLite and PostgreSQL, from every earlier revision, also while nodes run."""
 
 import asyncio
 import os
@@ -31,7 +29,7 @@ from tests.support.log_entries import entries, new_room
 
 T = TypeVar("T")
 REVISIONS = ["0001", "0002", "0003"]
-#: A row for each table of revision 0001. A later migration must fill what it adds.
+#: A row for each table of revision 0001. A later migration must fill the columns that it adds.
 ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
     "rooms": {
@@ -78,7 +76,10 @@ def fill(connection: Connection) -> None:
 
 
 async def test_the_migrations_create_the_tables(database: Database) -> None:
-    """The migrations create the schema of server/store/tables.py and return both revisions."""
+    """The migrations create the schema of server/store/tables.py.
+
+    They return the revisions before and after.
+    """
 
     def differences(connection: Connection) -> Any:
         options = {"compare_type": True, "compare_server_default": True}
@@ -116,9 +117,7 @@ async def test_data_of_every_earlier_revision_is_migrated(
 
 
 async def test_guests_of_earlier_revisions_who_sent_commands_are_kept(database: Database) -> None:
-    """0003: a guest who sent a command to a room or created one counts as having sat; others do
-    not.
-    """
+    """0003: guests who created a room or sent a command to one count as `sat`; others do not."""
     await database.run(lambda connection: schema.upgrade(connection, PREVIOUS))
     await database.run(fill)
 
@@ -159,7 +158,7 @@ async def test_migrations_can_be_reversed(database: Database) -> None:
 
 
 async def test_concurrent_migrations_run_one_after_the_other(postgres: Postgres) -> None:
-    """Of several concurrent migrations, one does the work and the others find it done."""
+    """Of several concurrent migrations one does the work; the others find the new schema."""
     async with postgres.bare_database() as name:
         url = postgres.url(name)
         done = await asyncio.gather(*(in_transaction(url, migrate) for _ in range(4)))
@@ -170,7 +169,9 @@ async def test_concurrent_migrations_run_one_after_the_other(postgres: Postgres)
 
 
 def set_revision(revision: str, needs: str | None) -> Callable[[Connection], None]:
-    """A change that sets the revision, and the oldest compatible one, as a later version would."""
+    """Returns a change that sets the revision and the oldest compatible one, as a later version
+    would.
+    """
 
     def change(connection: Connection) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = :new"), {"new": revision})
@@ -181,9 +182,7 @@ def set_revision(revision: str, needs: str | None) -> Callable[[Connection], Non
 
 
 async def test_a_compatible_newer_schema_is_used(database: Database) -> None:
-    """R21, expand: this version keeps running on a newer schema that allows it, and does not
-    migrate it back.
-    """
+    """R21, expand: this version runs on a newer schema that allows it, and leaves it as it is."""
     await database.run(migrate)
     await database.run(set_revision("0999", schema.HEAD))
     async with database.open() as store:
@@ -207,13 +206,13 @@ async def test_an_incompatible_newer_schema_is_refused(database: Database) -> No
         await database.run(migrate)
 
 
-async def test_an_older_program_runs_beside_the_migration(
+async def test_an_older_program_runs_during_the_migration(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store of the previous revision keeps reading and writing during and after `migrate`.
 
-    The newer version reads the rooms and guests that the older one writes; these guests have no
-    last seen day.
+    The newer version reads the rooms and guests that the older one writes. These guests have no
+    last day seen.
     """
 
     def add_guest(name: str) -> Callable[[Connection], None]:
@@ -268,9 +267,10 @@ def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-async def test_a_server_says_what_its_database_lacks(postgres: Postgres, tmp_path: Path) -> None:
-    """`plyroom serve` on an empty database exits with 1 and names the command that creates its
-    tables; that command works. Neither prints a secret.
+async def test_a_server_on_an_empty_database(postgres: Postgres, tmp_path: Path) -> None:
+    """`plyroom serve` on an empty database exits with 1 and names the command that creates tables.
+
+    That command works. Neither prints a secret.
     """
     async with postgres.bare_database() as name:
         url = postgres.url(name)

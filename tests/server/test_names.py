@@ -1,6 +1,6 @@
-"""Guest names that people could take for an AI's."""
+"""Guest names that look like an AI's name."""
 
-# ruff: noqa: RUF001 (letters that look alike are what this is about)
+# ruff: noqa: RUF001 (these tests need letters that look alike)
 
 import pytest
 
@@ -54,9 +54,7 @@ def test_other_names_are_accepted(name: str) -> None:
 
 
 async def test_an_older_guest_keeps_a_refused_name() -> None:
-    """New guests and new names get name.refused with a sentence; an older guest keeps such a
-    name.
-    """
+    """New guests and new names get name.refused; a guest who has such a name already keeps it."""
     ports = FakeServer().ports("n1")
     await ports.store.identities.add_guest(
         Identity(IdentityId("ada"), "Ada"), token_hash("token"), START_MS

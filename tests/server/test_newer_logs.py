@@ -1,4 +1,4 @@
-"""Logs that newer versions have written to: what is shown of them, and what is refused."""
+"""Logs with events of newer versions: the rooms that they make, and the commands there."""
 
 import json
 import random
@@ -49,12 +49,12 @@ from tests.support.room_log import (
     seated,
 )
 
-#: Logs of events that this version knows, though not all of their words.
+#: Golden logs whose kinds and fields this version knows, though not all their words.
 READABLE = {"today", "words"}
 
 
 def states(log: Log) -> Iterator[Room]:
-    """The room after each entry of a log."""
+    """Yields the room after each entry of a log."""
     room: Room | None = None
     for at_ms, body in log:
         event = parse_event_body(body)
@@ -70,8 +70,8 @@ def fold(log: Log) -> Room:
     return room
 
 
-def folded(name: str) -> dict[str, Any]:
-    """What this version makes of a golden log."""
+def room_of_golden_log(name: str) -> dict[str, Any]:
+    """Returns the room that this version folds from a golden log, in the form of `expected`."""
     room = fold(read(name))
     board = views.view(room, room.match) if room.match is not None else None
     return {
@@ -86,14 +86,14 @@ def folded(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_golden_log_makes_the_same_room_for_ever(name: str) -> None:
-    """The room of a stored log is what it was when the log was written."""
-    assert folded(name) == expected(name)
+def test_a_golden_log_makes_the_same_room_forever(name: str) -> None:
+    """Every version of the program folds a stored log to the same room."""
+    assert room_of_golden_log(name) == expected(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_unknown_events_freeze_a_room(name: str) -> None:
-    """Words of a newer version freeze no room; unknown kinds and fields freeze it for good."""
+    """An unknown word freezes no room; from an event of unknown form on the room is frozen."""
     frozen = [room.frozen for room in states(read(name))]
     if name in READABLE:
         assert set(frozen) == {None}
@@ -127,29 +127,29 @@ ANY_COMMANDS: list[Command] = [
 
 
 def random_log(seed: int) -> Log:
-    """The log of a room in which people do what they like."""
-    chance = random.Random(seed)
+    """Returns the log of a room after random commands."""
+    rng = random.Random(seed)
     played = LoggedRoom()
-    played.create(ADA, chance.choice(["tic-tac-toe", "sticks"]))
-    for _ in range(chance.randrange(40)):
+    played.create(ADA, rng.choice(["tic-tac-toe", "sticks"]))
+    for _ in range(rng.randrange(40)):
         ply = played.room.match.ply if played.room.match else 0
         position = played.room.match.position if played.room.match else None
         tokens = position.tokens() if position is not None else []
-        command = chance.choice(
+        command = rng.choice(
             [
-                *(Move("x", ply, chance.choice(tokens)) for _ in range(8) if tokens),
-                Sit("x", 1), Rematch("x"), Rematch("x"), chance.choice(ANY_COMMANDS),
+                *(Move("x", ply, rng.choice(tokens)) for _ in range(8) if tokens),
+                Sit("x", 1), Rematch("x"), Rematch("x"), rng.choice(ANY_COMMANDS),
             ]
         )  # fmt: skip
         try:
-            played.do(chance.choice([ADA, BEN, CYD]), command)
+            played.do(rng.choice([ADA, BEN, CYD]), command)
         except CommandRejected:
             continue
     return played.log
 
 
 KINDS = st.sampled_from(["taken_back", "clock_started", "configured", "hidden", "", "x" * 99])
-#: What a newer version may write: a kind of its own, or a known kind with fields of another form.
+#: Events that a newer version may write: a new kind, or a known kind with fields of another form.
 UNKNOWN = st.one_of(
     st.builds(
         lambda kind, fields: msgspec.json.encode({"kind": kind, **fields}),
@@ -176,8 +176,10 @@ UNKNOWN = st.one_of(
 def test_unknown_events_anywhere_leave_a_readable_room(
     seed: int, insertions: list[tuple[int, bytes]]
 ) -> None:
-    """Any log with unknown events loads. Its v counts them, what was known before the first one is
-    as without it, chat goes on, and all that is asked of the room works and decides nothing.
+    """Any log with unknown events loads; v counts them, and chat lines are still added.
+
+    Before the first one the room is as without it. From then on every query of the room works, no
+    AI turn or deadline is due, and every command is rejected.
     """
     plain = random_log(seed)
     log = list(plain)
@@ -211,7 +213,7 @@ def test_unknown_events_anywhere_leave_a_readable_room(
 
 @given(st.integers(0, 10**6), st.integers(1, 30))
 def test_an_unknown_event_that_changes_nothing_hides_no_move(seed: int, place: int) -> None:
-    """After an unknown event that changed no board, moves and boards are those of the plain log."""
+    """After an unknown event that changed no board, moves and board are those of the plain log."""
     plain = random_log(seed)
     at = min(place, len(plain))
     log = [*plain[:at], (plain[at - 1][0], b'{"kind":"noted","by":"ada"}'), *plain[at:]]
@@ -235,13 +237,13 @@ def test_a_move_that_does_not_lead_to_its_digest_is_shown_as_text(moves: list[st
     played.append(NEWER)
     for ply, move in enumerate(moves, 2):
         played.append(Moved(played.match.id, ply, ply % 2, move, "0123456789abcdef"))
-    assert [one.move for one in played.match.moves] == ["a1", "b1", *moves]
+    assert [each.move for each in played.match.moves] == ["a1", "b1", *moves]
     assert played.match.position is None
     assert views.view(played.room, played.match) is None
 
 
-def test_an_ai_owes_nothing_after_an_unknown_event() -> None:
-    """An AI whose move or answer was due is not asked for it any more."""
+def test_no_ai_is_due_after_an_unknown_event() -> None:
+    """A move or an answer that was due from an AI is no longer due."""
     to_move = created(seats=(AI_SEAT, ME))
     to_answer = created(seats=(ME, AI_SEAT))
     to_answer.do(ADA, OfferDraw("x"))
@@ -251,8 +253,8 @@ def test_an_ai_owes_nothing_after_an_unknown_event() -> None:
         assert played.room.due_ms(0) is None
 
 
-def test_an_offer_of_a_newer_version_is_not_taken_for_another() -> None:
-    """An offer of an unknown kind opens no draw offer, and its refusal closes none."""
+def test_an_unknown_offer_is_not_a_draw_offer() -> None:
+    """An offer of an unknown kind opens no draw offer, and declining it closes none."""
     played = seated()
     played.append(Offered(0, "takeback"))
     assert not played.room.offers

@@ -1,4 +1,4 @@
-"""Rooms that a newer node writes to, on a node of this version: they can be read, not played."""
+"""Rooms with events of a newer node, on a node of this version: clients can read, not play."""
 
 import asyncio
 from typing import Any
@@ -23,13 +23,14 @@ from tests.support.two_players import playing
 
 #: The audience of a line between the players, which only a newer version has.
 PLAYERS = 2
+#: An event that only a newer version knows.
 TAKEN_BACK = b'{"kind":"taken_back","ply":0,"by":1}'
 
 
-async def append_elsewhere(
+async def append_on_newer_node(
     fake: FakeServer, hub: Hub, room: str, *bodies: bytes, audience: int = 0, due_ms: Any = None
 ) -> int:
-    """A newer node "n9" appends events and announces them; returns the last v."""
+    """Appends events as a newer node "n9", and announces them; returns the last v."""
     runner = hub.runner(RoomId(room))
     head = await fake.store.logs.head(room)
     assert head is not None
@@ -45,19 +46,19 @@ async def append_elsewhere(
 
 @virtual
 async def test_followers_learn_that_the_room_can_only_be_read() -> None:
-    """An unknown event reaches the followers as it stands, followed by the reason in `joined`.
+    """An unknown event reaches the followers unchanged, and then `joined` with the reason.
 
-    Every command is then refused with `room.newer`, and nobody is disconnected.
+    Every command is then refused with `room.newer`, and no client is disconnected.
     """
     async with playing() as (fake, hub, room, ada, ben):
         eve = Client(hub, "eve")
         await eve.ack(eve.join(room))
         at = len(ada.messages)
-        v = await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        v = await append_on_newer_node(fake, hub, room, TAKEN_BACK)
         for client, seat in ((ada, 0), (ben, 1), (eve, None)):
             joined = await client.until(lambda m: m["t"] == "joined" and "frozen" in m)
             assert (joined["v"], joined["frozen"], joined.get("seat")) == (v, "room.newer", seat)
-            assert joined.get("may", []) == [], "nothing is permitted there"
+            assert joined.get("may", []) == [], "no command is permitted"
         sent = [message["t"] for message in ada.messages[at:] if message["t"] != "presence"]
         assert sent == ["event", "joined"]
         assert ada.events()[-1].items() >= {"kind": "taken_back", "ply": 0, "by": 1, "v": v}.items()
@@ -74,11 +75,11 @@ async def test_followers_learn_that_the_room_can_only_be_read() -> None:
 
 
 @virtual
-async def test_what_a_newer_node_adds_goes_on_being_shown() -> None:
+async def test_events_after_an_unknown_one_are_shown() -> None:
     """Chat and moves after an unknown event are sent, and are in a later client's snapshot."""
     async with playing() as (fake, hub, room, ada, _):
         await ada.ack(ada.chat(room, "before"))
-        await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        await append_on_newer_node(fake, hub, room, TAKEN_BACK)
         runner = hub.runner(room)
         assert runner is not None
         assert runner.room is not None
@@ -88,7 +89,7 @@ async def test_what_a_newer_node_adds_goes_on_being_shown() -> None:
         after = match.position.advance("b2")[1]
         moved = Moved(match.id, 0, 0, "b2", after.digest(), number="1.")
         said = format_event_body(Said("ben", "Ben", "after"))
-        v = await append_elsewhere(fake, hub, room, said, format_event_body(moved))
+        v = await append_on_newer_node(fake, hub, room, said, format_event_body(moved))
         await ada.wait_for_v(v)
         view = await ada.until(lambda m: m["t"] == "view" and m["v"] == v)
         assert view["view"]["pieces"] == {"b2": "X"}
@@ -101,25 +102,25 @@ async def test_what_a_newer_node_adds_goes_on_being_shown() -> None:
 
 
 @virtual
-async def test_a_command_from_before_is_acknowledged_again() -> None:
-    """I1: a command that was committed gets its ack even when the room can only be read."""
+async def test_a_committed_command_is_acknowledged_again() -> None:
+    """I1: a command that was committed gets its ack again even when the room is frozen."""
     async with playing() as (fake, hub, room, ada, _):
         move = ada.move(room, 0, "b2")
         v = await ada.ack(move)
-        await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        await append_on_newer_node(fake, hub, room, TAKEN_BACK)
         ada.messages.clear()
         assert await ada.ack(move) == v
 
 
 @virtual
 async def test_an_event_for_an_unknown_audience_is_hidden_from_everyone() -> None:
-    """Nobody receives an event whose audience this version does not know; v goes on."""
+    """No client receives the text of an event with an unknown audience; its v still counts."""
     async with playing() as (fake, hub, room, ada, _):
         eve = Client(hub, "eve")
         await eve.ack(eve.join(room))
         said = format_event_body(Said("ben", "Ben", "between us", "players"))
-        await append_elsewhere(fake, hub, room, said, audience=PLAYERS)
-        v = await append_elsewhere(fake, hub, room, said, audience=SPECTATORS)
+        await append_on_newer_node(fake, hub, room, said, audience=PLAYERS)
+        v = await append_on_newer_node(fake, hub, room, said, audience=SPECTATORS)
         await eve.wait_for_v(v)
         assert [m["kind"] for m in ada.events()[-2:]] == ["hidden", "hidden"]
         assert [m["kind"] for m in eve.events()[-2:]] == ["hidden", "said"]
@@ -129,17 +130,17 @@ async def test_an_event_for_an_unknown_audience_is_hidden_from_everyone() -> Non
 
 
 @virtual
-async def test_a_node_that_takes_such_a_room_over_asks_no_engine() -> None:
-    """The AI's turn in a room of a newer version is not played here, also after a take-over."""
+async def test_no_ai_plays_in_a_frozen_room() -> None:
+    """A node of this version plays no AI turn in a frozen room, also after taking it over."""
     fake = FakeServer()
     fake.engines.answer = lambda _job: asyncio.Future()
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(seats=(AiSeat(1), MySeat()))
         await ada.ack(ada.join(room))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
         assert len(fake.engines.jobs) == 1
-        await append_elsewhere(fake, hub, room, TAKEN_BACK, due_ms=fake.now_ms())
+        await append_on_newer_node(fake, hub, room, TAKEN_BACK, due_ms=fake.now_ms())
         assert fake.engines.cancelled == fake.engines.jobs
     async with fake.hub("n2") as later:
         await later.take_over_due_rooms(all_nodes=True)
@@ -151,16 +152,16 @@ async def test_a_node_that_takes_such_a_room_over_asks_no_engine() -> None:
         reads = fake.store.calls["events"]
         await later.take_over_due_rooms(all_nodes=True)
         await run_ready_tasks()
-        assert fake.store.calls["events"] == reads, "nothing is due here, however often it is asked"
+        assert fake.store.calls["events"] == reads, "a second take-over finds no due room"
         assert len(fake.engines.jobs) == 1
 
 
 @virtual
-async def test_the_lobby_shows_what_newer_nodes_say_of_their_rooms() -> None:
-    """The entry of such a room comes from newer nodes: this node reports none of its own."""
+async def test_the_lobby_entry_of_a_frozen_room_comes_from_newer_nodes() -> None:
+    """This node shows the entry that a newer node reports, and reports none of its own."""
     async with playing() as (fake, hub, room, ada, _):
         watcher = await Watcher(hub, "watcher").watch()
-        await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        await append_on_newer_node(fake, hub, room, TAKEN_BACK)
         listed = msgspec.convert(watcher.lobby[room], wire.RoomSummary)
         entry = replace(listed, ply=7, length="with clocks")
         hub.membership.on_node(LobbyChanged("n9", (entry,), ()))
@@ -177,7 +178,7 @@ async def test_the_lobby_shows_what_newer_nodes_say_of_their_rooms() -> None:
 
 
 async def test_a_match_is_read_without_the_moves_that_were_taken_back() -> None:
-    """Over HTTP a match has the moves that stand, in their order."""
+    """Over HTTP a match has the moves that were not taken back, in their order."""
     fake = FakeServer()
     async with serve(fake) as node:
         ada = Client(node.hub, "ada")
@@ -193,6 +194,6 @@ async def test_a_match_is_read_without_the_moves_that_were_taken_back() -> None:
         assert runner.room.match is not None
         match = runner.room.match.id
         moved = Moved(match, 1, 1, "c3", "0123456789abcdef", number="2.")
-        await append_elsewhere(fake, node.hub, room, TAKEN_BACK, format_event_body(moved))
-        found = await get(node, f"/api/matches/{match}")
-        assert [move["move"] for move in found["moves"]] == ["b2", "c3"]
+        await append_on_newer_node(fake, node.hub, room, TAKEN_BACK, format_event_body(moved))
+        answer = await get(node, f"/api/matches/{match}")
+        assert [move["move"] for move in answer["moves"]] == ["b2", "c3"]

@@ -1,5 +1,7 @@
-"""A node dies, freezes or loses its broker just after a commit: the others receive the events soon,
-without the poll, whose period is an hour here. Also takeovers, and clocks that are set back.
+"""Nodes that die, freeze or lose their broker just after a commit; takeovers; wrong clocks.
+
+The other nodes receive the last events within seconds. In most tests the poll, with a period of an
+hour, does not help them.
 """
 
 import asyncio
@@ -83,7 +85,7 @@ class NodeHandle:
     store: FaultyStore
 
     def die(self, is_reported: bool) -> None:
-        """The node's connections are cut; with `is_reported`, the broker publishes its will."""
+        """Cuts the node's connections; with `is_reported`, the broker publishes its will."""
         self.connection.cut = self.store.down = True
         if is_reported:
             self.connection.bus.publish(NodeDown(self.hub.ports.node))
@@ -106,7 +108,7 @@ async def open_node(
 async def two_nodes(
     fake: FakeServer | None = None,
 ) -> AsyncIterator[tuple[NodeHandle, NodeHandle, RoomId, Client, Client]]:
-    """Ada plays on one node against Ben on the other; both nodes know each other, and v is 4."""
+    """Opens two nodes that know each other; Ada on one plays Ben on the other, and v is 4."""
     fake = fake or server_with_rare_polls()
     async with open_node(fake, "n1") as first, open_node(fake, "n2") as second:
         ada, ben = Client(first.hub, "ada"), Client(second.hub, "ben")
@@ -120,14 +122,14 @@ async def two_nodes(
 
 
 def server_with_rare_polls(poll_s: float = HOUR_S) -> FakeServer:
-    """A fake server whose nodes poll heads only once in `poll_s`."""
+    """Returns a fake server whose nodes poll heads only once in `poll_s`."""
     fake = FakeServer()
     fake.settings = replace(fake.settings, poll_s=poll_s)
     return fake
 
 
 def has_events(message: BusMessage) -> bool:
-    """Whether the message carries events."""
+    """Returns whether the message carries events."""
     return isinstance(message, EventsAppended)
 
 
@@ -146,9 +148,9 @@ def now_s() -> float:
 async def test_a_move_that_a_dying_node_committed_reaches_the_others(
     is_reported: bool, within_s: float
 ) -> None:
-    """R1, I7: the event of a node that dies between its commit and its message reaches the others.
+    """R1, I7: if a node dies between a commit and its message, the event still reaches the others.
 
-    The broker may publish the node's will or not.
+    That holds with and without a will from the broker.
     """
     async with two_nodes() as (first, second, room, ada, ben):
         first.connection.drops = has_events
@@ -163,10 +165,10 @@ async def test_a_move_that_a_dying_node_committed_reaches_the_others(
 @pytest.mark.parametrize("is_expired", [False, True])
 @pytest.mark.parametrize("late_s", [0.1, 1.9])
 @virtual
-async def test_a_commit_that_lands_after_its_node_was_reported_dead(
+async def test_a_commit_after_the_report_of_its_nodes_death(
     late_s: float, is_expired: bool
 ) -> None:
-    """While a statement of a dead node may still commit, the others compare heads.
+    """While a statement of a dead node may still commit, the others keep comparing heads.
 
     They do so even if the node's heartbeat had expired before.
     """
@@ -180,9 +182,9 @@ async def test_a_commit_that_lands_after_its_node_was_reported_dead(
         await asyncio.sleep(late_s)
         assert ben.events()[-1]["v"] == 4
         append_gate.set()
-        landed_s = now_s()
+        committed_s = now_s()
         await ben.wait_for_v(5)
-        assert now_s() - landed_s <= STALLED_POLL_S
+        assert now_s() - committed_s <= STALLED_POLL_S
         assert second.polls == 0
 
 
@@ -225,7 +227,7 @@ async def test_comparisons_end_when_a_dead_node_can_commit_nothing() -> None:
 
 @virtual
 async def test_nodes_that_receive_heartbeats_do_not_compare_heads() -> None:
-    """Nodes that receive each other's messages compare heads by the poll only."""
+    """Nodes that receive each other's messages compare heads only by the poll."""
     async with two_nodes() as (first, second, room, ada, ben):
         before = (first.store.calls["heads"], second.store.calls["heads"])
         await ada.ack(ada.move(room, 0, "b2"))
@@ -236,9 +238,10 @@ async def test_nodes_that_receive_heartbeats_do_not_compare_heads() -> None:
 
 @virtual
 async def test_events_of_a_node_without_its_broker_arrive() -> None:
-    """Events of a node without its broker reach the others within a second: its heartbeat is fresh.
+    """Events of a node that lost its broker reach the others within a second.
 
-    Once the broker is back, the bus carries the events again.
+    The others compare heads as long as its heartbeats in the store continue. Once the broker is
+    back, the bus carries the events again.
     """
     async with two_nodes() as (first, second, room, ada, ben):
         first.connection.cut, first.connection.is_up = True, False
@@ -261,7 +264,7 @@ async def test_events_of_a_node_without_its_broker_arrive() -> None:
 
 @virtual
 async def test_a_node_without_a_message_on_the_bus_is_in_doubt() -> None:
-    """A node with a heartbeat in the store but none on the bus counts as in doubt."""
+    """A node with a heartbeat in the store but none on the bus is in doubt: heads are compared."""
     fake = server_with_rare_polls()
     async with open_node(fake, "n1") as first:
         first.connection.cut = True
@@ -277,8 +280,10 @@ async def test_a_node_without_a_message_on_the_bus_is_in_doubt() -> None:
 
 
 @virtual
-async def test_commits_that_a_node_discovers_are_published() -> None:
-    """After a lost answer to a commit, the room finds its events in the log and publishes them."""
+async def test_events_of_an_unanswered_commit_are_published() -> None:
+    """If the store's answer to a commit is lost, the room finds the events in the log and publishes
+    them.
+    """
     async with two_nodes() as (first, second, room, ada, ben):
         first.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
@@ -311,7 +316,7 @@ async def test_events_of_others_are_not_published_again() -> None:
 
 
 @virtual
-async def test_a_resync_that_a_full_mailbox_refuses_is_repeated() -> None:
+async def test_a_resync_into_a_full_mailbox_is_not_lost() -> None:
     """If a full mailbox refuses a Resync, the room reads the log before its next request."""
     async with two_nodes() as (first, second, room, ada, ben):
         first.connection.drops = has_events
@@ -339,8 +344,8 @@ async def test_the_poll_finds_events_of_lost_messages() -> None:
 
 
 @virtual
-async def test_a_bus_that_reports_lost_messages_causes_a_comparison() -> None:
-    """A bus that reports lost messages, as the MQTT bus does, makes the others compare heads."""
+async def test_reported_lost_messages_cause_a_comparison() -> None:
+    """When the bus reports lost messages, as the MQTT bus does, the other nodes compare heads."""
     fake = server_with_rare_polls()
     async with two_nodes(fake) as (_first, second, room, ada, ben):
         assert isinstance(fake.bus, FaultyBus)
@@ -453,10 +458,10 @@ async def test_the_times_of_events_never_go_back() -> None:
 
 @pytest.mark.parametrize("is_sole", [True, False])
 @virtual
-async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_sole: bool) -> None:
-    """AI seats move at once after a restart, even if the clock was set back by an hour.
+async def test_due_rooms_do_not_wait_for_a_clock_that_was_set_back(is_sole: bool) -> None:
+    """AI seats move soon after a restart, even if the clock was set back by an hour.
 
-    The store's clock is set back too, so that the previous node seems alive.
+    The store's clock is set back too, so the previous node seems alive.
     """
     fake = server_with_rare_polls()
     fake.settings = replace(fake.settings, sole_node=is_sole)

@@ -1,4 +1,4 @@
-"""server/rooms/notation.py: an event stores its number and notation.
+"""server/rooms/notation.py: a `moved` event stores the move's number and notation.
 
 Moves of older logs, which store neither, are shown with the same number and notation.
 """
@@ -21,7 +21,7 @@ from tests.server.test_api import get
 from tests.server.test_runner_ai import against_ai
 from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import serve
-from tests.support.room_log import ADA, BEN, LoggedRoom, altered_game, raises, seated
+from tests.support.room_log import ADA, BEN, LoggedRoom, altered_game, failing_rule, seated
 
 CHESS_MOVES = ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "g8f6")
 NOTATIONS = [
@@ -35,7 +35,7 @@ NOTATIONS = [
 
 
 def without_notation(body: bytes) -> bytes:
-    """A log entry as it was before events had a notation and a number."""
+    """Returns a log entry in its earlier form, without a number and a notation."""
     event = parse_event_body(body)
     if not isinstance(event, Moved):
         return body
@@ -44,19 +44,19 @@ def without_notation(body: bytes) -> bytes:
 
 
 def with_old_log(played: LoggedRoom) -> LoggedRoom:
-    """The same room with a log of the time before notations."""
+    """Returns the same room with a log in its earlier form."""
     old = LoggedRoom(played.find_game)
     old.log = [(at_ms, without_notation(body)) for at_ms, body in played.log]
     return old
 
 
 def notations(moves: Any) -> list[tuple[str | None, str | None]]:
-    """The number and notation of each move."""
+    """Returns the number and notation of each move."""
     return [(move.number, move.text) for move in moves]
 
 
-def test_a_move_has_the_notation_of_players() -> None:
-    """The event and the room have the notation of players: 3. Bc4 Nf6."""
+def test_a_move_has_its_notation() -> None:
+    """The event and the room have the number and notation that players use: 3. Bc4 Nf6."""
     chess = seated(game="chess")
     chess.moves(" ".join(CHESS_MOVES))
     events = [parse_event_body(body) for _, body in chess.log]
@@ -70,12 +70,12 @@ def test_a_move_has_the_notation_of_players() -> None:
 @pytest.mark.parametrize("game", game_ids())
 def test_old_logs_are_shown_like_new_ones(game: str) -> None:
     """In every game, clients receive the same messages from an old log as from a new one."""
-    chance, new = random.Random(1), seated(game=game)
+    rng, new = random.Random(1), seated(game=game)
     for ply in range(12):
         if new.match.over is not None:
             break
         seat = new.match.position.turn
-        token = chance.choice(new.match.position.tokens())
+        token = rng.choice(new.match.position.tokens())
         (moved, *_) = new.do((ADA, BEN)[seat], new.move(token))
         assert isinstance(moved, Moved)
         rules = load_game(game)
@@ -98,7 +98,7 @@ def test_a_log_of_a_missing_or_broken_game_loads() -> None:
     old = with_old_log(new)
     assert notations(new.fold(missing).match.moves) == NOTATIONS  # type: ignore[union-attr]
     assert notations(old.fold(missing).match.moves) == [(None, None)] * len(CHESS_MOVES)  # type: ignore[union-attr]
-    broken = altered_game("chess", {"notation": raises}, digest=load_game("chess").digest)
+    broken = altered_game("chess", {"notation": failing_rule}, digest=load_game("chess").digest)
     match = old.fold(lambda _: broken).match
     assert match is not None
     assert notations(match.moves) == [(number, None) for number, _ in NOTATIONS]
@@ -145,9 +145,7 @@ async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.M
 
 @virtual
 async def test_the_lobby_and_thinking_use_the_games_move_numbers() -> None:
-    """The lobby and `thinking` use the game's words: a match's length, and the number of the move
-    that the AI searches.
-    """
+    """The lobby shows a match's length in the game's words, and `thinking` the move's number."""
     fake = FakeServer()
     async with against_ai(fake) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))

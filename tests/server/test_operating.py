@@ -15,15 +15,16 @@ VARIABLE_DEFAULTS = {"PLYROOM_WORKERS": "cores, at most 4", "PLYROOM_SOLE_NODE":
 
 
 def default(value: object) -> str:
-    """A default as the page writes it."""
+    """Returns a default as the page writes it."""
     if value is MISSING or value is None or value == "" or value == ():
         return ""
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:
-    """The table in docs/reference/settings.md has every setting with its default, in the order of
-    the code, and no other.
+    """The table in docs/reference/settings.md has exactly the settings of the code, in their order.
+
+    Each has its default.
     """
     rows = re.findall(
         r"^\| `(PLYROOM_\w+)` \| (.*?) ?\| \S.* \|$", PAGE.read_text("utf-8"), re.MULTILINE
@@ -74,7 +75,7 @@ def test_settings_do_not_show_the_password() -> None:
         "postgresql://user:12?hidden@host/name", "postgresql://user:12#hidden@host/name", "postgresql://[user:hidden@host/name",
     ],
 )  # fmt: skip
-def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
+def test_an_invalid_address_is_not_quoted(address: str) -> None:
     """The error for an invalid address quotes no part of it, which could be the password."""
     with pytest.raises(
         BadUrl, match=r"postgresql://user:password@host:5432/database was expected"
@@ -94,9 +95,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
 
 
 def test_addresses_have_the_forms_of_libpq() -> None:
-    """Addresses may have no user, several hosts, an IPv6 address, or a socket's folder, as in
-    libpq.
-    """
+    """An address may omit the user, name several hosts, an IPv6 address or a socket's folder."""
     for address in (
         "postgresql:///name",
         "postgres://host",
@@ -108,7 +107,7 @@ def test_addresses_have_the_forms_of_libpq() -> None:
 
 
 def test_a_node_is_the_sole_one_on_sqlite_by_default() -> None:
-    """By default a node is alone on SQLite and not on PostgreSQL."""
+    """By default a node is the sole one on SQLite, and not on PostgreSQL."""
     address = {"PLYROOM_DATABASE": "postgresql://user@host/name"}
     assert settings_from_env({}).is_sole_node
     assert not settings_from_env(address).is_sole_node

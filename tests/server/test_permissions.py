@@ -1,4 +1,4 @@
-"""server/rooms/permissions.py: what a viewer is told about commands is what `decide` does."""
+"""server/rooms/permissions.py: a room lists to each viewer exactly the commands that it accepts."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -30,19 +30,21 @@ from tests.support.room_log import (
     attempt,
     chat,
     created,
+    failing_rule,
     plain,
-    raises,
     remove_ai,
     seated,
     sit,
 )
 
 PEOPLE = (ADA, BEN, CYD)
-#: Limits of the chat that random runs reach.
+#: Limits on chat that random runs reach.
 LIMITED = Settings(limit_chat=2, limit_chat_room=3)
 
-#: A step of a random run: who gives which command, a choice among its fields, and the ms before.
+#: A step of a random run: the actor, the type of command, the choice among the commands of that
+#: type, and the ms that pass before it.
 Step = tuple[Actor, type[Command], int, int]
+#: The types of commands in random runs; a type that is listed n times comes n times as often.
 KINDS: list[type[Command]] = [
     *[commands.Move] * 4, *[commands.Chat] * 3, commands.Sit, commands.AddAi, commands.RemoveAi,
     commands.Stand, commands.Resign, commands.Abort, commands.Claim, commands.OfferDraw,
@@ -70,41 +72,44 @@ openings = st.sampled_from(["two people", "two people", *OPENINGS])
 
 
 def no_such_option(_options: object) -> None:
-    raise ValueError("the game has not these options any more")
+    raise ValueError("the game no longer has these options")
 
 
-def without_game(_game_id: str) -> Game:
+def find_no_game(_game_id: str) -> Game:
     raise OptionError("gone")
 
 
-#: What may become of the game between two starts of a server.
-AFTERLIVES: dict[str, Callable[[str], Game]] = {
-    "as before": load_game,
+#: How the game may have changed when a server starts again.
+CHANGED_GAMES: dict[str, Callable[[str], Game]] = {
+    "unchanged": load_game,
     "claims": lambda game_id: altered_game(game_id, {"claim": lambda _: "enough"}),
-    "missing": without_game,
+    "missing": find_no_game,
     "no start": lambda game_id: altered_game(game_id, {"init": no_such_option}, "1"),
-    "a defect": lambda game_id: altered_game(game_id, {"init": raises, "parse_position": raises}),
+    "a defect": lambda game_id: altered_game(
+        game_id, {"init": failing_rule, "parse_position": failing_rule}
+    ),
 }
 
 
 def fold(room: Room, events: Iterable[RoomEvent]) -> Room:
-    """The room after these events."""
+    """Returns the room after these events."""
     for event in events:
         room = rules.evolve(room, event, room.changed_ms)
     return room
 
 
 def with_newer_event(room: Room) -> Room:
-    """The room after an event of a newer version."""
+    """Returns the room after an event of a newer version."""
     return fold(room, [NEWER])
 
 
 def moves_of(room: Room) -> list[str]:
+    """Returns the legal moves, or none without a match in progress."""
     match = room.playing
     return match.position.tokens() if match is not None and match.position is not None else []
 
 
-#: The commands with a seat.
+#: The commands with a seat, each with its constructor.
 SEAT_COMMANDS: dict[type[Command], Callable[[int], Command]] = {
     commands.Sit: sit,
     commands.AddAi: add_ai,
@@ -112,14 +117,14 @@ SEAT_COMMANDS: dict[type[Command], Callable[[int], Command]] = {
 }
 #: The commands of AI seats.
 OF_AI = (commands.AiMove, commands.AiFailure, commands.AiReply)
-#: A time by which every deadline has come, in ms since 1970.
+#: A time after every deadline, in ms since 1970.
 FAR_MS = 10**15
 #: An event of a newer version.
 NEWER = Unknown("newer", b"{}")
 
 
 def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
-    """Well-formed commands of one type: between them they have every field that matters."""
+    """Yields well-formed commands of one type, with all field values that affect permission."""
     match = room.match
     if kind in SEAT_COMMANDS:
         yield from map(SEAT_COMMANDS[kind], (0, 1))
@@ -132,24 +137,24 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
         yield commands.Tick("t", FAR_MS)
     elif kind in OF_AI:
         if match is not None:
-            now = "ai", match.id, match.turn, match.digest
-            tokens = [*moves_of(room), "none"][:1]
-            yield from (commands.AiMove(*now, token) for token in tokens)
-            yield commands.AiFailure(*now, "it broke")
+            turn = "ai", match.id, match.turn, match.digest
+            token = next(iter(moves_of(room)), "none")
+            yield commands.AiMove(*turn, token)
+            yield commands.AiFailure(*turn, "it broke")
             yield commands.AiReply("ai", match.id, match.turn, accept=True)
     else:
         yield plain(kind)
 
 
 def is_accepted(room: Room, actor: Actor, command: Command, now_ms: int) -> bool:
-    """Whether the room accepts a command."""
+    """Returns whether the room accepts a command."""
     moment = Moment(actor, now_ms, now_ms, lambda: "new", LIMITED)
     outcome = attempt(lambda: rules.decide(room, command, moment))
     return not isinstance(outcome, CommandRejected | GameFault)
 
 
-def told(room: Room, actor: Actor, now_ms: int) -> set[str]:
-    """The names of the commands that a viewer is told to be open: in `may`, and with `turn`."""
+def listed(room: Room, actor: Actor, now_ms: int) -> set[str]:
+    """Returns the names of the commands that `may` and `turn` offer to a viewer."""
     names = set(format_command_types(permitted(room, actor.identity, now_ms, LIMITED)))
     turn = attempt(lambda: views.turn(room, room.match) if room.match else None)
     if isinstance(turn, wire.Turn):
@@ -160,9 +165,10 @@ def told(room: Room, actor: Actor, now_ms: int) -> set[str]:
 
 
 def accepted(room: Room, actor: Actor, now_ms: int) -> set[str]:
-    """The names of the commands of which the room accepts some well-formed one.
+    """Returns the names of the commands that the room accepts with some well-formed fields.
 
-    A command of the server or of an AI seat has no name, so none may be accepted from a person.
+    Commands of the server and of AI seats have no name: `format_command_types` fails if the room
+    accepts one from a person.
     """
     kinds = [
         kind
@@ -172,52 +178,52 @@ def accepted(room: Room, actor: Actor, now_ms: int) -> set[str]:
     return set(format_command_types(kinds))
 
 
-def take(played: LoggedRoom, step: Step) -> list[RoomEvent]:
-    """Gives the room the command of a step; it may be refused. Returns its events."""
-    actor, kind, pick, ms = step
-    played.now_ms += ms
+def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
+    """Gives the room the command of a step, which it may reject; returns the events."""
+    actor, kind, choice, wait_ms = step
+    played.now_ms += wait_ms
     room = played.room
     if kind is commands.Move:
         match, tokens = room.playing, moves_of(room)
         if match is None or not tokens:
             return []
-        token, occupant = tokens[pick % len(tokens)], match.seats[match.turn]
+        token, occupant = tokens[choice % len(tokens)], match.seats[match.turn]
         is_ai = occupant.kind == "ai"
         mover = AI if is_ai else Actor(IdentityId(occupant.identity), occupant.name)
         return played.do(mover, played.ai_move(token) if is_ai else played.move(token))
     choices = list(commands_of(room, kind))
-    command = choices[pick % len(choices)]
+    command = choices[choice % len(choices)]
     return played.do(actor, command) if is_accepted(room, actor, command, played.now_ms) else []
 
 
-@given(openings, steps, st.sampled_from(sorted(AFTERLIVES)))
+@given(openings, steps, st.sampled_from(sorted(CHANGED_GAMES)))
 @example("two people", [(ADA, commands.Move, 0, 1)] * 3, "claims")
-def test_a_command_is_listed_exactly_if_it_is_accepted(
-    opening: str, run: list[Step], afterlife: str
+def test_a_command_is_listed_if_and_only_if_it_is_accepted(
+    opening: str, run: list[Step], changed_game: str
 ) -> None:
-    """For everyone, after every command of a run, and in the same room on a server whose game has
-    changed, or after an event of a newer version: the commands that the viewer is told are those of
-    which `decide` accepts one.
+    """After every step of a run each viewer's list has exactly the commands that `decide` accepts.
+
+    That also holds on a server whose game has changed, and after an event of a newer version.
     """
     played = OPENINGS[opening]()
     for step in [None, *run]:
         if step is not None:
-            take(played, step)
-        now = played.room
-        for room in (now, played.fold(AFTERLIVES[afterlife]), with_newer_event(now)):
+            play_step(played, step)
+        reloaded = played.fold(CHANGED_GAMES[changed_game])
+        for room in (played.room, reloaded, with_newer_event(played.room)):
             for actor in PEOPLE:
                 now_ms = played.now_ms
-                assert told(room, actor, now_ms) == accepted(room, actor, now_ms)
+                assert listed(room, actor, now_ms) == accepted(room, actor, now_ms)
 
 
 @given(openings, steps)
-def test_a_listed_command_applies_to_each_seat_that_looks_so(opening: str, run: list[Step]) -> None:
-    """Whoever may sit may take each empty seat; the same holds for adding an AI, and for removing
-    one from the seats that an AI holds.
+def test_a_listed_command_applies_to_each_suitable_seat(opening: str, run: list[Step]) -> None:
+    """A viewer with `sit` or `add_ai` may use it on each empty seat; `remove_ai` works on each AI
+    seat.
     """
     played = OPENINGS[opening]()
     for step in run:
-        take(played, step)
+        play_step(played, step)
         room, now_ms = played.room, played.now_ms
         for actor in PEOPLE:
             kinds = permitted(room, actor.identity, now_ms, LIMITED)
@@ -228,24 +234,27 @@ def test_a_listed_command_applies_to_each_seat_that_looks_so(opening: str, run: 
                         room, actor, add_ai(seat), now_ms
                     )
                 elif occupant.kind == "ai":
-                    ends = is_accepted(room, actor, remove_ai(seat), now_ms)
-                    assert (commands.RemoveAi in kinds) == ends
+                    assert (commands.RemoveAi in kinds) == is_accepted(
+                        room, actor, remove_ai(seat), now_ms
+                    )
 
 
 @given(openings, steps)
 @example("two people", [(ADA, commands.Move, 0, 1)] * 5)
 @example("a long match", [*MOVES[:3], (ADA, commands.OfferDraw, 0, 1), *MOVES[3:]])
-def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> None:
-    """Where `leaves_permissions_unchanged` holds, the events change no one's list, also those of
-    several commands together, a move that freezes the room, and in rooms of a newer version. It
-    holds for every move in the middle of a match in which no draw was offered.
+def test_leaves_permissions_unchanged_has_no_false_positives(opening: str, run: list[Step]) -> None:
+    """If `leaves_permissions_unchanged` returns true, the events change no viewer's list.
+
+    The events of one command, of several commands, of a move that freezes the room and of a newer
+    version are tried. The result is true for every ordinary move of a match without a draw offer,
+    except at the ply that ends the right to abort.
     """
     played = OPENINGS[opening]()
     first = played.room
     all_events: list[RoomEvent] = []
     for step in run:
         before = played.room
-        events = take(played, step)
+        events = play_step(played, step)
         all_events += events
         after, now_ms = played.room, played.now_ms
         changes = [
@@ -258,14 +267,16 @@ def test_the_quick_test_errs_on_one_side_only(opening: str, run: list[Step]) -> 
             match = after.match
             unplayable = Moved(match.id, match.ply, match.turn, "no move", "")
             changes.append((after, [unplayable], fold(after, [unplayable])))
-        for old, made, new in changes:
-            if leaves_permissions_unchanged(made, new):
+        for old, new_events, new in changes:
+            if leaves_permissions_unchanged(new_events, new):
                 for actor in PEOPLE:
                     lists = (
                         permitted(room, actor.identity, now_ms, LIMITED) for room in (old, new)
                     )
                     assert len(set(lists)) == 1
-        now = after.playing
-        if now is not None and before.match is not None and max(now.draw_offers) < 0:
-            is_plain_move = before.match.id == now.id and now.ply == before.match.ply + 1
-            assert leaves_permissions_unchanged(events, after) or not is_plain_move or now.ply == 2
+        match_after = after.playing
+        if match_after is None or before.match is None or max(match_after.draw_offers) >= 0:
+            continue
+        has_moved = before.match.id == match_after.id and match_after.ply == before.match.ply + 1
+        if has_moved and match_after.ply != 2:
+            assert leaves_permissions_unchanged(events, after)

@@ -22,12 +22,12 @@ Patch = pytest.MonkeyPatch
 
 
 def first_of(*values: Any) -> Any:
-    """A replacement of `max` that returns the first value."""
+    """Returns the first value, in place of `max`."""
     return values[0]
 
 
 async def do_nothing(*_: object) -> None:
-    """A replacement of a method that does nothing."""
+    """Does nothing, in place of a method."""
 
 
 def deaths_are_ignored(patch: Patch) -> None:
@@ -92,7 +92,7 @@ def events_have_the_time_of_the_clock(patch: Patch) -> None:
     patch.setattr(log_module, "max", first_of, raising=False)
 
 
-def wake_ups_depend_on_the_clock(patch: Patch) -> None:
+def due_times_depend_on_the_clock(patch: Patch) -> None:
     patch.setattr(memory, "max", first_of, raising=False)
 
 
@@ -123,13 +123,13 @@ SILENT_DEATH = partial(
     within_s=6.0,
 )
 LATE_COMMIT = partial(
-    dying_nodes.test_a_commit_that_lands_after_its_node_was_reported_dead,
+    dying_nodes.test_a_commit_after_the_report_of_its_nodes_death,
     late_s=1.9,
     is_expired=True,
 )
 TAKEOVER = partial(dying_nodes.test_an_open_room_is_taken_over, is_reported=True, is_behind=False)
 CLOCK_SET_BACK = partial(
-    dying_nodes.test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back,
+    dying_nodes.test_due_rooms_do_not_wait_for_a_clock_that_was_set_back,
     is_sole=False,
 )
 
@@ -149,7 +149,7 @@ CLOCK_SET_BACK = partial(
         ),
         (
             discovered_events_are_not_published,
-            dying_nodes.test_commits_that_a_node_discovers_are_published,
+            dying_nodes.test_events_of_an_unanswered_commit_are_published,
         ),
         (an_open_room_is_not_taken_over, TAKEOVER),
         (a_takeover_only_resyncs, TAKEOVER),
@@ -157,7 +157,7 @@ CLOCK_SET_BACK = partial(
             events_have_the_time_of_the_clock,
             dying_nodes.test_the_times_of_events_never_go_back,
         ),
-        (wake_ups_depend_on_the_clock, CLOCK_SET_BACK),
+        (due_times_depend_on_the_clock, CLOCK_SET_BACK),
         (heartbeats_hold_for_any_time, CLOCK_SET_BACK),
         (
             closing_handshakes_are_waited_for,
@@ -173,7 +173,7 @@ CLOCK_SET_BACK = partial(
 def test_the_fault_in_a_node_is_found(
     fault: Callable[[Patch], None], test: Callable[[], None], monkeypatch: Patch
 ) -> None:
-    """The test fails with the fault; without it, it passes in its own module."""
+    """With the planted fault the listed test fails; it passes in its own module."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, TimeoutError)):
         test()

@@ -24,7 +24,7 @@ Patch = pytest.MonkeyPatch
 
 
 def do_nothing(*_arguments: Any, **_options: Any) -> None:
-    """A replacement of a method that does nothing."""
+    """Does nothing, in place of a method."""
 
 
 def guests_by_hello_are_not_counted(patch: Patch) -> None:
@@ -164,7 +164,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (places_are_not_reserved, test_limits.test_a_created_room_can_be_joined),
     (
         places_are_taken_after_the_commit,
-        test_limits.test_concurrent_creates_get_no_more_places_than_there_are,
+        test_limits.test_concurrent_creates_cannot_exceed_max_rooms,
     ),
     (
         places_of_failed_creates_are_not_freed,
@@ -192,11 +192,11 @@ def run(test: Callable[[], Any]) -> None:
         test()
 
 
-@pytest.mark.parametrize(("fault", "test"), FAULTS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(("fault", "test"), FAULTS, ids=lambda function: function.__name__)
 def test_the_fault_is_found(
     fault: Callable[[Patch], None], test: Callable[[], Any], monkeypatch: Patch
 ) -> None:
-    """The test fails with the fault; without it, it passes in its own module."""
+    """With the planted fault the listed test fails; it passes in its own module."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, pytest.fail.Exception, TimeoutError, BaseExceptionGroup)):
         run(test)

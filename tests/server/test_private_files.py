@@ -27,16 +27,14 @@ WARNING = "others may read the data folder"
 
 @pytest.fixture(autouse=True)
 def usual_umask() -> object:
-    """Sets a umask under which files are readable by everyone unless their creator restricts
-    them.
-    """
+    """Sets a umask under which new files are readable by everyone by default."""
     before = os.umask(0o022)
     yield
     os.umask(before)
 
 
 def modes(folder: Path) -> dict[str, int]:
-    """The modes of a folder and everything in it."""
+    """Returns the modes of a folder and of all files and folders in it."""
     return {
         path.relative_to(folder.parent).as_posix(): stat.S_IMODE(path.stat().st_mode)
         for path in (folder, *folder.rglob("*"))
@@ -79,7 +77,7 @@ async def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "is_reported"), [(0o755, True), (0o750, True), (0o711, True), (0o700, False)]
 )
-async def test_an_existing_folder_is_left_alone(
+async def test_an_existing_folder_keeps_its_modes(
     tmp_path: Path, mode: int, is_reported: bool
 ) -> None:
     """An existing folder and its files keep their modes; a warning says if others may read it."""
@@ -131,8 +129,9 @@ async def test_a_clients_own_server_keeps_a_private_folder(
 
 
 def test_the_clusters_secrets_are_in_a_private_folder(tmp_path: Path) -> None:
-    """The cluster's secret files are readable by the containers' users, who are not root; the
-    folder keeps others out.
+    """The folder of the cluster's secret files is private.
+
+    The files themselves are readable by the containers' users, who are not root.
     """
     folder = tmp_path / "secrets"
     subprocess.run(

@@ -186,27 +186,25 @@ def test_wrong_fields(message: dict[str, Any], field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("id_text", "answered"),
+    ("id_text", "expected"),
     [
         ('"7"', "7"), ('"' + "x" * 36 + '"', "x" * 36), ('"' + "x" * 37 + '"', None),
         ('""', None), ("7", None),
         ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
     ],
 )  # fmt: skip
-def test_an_error_carries_a_valid_id_of_the_bad_message(id_text: str, answered: str | None) -> None:
-    """An error carries the message's id if that is a text of 1 to 36 characters, and null
-    otherwise.
-    """
+def test_an_error_carries_the_id_of_the_bad_message(id_text: str, expected: str | None) -> None:
+    """An error carries the message's id if that is a text of 1 to 36 characters, else null."""
     error = refused(f'{{"t":"move","id":{id_text}}}')
     assert error.code is Code.MESSAGE_MALFORMED
-    assert error.command_id == answered
+    assert error.command_id == expected
     assert msgspec.json.decode(
         format_message(wire.Error(error.command_id, error.code, error.message))
     )
 
 
 def test_an_id_is_found_anywhere_in_the_message() -> None:
-    """The id is found before and after the faulty field.
+    """The error has the message's id, which may come before or after the faulty field.
 
     Of two ids the last one counts, as in a valid message.
     """
@@ -216,9 +214,7 @@ def test_an_id_is_found_anywhere_in_the_message() -> None:
 
 
 def test_a_frame_that_is_too_long_is_refused() -> None:
-    """A frame of 8192 bytes (not characters) is read; one more byte is frame.too_big, whatever its
-    content.
-    """
+    """A frame of 8192 bytes (not characters) is read; any longer frame is frame.too_big."""
     head, tail = '{"t":"ping","x":"', '"}'
     fits = head + "x" * (wire.MAX_FRAME_BYTES - len(head) - len(tail)) + tail
     assert parse_message(fits) == wire.Ping()
@@ -228,7 +224,7 @@ def test_a_frame_that_is_too_long_is_refused() -> None:
 
 
 def test_a_frame_that_is_too_deep_is_refused() -> None:
-    """Eight levels are read and nine are frame.too_deep.
+    """A frame with eight levels is read; one with nine is frame.too_deep.
 
     Brackets in texts, and brackets side by side, do not count.
     """
@@ -307,7 +303,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
 @given(MESSAGES)
 @settings(max_examples=400)
 def test_client_messages_round_trip(message: wire.ClientMessage) -> None:
-    """parse_message reverses format_message, for bytes and text, for compact JSON and any other."""
+    """parse_message reverses format_message, for bytes and text, with and without white space."""
     frame = format_message(message)
     assert parse_message(frame) == message
     assert parse_message(frame.decode()) == message
@@ -394,8 +390,8 @@ def test_an_event_frame_is_the_event_with_room_v_and_time(event: RoomEvent | wir
     """An event's frame has t, room, v and at, and exactly the event's own fields."""
     body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
-    place = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
-    assert place == {"t": "event", "room": "r1", "v": 17, "at": 1_700_000_000_123}
+    envelope = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
+    assert envelope == {"t": "event", "room": "r1", "v": 17, "at": 1_700_000_000_123}
     assert frame == json.loads(msgspec.json.encode(event))
     assert frame["kind"] == type(event).__struct_config__.tag
 
@@ -446,7 +442,7 @@ def test_a_body_that_is_not_an_event(body: bytes) -> None:
         ),
     ],
 )
-def test_an_event_of_a_newer_version_is_kept_as_it_stands(kind: str, body: bytes) -> None:
+def test_an_event_of_a_newer_version_is_unchanged(kind: str, body: bytes) -> None:
     """An unknown kind, and a known kind with unknown fields, is read and written byte for byte."""
     event = parse_event_body(body)
     assert event == Unknown(kind, body)
@@ -465,11 +461,11 @@ def test_an_event_of_a_newer_version_is_kept_as_it_stands(kind: str, body: bytes
     ],
 )
 def test_a_word_of_a_newer_version_is_read(event: RoomEvent) -> None:
-    """A word that this version does not write is text like any other."""
+    """An unknown word in a known field is read like any other text."""
     assert parse_event_body(format_event_body(event)) == event
 
 
-def test_an_ack_says_null_where_nothing_was_logged() -> None:
+def test_an_ack_without_an_event_has_a_null_v() -> None:
     """An ack always has `v`, and only that of create has `room`; an error always has `id`."""
     assert format_message(wire.Ack("1", None)) == b'{"t":"ack","id":"1","v":null}'
     assert format_message(wire.Ack("1", 2, "r1")) == b'{"t":"ack","id":"1","v":2,"room":"r1"}'

@@ -1,4 +1,4 @@
-"""Messages of clients, and the commands, events and values of a room that they stand for."""
+"""The mapping between the protocol's messages and a room's commands and events."""
 
 import msgspec
 import pytest
@@ -13,12 +13,12 @@ from tests.support.wire_samples import CLIENT
 
 ROOM_MESSAGES = [message for message in CLIENT if isinstance(message, wire.RoomCommand)]
 COMMANDS = [m for m in ROOM_MESSAGES if not isinstance(m, wire.Join | wire.Leave)]
-#: The commands that only the server gives.
+#: The commands that only the server gives to a room.
 OWN = {"AiMove", "AiFailure", "AiReply", "Tick"}
 
 
 @pytest.mark.parametrize("message", COMMANDS, ids=lambda message: type(message).__name__)
-def test_a_message_and_its_command_say_the_same(message: wire.RoomCommand) -> None:
+def test_a_message_and_its_command_are_equivalent(message: wire.RoomCommand) -> None:
     """The command has the message's type name and fields except the room, and maps back to it."""
     command = parse_command(message)
     assert type(command) is getattr(commands, type(message).__name__)
@@ -31,7 +31,7 @@ def test_a_message_and_its_command_say_the_same(message: wire.RoomCommand) -> No
 
 
 def test_every_command_of_clients_has_a_message() -> None:
-    """Every type of command is either in a message of clients or the server's own."""
+    """Every type of command has a client message or is one of the server's own."""
     kinds = {kind.__name__ for kind in Command.__subclasses__()}
     assert kinds == {type(message).__name__ for message in COMMANDS} | OWN
 
@@ -59,43 +59,43 @@ def test_create_maps_to_its_command_and_back(seats: tuple[wire.MySeat, ...]) -> 
 
 
 def test_the_defaults_of_create_are_the_same() -> None:
-    """A `create` that leaves everything out is the command that does."""
+    """A `create` without optional fields maps to the command without optional fields."""
     message = wire.Create(id="c", game="sticks")
     assert parse_create(message) == commands.Create("c", "sticks")
 
 
 @pytest.mark.parametrize("message", [m for m in ROOM_MESSAGES if m not in COMMANDS])
 def test_following_is_not_a_command(message: wire.RoomCommand) -> None:
-    """`join` and `leave` concern the connection: they have no command."""
+    """`join` and `leave` concern the connection and map to no command."""
     with pytest.raises(KeyError):
         parse_command(message)
 
 
-def test_the_server_gives_its_own_commands_without_a_message() -> None:
-    """No message gives a command of the server's own."""
+def test_the_servers_own_commands_have_no_message() -> None:
+    """A command that only the server gives maps to no message."""
     with pytest.raises(KeyError):
         format_command("r", AiMove("ai:m:1", "m", 0, "d", "a1"))
 
 
 @pytest.mark.parametrize("kind", events.KnownEvent.__args__, ids=lambda kind: kind.__name__)
 def test_an_event_is_sent_as_it_is_stored(kind: type[events.Event]) -> None:
-    """A room's event and the event of the protocol have the same kind, fields, types and defaults.
+    """A room's event and the protocol's event have the same kind, fields, types and defaults.
 
-    So a log entry goes to clients without being encoded again.
+    So the server sends a log entry to clients without encoding it again.
     """
-    theirs = getattr(wire_events, kind.__name__)
-    assert theirs in wire.RoomEvent.__args__
-    assert _shape(kind) == _shape(theirs)
+    wire_kind = getattr(wire_events, kind.__name__)
+    assert wire_kind in wire.RoomEvent.__args__
+    assert _shape(kind) == _shape(wire_kind)
 
 
 def test_the_protocol_has_no_other_events() -> None:
     """Every event of the protocol is one of the room's, except `hidden`, which is never logged."""
-    ours = {kind.__name__ for kind in events.KnownEvent.__args__}
-    assert {kind.__name__ for kind in wire.AnyEvent.__args__} == ours | {"Hidden"}
+    room_events = {kind.__name__ for kind in events.KnownEvent.__args__}
+    assert {kind.__name__ for kind in wire.AnyEvent.__args__} == room_events | {"Hidden"}
 
 
 def _shape(kind: type) -> object:
-    """Everything about a struct that its JSON form depends on, also of the structs in it."""
+    """Returns all properties of a struct and its fields on which its JSON form depends."""
 
     def shape(info: object) -> object:
         match info:

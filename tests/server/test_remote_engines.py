@@ -1,4 +1,4 @@
-"""server/seats/remote.py with scripted workers over a real broker.
+"""server/seats/remote.py with scripted workers, over a real broker or a broker in memory.
 
 The server owns a search: it moves the search to another worker when the first one dies or falls
 silent, and accepts one answer, that of the current attempt.
@@ -38,7 +38,7 @@ DEPLOYED_CONFIG = Path(work.__file__).parents[1] / "deploy" / "mosquitto.conf"
 def job(
     affinity: str = "r1", game: str = GAME.id, moves: tuple[str, ...] = (), level: int | None = None
 ) -> Job:
-    """A job with a limit of one second, or with that of the level."""
+    """Returns a job with a limit of one second, or with the level's limit."""
     rules = load_game(game)
     limit = Limit(time_ms=1000) if level is None else Limit()
     return Job(
@@ -103,7 +103,7 @@ class ScriptedWorker:
 
 
 def advert_of(network: "Network", worker: ScriptedWorker) -> Advert:
-    """The worker's last advert that has reached the engines."""
+    """Returns the worker's last advert that has reached the engines."""
     return network.engines._workers.known[worker.name].advert
 
 
@@ -129,7 +129,7 @@ def refuses(reason: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
 
 
 class LocalPool(ScriptedEngines):
-    """A local pool that always answers g at once; `times` are the time limits in ms."""
+    """A local pool that always answers "g" at once; `times` are the time limits in ms."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -269,8 +269,10 @@ async def test_packets_are_sent_without_delay(
 
 
 async def test_no_suitable_worker(tmp_path: Path) -> None:
-    """EngineUnavailable is raised at once without workers, with workers of other games or rules
-    only, and while the broker is away.
+    """Without a worker for the game a search raises EngineUnavailable at once.
+
+    That also holds with workers of other games or rules, and while the broker is down. A job with
+    other rules than the server's raises RulesChanged.
     """
     async with open_broker_network(tmp_path) as network:
         with pytest.raises(EngineUnavailable):
@@ -294,7 +296,7 @@ async def test_no_suitable_worker(tmp_path: Path) -> None:
             await network.search()
 
 
-async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> None:
+async def test_late_repeated_and_foreign_answers_are_dropped(tmp_path: Path) -> None:
     """I16: only the current attempt of a search answers it, and only once."""
     async with open_broker_network(tmp_path) as network:
         first, second = await network.add_worker(), await network.add_worker()
@@ -304,11 +306,11 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         await network.until(lambda: bool(first.commands or second.commands))
         lost, other = (first, second) if first.commands else (second, first)
         command = lost.commands[0]
-        network.engines._on_advert(work.worker_topic(lost.name), b"")  # what its will causes
+        network.engines._on_advert(work.worker_topic(lost.name), b"")  # as its will does
         await other.until(lambda: bool(other.commands))
         second_command = other.commands[0]
         assert (second_command.id, second_command.attempt) == (command.id, 2)
-        # The worker that was given up was still alive.
+        # The lost worker is still alive and answers.
         lost.send(command, work.Answered(command.id, 1, Result("a", info("a"))))
         other.send(second_command, work.Answered(second_command.id, 3, Result("b", info("b"))))
         other.send(second_command, work.Answered("another search", 2, Result("c", info("c"))))
@@ -322,7 +324,7 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
 
 @virtual
 async def test_a_worker_that_dies_is_replaced_at_once() -> None:
-    """A dead worker's will moves the search at once. The next worker gets the rest of the time."""
+    """A dead worker's will moves the search at once; the next worker gets the remaining time."""
     async with open_memory_network(broker := MemoryBroker()) as network:
         first = await network.add_worker()
         first.script = lambda command: [
@@ -347,8 +349,9 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
 @pytest.mark.parametrize("has_begun", [False, True])
 @virtual
 async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
-    """After SIGSTOP another worker answers, or the best move so far does, within the time plus
-    3 s.
+    """If a worker falls silent, the search is answered within its time plus 3 s.
+
+    The answer is the best move so far, or that of another worker if there is no move yet.
     """
     async with open_memory_network(MemoryBroker()) as network:
         first = await network.add_worker()
@@ -372,9 +375,7 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
 async def test_after_three_attempts_the_local_pool_plays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After three workers lose the search, the local pool plays the move; without it the
-    search fails.
-    """
+    """A search that three workers have lost goes to the local pool, or fails without one."""
     monkeypatch.setattr(broker_transport, "ACCEPT_S", 0.15)
     async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         workers = [await network.add_worker() for _ in range(4)]
@@ -443,10 +444,10 @@ async def test_the_choice_of_a_worker(tmp_path: Path) -> None:
         assert pool.times == [None]
 
 
-async def test_busy_failed_and_mismatched_workers_are_replaced(tmp_path: Path) -> None:
-    """Another worker replaces one that is busy, has other rules or failed.
+async def test_a_refused_search_goes_to_another_worker(tmp_path: Path) -> None:
+    """A search goes to another worker if one is busy, has other rules or fails.
 
-    If all are busy, the search is sent again later. If all failed, it fails with the server's own
+    If all are busy, the search is sent again later. If all fail, it fails with the server's own
     text.
     """
     async with open_broker_network(tmp_path) as network:
@@ -477,7 +478,7 @@ async def test_busy_failed_and_mismatched_workers_are_replaced(tmp_path: Path) -
 
 @virtual
 async def test_a_search_that_failed_after_its_progress() -> None:
-    """A search that its only worker fails at fails at once, though it has reported a move."""
+    """If the only worker fails, the search fails at once, even after a report with a move."""
     async with open_memory_network(MemoryBroker()) as network:
         worker = await network.add_worker()
         worker.script = lambda command: [
@@ -491,15 +492,15 @@ async def test_a_search_that_failed_after_its_progress() -> None:
 
 
 async def test_two_workers_with_different_games(tmp_path: Path) -> None:
-    """Each worker receives games that it can play."""
+    """Each worker receives only searches of games that it offers."""
     async with open_broker_network(tmp_path) as network:
         sticks = load_game("sticks")
-        fours, other = (
+        four_worker, sticks_worker = (
             await network.add_worker(),
             await network.add_worker(games={"sticks": ReadyGame(sticks.digest)}),
         )
         (token, *_) = sticks.start().tokens()
-        fours.script, other.script = answers("f"), answers(token)
+        four_worker.script, sticks_worker.script = answers("f"), answers(token)
         for _ in range(3):
             assert (await network.search(job(secrets.token_hex(4)))).move == "f"
             assert (
@@ -508,8 +509,9 @@ async def test_two_workers_with_different_games(tmp_path: Path) -> None:
 
 
 async def test_malformed_messages_are_counted_and_dropped(tmp_path: Path) -> None:
-    """Malformed, huge and foreign adverts and messages are counted and dropped, and the search
-    continues.
+    """Malformed, huge and foreign adverts and messages are counted and dropped.
+
+    The search continues.
     """
     async with open_broker_network(tmp_path) as network:
         worker = await network.add_worker()
@@ -534,7 +536,7 @@ async def test_malformed_messages_are_counted_and_dropped(tmp_path: Path) -> Non
         assert "worker-enemy" not in network.engines._workers.known
 
 
-async def test_a_worker_whose_advert_grows_old_is_not_asked(
+async def test_a_worker_with_an_old_advert_gets_no_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frozen worker, whose will is not published, gets no searches once its advert is old."""

@@ -1,5 +1,5 @@
-"""Workers on the broker that have not compiled a game yet: which engine searches, and the progress
-that a room receives.
+"""Workers on the broker that have not compiled a game yet: the choice of an engine, and the
+progress of the compilation.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ async def add_uncompiled_worker(
     return worker
 
 
-async def test_an_uncompiled_worker_searches_if_there_is_no_other(tmp_path: Path) -> None:
+async def test_an_uncompiled_worker_is_the_last_choice(tmp_path: Path) -> None:
     """A worker that has not compiled the game searches only if there is no other worker.
 
     A worker with other rules gets no search.
@@ -82,7 +82,7 @@ async def test_the_local_pool_comes_before_an_uncompiled_worker(tmp_path: Path) 
         assert (await network.search()).move == "g"
 
 
-async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
+async def test_the_progress_of_the_compilation(tmp_path: Path) -> None:
     """The progress is that of the most advanced engine, and 100 only when one is ready."""
     async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         pool.warm, pool.percent = False, 10
@@ -93,8 +93,8 @@ async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
         assert network.engines.warm_percent(GAME.id) == 100
 
 
-async def test_a_rooms_game_is_compiled_first_everywhere(tmp_path: Path) -> None:
-    """The announcement reaches the local pool and the workers that have not compiled the game.
+async def test_an_expected_game_is_announced(tmp_path: Path) -> None:
+    """`expect` reaches the local pool and the workers that have not compiled the game.
 
     Workers that have compiled the game receive no message.
     """
@@ -109,9 +109,9 @@ async def test_a_rooms_game_is_compiled_first_everywhere(tmp_path: Path) -> None
 @pytest.mark.parametrize("is_compiled", [True, False])
 @virtual
 async def test_an_uncompiled_search_may_exceed_its_time(is_compiled: bool) -> None:
-    """An uncompiled search may exceed its time as long as its worker shows signs of life.
+    """An uncompiled search may exceed its time as long as its worker sends messages.
 
-    A compiled one is late then, and its best move so far is the answer.
+    A compiled search that exceeds its time is answered with its best move so far.
     """
     async with open_memory_network(MemoryBroker()) as network:
         worker = await (network.add_worker() if is_compiled else add_uncompiled_worker(network))
@@ -154,10 +154,10 @@ class PoolWithStates(LocalPool):
         return {"warm": 100, "warming": 42}.get(self.states[game_id], 0)
 
 
-def test_an_advert_lists_what_is_compiled() -> None:
-    """The advert lists compiled games and games in compilation, not failed ones.
+def test_an_advert_lists_compiled_games() -> None:
+    """The advert lists compiled games, and games that are being or will be compiled.
 
-    With all compiled, it has the format of earlier versions.
+    It does not list failed games. When all are compiled, it has the format of earlier versions.
     """
     games = ("chess", "hex", "gomoku", "sticks")
     pool = PoolWithStates(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))

@@ -1,4 +1,4 @@
-"""Views of matches are drawn one per loop iteration, cached, and limited in memory and rate."""
+"""Views of matches: the server draws one per loop iteration, caches them and limits their rate."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -95,8 +95,9 @@ async def test_each_view_is_drawn_once(drawing: DrawingCounter) -> None:
 
 
 async def test_drawing_continues_after_the_cached_views(drawing: DrawingCounter) -> None:
-    """A running match is drawn from the last cached ply on; other moves after a takeback are drawn
-    anew.
+    """A running match is drawn from its last cached ply on.
+
+    If the moves differ, as after a takeback, the views of the new moves are drawn.
     """
     replays = Replays()
     early = await page(replays, last=3, moves=MOVES[:3])
@@ -108,8 +109,9 @@ async def test_drawing_continues_after_the_cached_views(drawing: DrawingCounter)
 
 
 async def test_cached_views_are_bounded() -> None:
-    """The least recently used match is dropped first; one that exceeds the limit is served but not
-    cached.
+    """The cache drops the least recently used match first.
+
+    A match that is larger than the whole cache is served but not cached.
     """
     replays = Replays(capacity_bytes=3 * 6 * 2600)
     for n in range(20):
@@ -162,8 +164,9 @@ class UnchangingPosition:
 
 @pytest.mark.parametrize(("last", "charged"), [(0, 1), (99, 1), (100, 2), (250, 3)])
 async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> None:
-    """Drawing is charged once per hundred plies or part of them, cached views are free, and a
-    refusal draws nothing.
+    """Drawing is charged once per hundred plies or part of them; cached views are free.
+
+    After a refusal nothing is drawn.
     """
     replays, charges = Replays(), 0
 
@@ -189,7 +192,7 @@ async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> 
 
 
 def record_reads(node: Node) -> list[str]:
-    """Records the rooms whose logs are read from the store."""
+    """Returns a list to which the rooms are added whose logs are read from the store."""
     rooms: list[str] = []
     logs = node.fake.store.logs
     real = logs.events

@@ -19,7 +19,7 @@ from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, attempt, seated
 from tests.support.room_log import chat as line
 from tests.support.two_players import playing
 
-#: Time that passes with each command of `LoggedRoom`.
+#: Time that passes with each command of `LoggedRoom`, in ms.
 STEP_MS = 7
 
 
@@ -27,7 +27,7 @@ STEP_MS = 7
 
 
 def test_chat() -> None:
-    """Everyone may write to the room; spectators may also write among themselves."""
+    """Everyone may write to the room; a spectator may also write to the spectators only."""
     played = seated()
     assert played.do(CYD, line("hello")) == [Said("cyd", "Cyd", "hello")]
     assert played.do(CYD, line("psst", "spectators")) == [Said("cyd", "Cyd", "psst", "spectators")]
@@ -51,7 +51,10 @@ def test_chat() -> None:
     ],
 )
 def test_chat_is_cleaned(text: str, cleaned: str) -> None:
-    """A line loses its control, bidirectional and other invisible characters, and nothing else."""
+    """Control, bidirectional and other invisible characters are removed from a line, and no others.
+
+    White space between words becomes a single space.
+    """
     played = seated()
     (event,) = played.do(CYD, line(text))
     assert isinstance(event, Said)
@@ -83,7 +86,7 @@ def test_a_room_keeps_its_last_lines() -> None:
 
 
 def test_players_do_not_receive_spectators_lines() -> None:
-    """I14: lines to spectators are in the snapshots of spectators, not of players."""
+    """I14: lines to spectators are in snapshots for spectators, not in snapshots for players."""
     played = seated()
     played.do(CYD, line("he should take the middle", "spectators"))
     played.do(CYD, line("good luck"))
@@ -95,7 +98,7 @@ def test_players_do_not_receive_spectators_lines() -> None:
 
 
 def say_at(played: LoggedRoom, *times_ms: int) -> None:
-    """Sends a chat line of Ada at each of the times."""
+    """Adds a chat line of Ada at each of the times."""
     for at_ms in times_ms:
         played.now_ms = at_ms - STEP_MS
         played.do(ADA, Chat(id=played.new_id(), text="x"))
@@ -104,7 +107,7 @@ def say_at(played: LoggedRoom, *times_ms: int) -> None:
 def refusal_at(
     played: LoggedRoom, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
 ) -> str | None:
-    """The message that refuses a line at that time; None if the line is accepted."""
+    """Returns the message that refuses a line at that time, or None if the line is accepted."""
     refusal = attempt(
         lambda: chat.check_rate_limits(played.room, identity, now_ms, lines, room_lines)
     )
@@ -134,7 +137,7 @@ def test_four_lines_in_ten_seconds(played: LoggedRoom) -> None:
 
 
 def test_a_room_has_a_limit_for_all_speakers(played: LoggedRoom) -> None:
-    """The room has a limit for all speakers together."""
+    """A line beyond the limit for all speakers together is refused, with the time to wait."""
     say_at(played, *range(20_000, 20_020))
     assert (
         refusal_at(played, 21_000, identity="ben")
@@ -144,14 +147,14 @@ def test_a_room_has_a_limit_for_all_speakers(played: LoggedRoom) -> None:
 
 
 def test_zero_switches_the_chat_limits_off(played: LoggedRoom) -> None:
-    """0 switches off each limit."""
+    """0 switches off the limit of a speaker and the limit of the room."""
     say_at(played, *range(20_000, 20_064))
     assert refusal_at(played, 21_000, lines=0, room_lines=0) is None
     assert refusal_at(played, 21_000, lines=64, room_lines=0) is not None
 
 
 def test_a_clock_that_is_set_back_mutes_nobody(played: LoggedRoom) -> None:
-    """A clock set back by an hour mutes nobody.
+    """After the clock was set back by an hour, a speaker's next line is accepted.
 
     A clock that is a second behind only lengthens the wait.
     """
@@ -160,7 +163,7 @@ def test_a_clock_that_is_set_back_mutes_nobody(played: LoggedRoom) -> None:
     assert refusal_at(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
 
 
-def test_the_fold_keeps_the_last_64(played: LoggedRoom) -> None:
+def test_a_room_remembers_the_last_64_speakers(played: LoggedRoom) -> None:
     """The room keeps time and identity of the last 64 lines; clients do not receive them."""
     say_at(played, *range(20_000, 20_100))
     assert [said.at_ms for said in played.room.chat_stamps] == list(range(20_036, 20_100))
@@ -169,7 +172,7 @@ def test_the_fold_keeps_the_last_64(played: LoggedRoom) -> None:
 
 
 def test_each_speaker_has_a_separate_limit(played: LoggedRoom) -> None:
-    """Lines to spectators count too, each for its sender only."""
+    """A line counts only towards its sender's limit, also a line to spectators."""
     played.now_ms = 20_000
     for actor in (BEN, CYD):
         for _ in range(3):
@@ -182,16 +185,16 @@ def test_each_speaker_has_a_separate_limit(played: LoggedRoom) -> None:
 
 
 async def refusal(client: Client, room: str, text: str = "x") -> Message | None:
-    """The error that answers a line, or None."""
+    """Sends a line; returns the error that answers it, or None if it is accepted."""
     answer = await client.ask(client.chat(room, text))
     return answer if answer["t"] == "error" else None
 
 
 @virtual
 async def test_a_flood_is_refused() -> None:
-    """Lines beyond the fourth are refused and not logged, and others may speak.
+    """A client's lines beyond the fourth are refused and not logged; others may speak.
 
-    A repeated acknowledged line is acknowledged again.
+    A repeated line gets its ack again.
     """
     async with playing() as (fake, _, room, ada, ben):
         await ada.ack(ada.chat(room, "x", key="first"))
@@ -211,8 +214,9 @@ async def test_a_flood_is_refused() -> None:
 
 @virtual
 async def test_the_limit_holds_across_nodes_and_restarts() -> None:
-    """Lines on two nodes count together, even when the bus carries nothing, and for a node that
-    opens the room later.
+    """Lines on two nodes count together, even while the bus is cut.
+
+    They also count on a node that opens the room later.
     """
     async with playing() as (fake, _, room, ada, _):
         fake.bus.cut = True  # type: ignore[attr-defined]
@@ -229,7 +233,7 @@ async def test_the_limit_holds_across_nodes_and_restarts() -> None:
 
 @virtual
 async def test_a_crowd_is_refused() -> None:
-    """A room accepts twenty lines of many people in ten seconds."""
+    """A room accepts twenty lines in ten seconds, even if each is from another person."""
     async with playing() as (_, hub, room, *_):
         people = [Client(hub, f"guest{number}") for number in range(22)]
         answers = [await refusal(client, room) for client in people]
@@ -237,8 +241,8 @@ async def test_a_crowd_is_refused() -> None:
 
 
 @virtual
-async def test_the_settings_change_the_chat_limits() -> None:
-    """The settings change the limits or switch them off."""
+async def test_the_settings_switch_the_chat_limits_off() -> None:
+    """The settings can switch the limits off."""
     fake = FakeServer().unlimited()
     async with playing(fake=fake) as (_, _, room, ada, _):
         for _ in range(70):

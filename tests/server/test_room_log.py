@@ -1,4 +1,4 @@
-"""The room and its views that a log leads to, also if the game is missing, changed or broken."""
+"""Folding a log: the room and its views, also if the game is missing, changed or broken."""
 
 import itertools
 from typing import Any
@@ -28,8 +28,8 @@ from tests.support.room_log import (
     chat,
     created,
     decide,
+    failing_rule,
     plain,
-    raises,
     remove_ai,
     seated,
     sit,
@@ -99,9 +99,9 @@ def assert_rejects_all(room: Room, code: Code) -> None:
     ("find", "code"), [(no_game, Code.GAME_UNKNOWN), (broken_file, Code.GAME_FAULT)]
 )
 def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
-    """A room without its game is frozen with the code.
+    """A room without its game is frozen with the code; it can be read, but not played.
 
-    Its moves, seats and chat can be read, and nothing can be played.
+    Chat, resigning and aborting still work.
     """
     played = seated()
     played.moves("a1 b1")
@@ -131,7 +131,7 @@ def test_changed_rules_that_agree_continue_the_match() -> None:
 
 
 def test_changed_rules_that_differ_freeze_the_match() -> None:
-    """The first position that differs under changed rules freezes the match: game.changed.
+    """The first position that differs under changed rules freezes the match with game.changed.
 
     A new match uses the new rules.
     """
@@ -163,7 +163,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
 
 
 @pytest.mark.parametrize("token", ["z9", "", "a1"])
-def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
+def test_an_unreadable_move_freezes_the_room(token: str) -> None:
     """A log with a token that is not a move of the game loads as a frozen room."""
     played = seated(lambda game_id: altered_game(game_id, digest="0123456789abcdef"))
     played.do(ADA, played.move("a1"))
@@ -189,10 +189,10 @@ def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
     ],
 )
 def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
-    """A rule that raises makes a command GameFault and changes nothing; the room still loads."""
+    """A rule that raises makes a command raise GameFault; the room still loads, unchanged."""
     played = seated()
     played.moves("a1 b1 a2 b2")
-    broken = altered_game("tic-tac-toe", {hook: raises})
+    broken = altered_game("tic-tac-toe", {hook: failing_rule})
     room = played.fold(lambda _: broken)
     before = room.v
     needed = {
@@ -223,10 +223,13 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
     "hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"]
 )
 def test_a_broken_view_is_a_game_fault(hook: str) -> None:
-    """An exception in a view is GameFault or freezes the room; description and snapshot work."""
+    """An exception in a view becomes GameFault or freezes the room.
+
+    The description and the snapshot still work.
+    """
     played = seated()
     played.moves("a1 b1")
-    room = played.fold(lambda _: altered_game("tic-tac-toe", {hook: raises}))
+    room = played.fold(lambda _: altered_game("tic-tac-toe", {hook: failing_rule}))
     assert room.match is not None
     match = room.match
     for read_view in (views.view, views.turn):
@@ -245,8 +248,9 @@ def test_a_game_whose_turn_is_not_a_seat_freezes(turn: int) -> None:
 
 
 def test_options_that_a_game_no_longer_has() -> None:
-    """A room whose options the game no longer has is frozen with option.unknown and starts no
-    match.
+    """A room with options that the game no longer has is frozen with option.unknown.
+
+    No match can start there.
     """
     played = LoggedRoom()
     played.create(ADA, "sticks", options={"rows": "1-2-3"})
@@ -271,7 +275,7 @@ def test_options_that_a_game_no_longer_has() -> None:
 
 
 def test_after_a_resignation_no_side_is_to_move() -> None:
-    """After a resignation no side is to move, and the view says why."""
+    """After a resignation no side is to move, and the view gives the reason."""
     played = seated()
     played.moves("a1")
     played.do(BEN, plain(Resign))
@@ -282,7 +286,7 @@ def test_after_a_resignation_no_side_is_to_move() -> None:
 
 
 def test_the_legal_moves_are_for_the_person_to_move() -> None:
-    """The turn has all legal moves of the person to move; an AI to move has no turn."""
+    """`turn` has all legal moves of the person to move; there is none for an AI."""
     played = seated()
     turn = views.turn(played.room, played.match)
     assert turn is not None

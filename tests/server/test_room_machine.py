@@ -1,7 +1,7 @@
-"""Random commands from several people and the AI, also stale, repeated and invalid ones: the
-invariants of a room always hold.
+"""The invariants of a room hold after random commands of several people and the AI.
 
-The invariants I1, I2, … are listed in tests/oracle/history.py.
+Some of the commands are stale, repeated or invalid. The invariants I1, I2, … are listed in
+tests/oracle/history.py.
 """
 
 from typing import Any
@@ -68,7 +68,7 @@ from tests.support.room_log import (
     altered_game,
     attempt,
     decide,
-    raises,
+    failing_rule,
     sit,
 )
 
@@ -90,7 +90,7 @@ SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 
 
 
 class Watcher:
-    """A client that joined at some v, as a player or a spectator, and applies the later events."""
+    """A client that joins at some v, as a player or a spectator, and applies the later events."""
 
     def __init__(self, room: Room, player: bool) -> None:
         self.player = player
@@ -231,7 +231,7 @@ class RoomMachine(RuleBasedStateMachine):
             events = self._send(
                 Actor(IdentityId(occupant.identity), occupant.name), self.played.move(token)
             )
-        assert events, "a legal move is accepted"
+        assert events, "a legal move must be accepted"
         return True
 
     @rule(pick=st.integers(0, 1000))
@@ -281,7 +281,7 @@ class RoomMachine(RuleBasedStateMachine):
         return events
 
     def _check_actor(self, actor: Actor, before: Room, events: list[RoomEvent]) -> None:
-        """I12 and I13: checks that the actor may cause the events."""
+        """Checks I12 and I13: the actor may cause the events."""
         own = before.seat_of(actor.identity)
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
@@ -319,7 +319,7 @@ class RoomMachine(RuleBasedStateMachine):
     def _check_command(
         self, actor: Actor, before: Room, command: Command, events: list[RoomEvent]
     ) -> None:
-        """Checks a move's ply and token, and that both players wanted a rematch (I18)."""
+        """Checks a move's ply and token, and that both players agreed to a rematch (I18)."""
         match command:
             case Move(ply=ply, move=move):
                 assert isinstance(events[0], Moved)
@@ -494,12 +494,13 @@ def test_any_log_loads(
     game: str,
     command: Command,
 ) -> None:
-    """`evolve` is total: any log loads with any game, can be viewed, and answers commands with
-    events or typed errors.
+    """`evolve` is total: any log loads with any game.
+
+    Views and commands of the room then work or raise typed errors.
     """
 
     def find(game_id: str) -> Game:
-        return load_game(game_id) if hook == "none" else altered_game(game_id, {hook: raises})
+        return load_game(game_id) if hook == "none" else altered_game(game_id, {hook: failing_rule})
 
     room = rules.initial_room(ROOM, Created(game, {}, "public", "ada"), 0, find)
     for event in (*start, START, *later):
@@ -509,8 +510,8 @@ def test_any_log_loads(
         assert room.ai_to_move() in (None, 0, 1)
         assert len(room.seats) == 2
     assert room.v == len(start) + len(later) + 2
-    for read in (read_all_views, decide_for_everyone):
-        attempt(lambda read=read: read(room, command))  # type: ignore[misc]
+    for use in (read_all_views, decide_for_everyone):
+        attempt(lambda use=use: use(room, command))  # type: ignore[misc]
 
 
 def read_all_views(room: Room, command: Command) -> None:
@@ -529,7 +530,7 @@ def decide_for_everyone(room: Room, command: Command) -> None:
 
 
 def test_hidden_events_increase_v() -> None:
-    """A hidden event increases the v of a player who may not see its content."""
+    """A hidden event increases the v of a player who must not see its content."""
     played = LoggedRoom()
     played.create(ADA)
     watcher = Watcher(played.room, player=True)

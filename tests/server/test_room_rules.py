@@ -115,7 +115,7 @@ def test_create_refuses_invalid_fields(fields: dict[str, Any], code: Code) -> No
 
 
 def test_the_match_starts_when_the_second_seat_is_taken() -> None:
-    """Taking the second seat also logs `started` with sides, position and the rules' digest."""
+    """Taking the second seat also makes `started` with seats, position and the rules' digest."""
     played = created()
     taken, started = played.do(BEN, sit(1))
     assert taken == SeatTaken(1, Occupant("ben", "Ben"))
@@ -156,8 +156,9 @@ def test_standing_up() -> None:
 
 
 def test_the_host_seats_the_ai() -> None:
-    """Only the host may put an AI on an empty seat at a level of the game, and remove it while no
-    match runs.
+    """Only the host may put an AI on an empty seat, at a level of the game.
+
+    Only the host may remove it, while no match runs.
     """
     played = created()
     assert played.refuse(BEN, add_ai(1)) is Code.HOST_ONLY
@@ -189,7 +190,7 @@ def test_the_host_seats_a_persona() -> None:
 
 
 def test_no_client_acts_for_an_ai_seat() -> None:
-    """No client can act for an AI seat, not even one with the AI's identity."""
+    """No client can act for an AI seat, not even with the AI's identity."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
     assert played.room.seat_of(AI.identity) is None
@@ -201,7 +202,7 @@ def test_no_client_acts_for_an_ai_seat() -> None:
 # --- moves ----------------------------------------------------------------------------------------
 
 
-def test_a_move_is_logged_with_the_position_after_it() -> None:
+def test_a_moved_event_has_the_digest_of_the_next_position() -> None:
     """`moved` has the seat, the ply, the token and the digest of the position after the move."""
     played = seated()
     (moved,) = played.do(ADA, played.move("b2"))
@@ -219,7 +220,7 @@ def test_a_move_is_logged_with_the_position_after_it() -> None:
     ],
 )
 def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: str) -> None:
-    """The last move logs `moved` and `finished`, with the winner and the reason."""
+    """The last move makes `moved` and `finished`, with the winner and the reason."""
     played = finished(tokens)
     assert played.match.over == MatchResult(winner, "board", reason)
     assert played.room.playing is None
@@ -227,8 +228,9 @@ def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: s
 
 
 def test_moves_that_are_refused() -> None:
-    """Malformed, illegal, stale, early, out-of-turn and seatless moves each have their own code and
-    change nothing.
+    """Each reason to refuse a move has its own code, and a refused move changes nothing.
+
+    The reasons: no match, no seat, wrong turn, malformed, early, illegal, stale, match over.
     """
     played = created()
     assert played.refuse(ADA, played.move("a1")) is Code.MATCH_NONE
@@ -298,8 +300,9 @@ def test_the_host_ends_a_match_between_ai_seats() -> None:
 
 
 def test_an_ai_answers_its_own_position_once() -> None:
-    """I16: an AI's answer for another match, seat or position is stale, and no one else may give
-    it.
+    """I16: an AI's answer for another match, seat or position is stale.
+
+    Only the AI may give it.
     """
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
@@ -317,7 +320,7 @@ def test_an_ai_answers_its_own_position_once() -> None:
 
 
 def test_an_ai_does_not_move_for_a_person() -> None:
-    """I12: the AI's command moves for AI seats only."""
+    """I12: a move of the AI for a person's seat is refused."""
     played = created(seats=(ME, AI_SEAT))
     assert played.refuse(AI, played.ai_move("a1")) is Code.MOVE_NOT_YOUR_TURN
     people = seated()
@@ -351,14 +354,14 @@ def test_a_room_with_an_ai_to_move_is_due() -> None:
 
 @cache
 def claimable(game_id: str) -> Any:
-    """Tic-tac-toe in which a draw may be claimed once b2 is taken."""
+    """Returns tic-tac-toe in which a player may claim a draw once b2 is taken."""
     return altered_game(
         game_id, {"claim": lambda s: "b2 is taken" if int(s[0] | s[1]) >> 4 & 1 else None}
     )
 
 
 def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
-    """`turn` says that a claim is possible, and the player to move can make it.
+    """`turn` gives the reason for a possible claim, and the player to move can make it.
 
     Claims of others, without a reason, or after the end are refused.
     """
@@ -376,7 +379,7 @@ def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
 
 @pytest.mark.parametrize("answer", [Accept, OfferDraw])
 def test_a_draw_is_agreed(answer: type[Command]) -> None:
-    """A draw is agreed when the opponent accepts the offer or also offers one."""
+    """A match ends in a draw when the opponent accepts the offer or also offers a draw."""
     played = seated()
     assert played.refuse(BEN, plain(Accept)) is Code.OFFER_NONE
     assert played.do(ADA, plain(OfferDraw)) == [Offered(0, "draw")]
@@ -448,9 +451,9 @@ def test_a_room_is_due_until_the_ai_answers_an_offer() -> None:
 
 
 def test_a_rematch_is_offered_and_accepted() -> None:
-    """The second player's `rematch` starts it with the sides swapped.
+    """The second player's `rematch` starts the match with the sides swapped.
 
-    Repeating the first one is refused.
+    A second `rematch` of the first player is refused.
     """
     played = finished()
     assert played.do(BEN, plain(Rematch)) == [Offered(1)]
@@ -475,7 +478,7 @@ def test_a_rematch_against_an_ai_starts_at_once() -> None:
 
 
 def test_rematches_that_are_refused() -> None:
-    """A rematch is refused before the first match, during one, without an opponent, and from a
+    """A rematch is refused before the first match, during a match, without an opponent, and from a
     spectator.
     """
     played = created()

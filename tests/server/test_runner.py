@@ -1,4 +1,4 @@
-"""A room on one node: it decides, commits and sends, and answers each command once."""
+"""A room on one node: it decides a command, commits the events, and then answers and sends."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from tests.support.two_players import OPEN, playing
 
 @virtual
 async def test_nothing_is_sent_before_the_commit() -> None:
-    """I5: while the append waits, nobody receives the move, on this node or another."""
+    """I5: while the append waits, no client on any node receives the move."""
     async with playing() as (fake, _, room, ada, ben), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -115,7 +115,7 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
 
 @virtual
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
-    """I1: the key is found after a restart, even if the command would be refused now."""
+    """I1: a repeated command gets its ack after a restart, even if it would now be refused."""
     fake = FakeServer()
     async with playing(fake=fake) as (_, _, room, ada, ben):
         await ada.ack(ada.move(room, 0, "b2", key="m"))
@@ -167,7 +167,7 @@ async def test_the_id_of_create_may_be_used_in_the_room() -> None:
 
 @virtual
 async def test_a_refused_command_does_not_use_up_its_id() -> None:
-    """A refused command does not use up its id: a move that was too early is accepted later."""
+    """A move that was refused as too early is accepted later with the same id."""
     async with playing() as (_, _, room, ada, ben):
         assert await ben.refused(ben.move(room, 1, "a1", key="m")) == Code.MOVE_EARLY
         await ada.ack(ada.move(room, 0, "b2"))

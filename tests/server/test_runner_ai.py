@@ -1,4 +1,4 @@
-"""An AI seat in a room: the responsible node makes one move per turn, also after failures."""
+"""An AI seat in a room: the responsible node makes one move per turn, even after failures."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ from tests.support.two_players import AI1, ME
 async def against_ai(
     fake: FakeServer, seats: Any = (ME, AI1)
 ) -> AsyncIterator[tuple[Hub, RoomId, Client]]:
-    """A match of Ada, who follows the room, against an AI; yields the hub, the room and Ada."""
+    """Opens a hub with a match of Ada, who follows the room, against an AI."""
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(seats=seats)
@@ -88,7 +88,7 @@ def test_the_ai_answers_an_offered_draw(
 
 
 @virtual
-async def test_an_ai_answers_an_offer_although_the_store_failed() -> None:
+async def test_an_ai_answers_an_offer_after_a_store_failure() -> None:
     """The AI answers an offer once the store works, or on the node that takes the room over.
 
     The offer is acknowledged once.
@@ -121,7 +121,7 @@ async def test_an_ai_answers_an_offer_although_the_store_failed() -> None:
 
 @virtual
 async def test_two_ais_play_to_the_end() -> None:
-    """Two AI seats play by themselves, with one search a turn."""
+    """Two AI seats play a match to its end, with one search a turn."""
     fake = FakeServer()
     async with against_ai(fake, (AI1, AI1)) as (_, _room, ada):
         over = await ada.event("finished")
@@ -133,9 +133,9 @@ async def test_two_ais_play_to_the_end() -> None:
 
 @virtual
 async def test_an_ai_that_fails_ends_the_match() -> None:
-    """A search that fails twice ends the match with the reason.
+    """A search that fails twice ends the match as a failure.
 
-    A mismatch of the rules is not retried.
+    A mismatch of the rules and an unexpected exception are not retried.
     """
     for error, tries in (
         (SearchFailed("the worker died"), 2),
@@ -176,9 +176,7 @@ async def test_an_ai_move_that_cannot_be_played_ends_the_match(move: str) -> Non
 
 @virtual
 async def test_an_answer_to_an_old_position_is_refused() -> None:
-    """I16: when the match ends during a search, the search is stopped, and a late answer changes
-    nothing.
-    """
+    """I16: when the match ends during a search, a late answer changes nothing."""
     fake = FakeServer()
     answer = asyncio.Event()
 
@@ -193,7 +191,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
     fake.engines.answer = ignore_cancellation
     async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
         await ada.ack(ada.plain(wire.Resign, room))
         await ada.ack(ada.plain(wire.Rematch, room))
         head = (await fake.store.logs.heads([room]))[room]
@@ -209,7 +207,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
 
 @virtual
 async def test_a_resignation_cancels_the_search() -> None:
-    """A resignation cancels the search."""
+    """A resignation cancels the AI's search; a line of chat does not."""
     fake = FakeServer()
     never = asyncio.Event()
 
@@ -220,7 +218,7 @@ async def test_a_resignation_cancels_the_search() -> None:
     fake.engines.answer = slow
     async with against_ai(fake) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
         runner = hub.runner(room)
         assert runner is not None
         assert not runner.is_idle
@@ -247,8 +245,8 @@ async def test_a_search_is_repeated_after_a_store_failure() -> None:
 
 
 @virtual
-async def test_an_ai_moves_after_a_write_that_seemed_to_fail() -> None:
-    """The AI answers a person's move whose write only seemed to fail."""
+async def test_an_ai_moves_after_a_lost_answer_of_the_store() -> None:
+    """The AI answers a person's move that was committed although the store reported a failure."""
     fake = FakeServer()
     async with against_ai(fake) as (_, room, ada):
         fake.store.fail("append", Fault(after=True))
@@ -287,7 +285,7 @@ async def test_two_nodes_that_both_search_make_one_move() -> None:
     fake.engines.answer = later
     async with against_ai(fake) as (_, room, ada), fake.hub("n2") as other:
         await ada.ack(ada.move(room, 0, "b2"))
-        await fake.engines.asked.wait()
+        await fake.engines.requested.wait()
         await fake.store.nodes.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_over_due_rooms(all_nodes=False) == 0:
             await fake.store.nodes.heartbeat("n1", -1)
@@ -316,7 +314,7 @@ async def test_the_ai_waits_before_it_moves() -> None:
 
 @virtual
 async def test_thinking_reaches_all_followers_and_late_joiners() -> None:
-    """`thinking` reaches followers on all nodes and late joiners, but no one after the move."""
+    """`thinking` reaches followers on all nodes and late joiners, but no joiner after the move."""
     fake = FakeServer()
     answers = asyncio.Event()
 
@@ -367,7 +365,7 @@ async def test_a_room_receives_the_progress_of_the_compilation() -> None:
 
 
 @virtual
-async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
+async def test_the_game_of_an_ai_is_announced_to_the_engines() -> None:
     """A room announces its game to the engines when it is created with an AI or gets one later."""
     fake = FakeServer()
     async with fake.hub() as hub:

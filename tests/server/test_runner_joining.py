@@ -1,4 +1,4 @@
-"""The messages that followers receive when they join, resume from any v, and leave."""
+"""The messages that followers receive when they join, resume from any v or leave."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.support.two_players import OPEN, playing
 
 
 async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int]:
-    """Creates a room with two matches and lines to spectators; returns it and its head."""
+    """Creates a room with two matches and lines to spectators; returns the room and its head."""
     ada, ben, cyd = (Client(hub, name) for name in ("ada", "ben", "cyd"))
     room = await ada.create("sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
     await ada.ack(ada.sit(room, 1))
@@ -41,10 +41,10 @@ async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int
 
 @pytest.mark.parametrize("identity", ["ada", "cyd"])
 @virtual
-async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
-    """A client that resumes from any v gets the later events, from memory or from the store.
+async def test_resuming_from_any_v_gives_the_missed_events(identity: str) -> None:
+    """A client that resumes from any v receives the later events, from memory or from the store.
 
-    Players get hidden events for lines to spectators.
+    Players receive hidden events for lines to spectators.
     """
     fake = FakeServer()
     async with fake.hub() as hub, fake.hub("n2") as fresh:
@@ -89,7 +89,7 @@ async def test_spectators_lines_reach_no_player() -> None:
 
 @virtual
 async def test_a_player_who_leaves_the_seat_receives_spectators_lines() -> None:
-    """A player who leaves the seat receives later lines to spectators, until they sit again."""
+    """A player who leaves the seat receives later lines to spectators until they sit again."""
     async with playing() as (_, hub, room, ada, ben):
         cyd = Client(hub, "cyd")
         await cyd.ack(cyd.join(room))
@@ -106,8 +106,9 @@ async def test_a_player_who_leaves_the_seat_receives_spectators_lines() -> None:
 
 @virtual
 async def test_a_client_far_behind_receives_a_snapshot() -> None:
-    """A client more than 500 events behind, at since 0, or above the head (a restored backup)
-    receives a snapshot.
+    """A client that is more than RESUME_LIMIT events behind receives a snapshot.
+
+    So does a client at v 0, or above the head, as after the restore of a backup.
     """
     async with playing(fake=FakeServer().unlimited()) as (_, hub, room, ada, _):
         for number in range(RESUME_LIMIT):
@@ -143,7 +144,7 @@ async def test_events_before_the_tail_are_read_from_the_store() -> None:
         reads = fake.store.calls["events"]
         client = Client(hub, "cyd")
         await client.ack(client.join(room, since=3 * TAIL))
-        assert fake.store.calls["events"] == reads, "memory had them"
+        assert fake.store.calls["events"] == reads, "these events are in memory"
 
 
 @virtual
@@ -157,7 +158,7 @@ async def test_a_client_of_another_epoch_receives_a_snapshot() -> None:
 
 
 @virtual
-async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
+async def test_a_join_above_a_nodes_head_reads_the_store() -> None:
     """I6: a client that joins a lagging node with a higher v makes the node read the store."""
     async with playing() as (fake, _, room, ada, _), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
@@ -173,8 +174,9 @@ async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
 
 @virtual
 async def test_a_joining_client_receives_the_whole_room() -> None:
-    """A joining client receives the description, its seat, the board, its legal moves and the
-    presence.
+    """A joining client receives the description, its seat, the snapshot, the view and the presence.
+
+    The player to move also receives the legal moves.
     """
     async with playing() as (_, hub, room, ada, ben):
         joined = ada.of("joined")[0]
@@ -203,7 +205,7 @@ async def test_a_client_that_joins_twice_gets_events_once() -> None:
 
 @virtual
 async def test_leaving() -> None:
-    """After the ack of `leave` nothing of the room arrives, and the seat stays taken."""
+    """After the ack of `leave` no more messages of the room arrive, and the seat stays taken."""
     async with playing() as (_fake, _hub, room, ada, ben):
         await ada.ack(ada.plain(wire.Leave, room))
         received = len(ada.messages)
@@ -231,7 +233,7 @@ async def test_an_unknown_room() -> None:
 
 
 @virtual
-async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
+async def test_a_connection_that_closes_while_it_joins_is_removed() -> None:
     """I20: a connection that closes while it joins is not a follower, so the room can be closed."""
     async with playing(fake=FakeServer().unlimited()) as (fake, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
@@ -257,7 +259,7 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
 
 @virtual
 async def test_presence() -> None:
-    """Presence says which seats are connected (AI seats always are) and how many others watch."""
+    """Presence has the connected seats, AI seats among them, and the number of spectators."""
     fake = FakeServer()
     async with fake.hub() as hub:
         ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
@@ -280,10 +282,10 @@ async def test_presence() -> None:
 
 
 @virtual
-async def test_presence_comes_once_to_each_follower() -> None:
-    """A client that joins receives the presence once, and so do those that were there before.
+async def test_each_follower_receives_a_presence_once() -> None:
+    """A join sends the presence once to the new follower and once to the earlier ones.
 
-    A client that joins while the presence changes receives what changes after it joined.
+    A presence that did not change is not sent again.
     """
     async with FakeServer().hub() as hub:
         ada, ben, cyd = Client(hub, "ada"), Client(hub, "ben"), Client(hub, "cyd")
@@ -299,7 +301,7 @@ async def test_presence_comes_once_to_each_follower() -> None:
         await ben.ack(ben.plain(wire.Leave, room))
         await asyncio.sleep(1)
         assert [m["watching"] for m in cyd.of("presence")] == [2, 1]
-        assert [m["watching"] for m in ada.of("presence")] == [0, 1], "nothing changed for her"
+        assert [m["watching"] for m in ada.of("presence")] == [0, 1], "one came, and one left"
 
 
 @virtual
@@ -319,7 +321,7 @@ async def test_presence_across_nodes() -> None:
 
 @virtual
 async def test_presence_before_the_room_is_read() -> None:
-    """A bus message about a room that is being opened does no harm."""
+    """Bus messages that arrive while the room is being opened count once it is open."""
     async with playing() as (fake, _, room, _, _), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         gate = fake.store.hold("events")

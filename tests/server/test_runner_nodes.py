@@ -12,15 +12,15 @@ from server.runtime import room_machine as machine_module
 from server.runtime.room_runner import MAILBOX_CAPACITY
 from server.store.base import Append, Conflict, StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, FaultyStore, virtual
-from tests.support.room_log import altered_game, raises
+from tests.support.room_log import altered_game, failing_rule
 from tests.support.two_players import playing
 
 # --- other nodes ----------------------------------------------------------------------------------
 
 
 @virtual
-async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
-    """A node that lagged behind the store decides a command again before it refuses it."""
+async def test_a_lagging_node_reads_the_log_before_a_refusal() -> None:
+    """A node that lags behind the store decides a command again before it refuses it."""
     async with playing() as (fake, _, room, ada, _ben), fake.hub("n2") as other:
         late = Client(other, "ben")
         await late.ack(late.join(room))
@@ -52,8 +52,9 @@ async def test_two_nodes_acknowledge_the_same_command() -> None:
 
 @virtual
 async def test_one_of_two_concurrent_nodes_wins() -> None:
-    """Of two nodes that decide at the same version, the loser reads the winner's events and
-    decides again. No version is missing.
+    """Of two nodes that decide at one v, the loser reads the winner's events and decides again.
+
+    No v is missing.
     """
     async with playing(fake=FakeServer().unlimited()) as (fake, _, room, ada, _):
         fake.bus.cut = True  # type: ignore[attr-defined]
@@ -72,10 +73,10 @@ async def test_one_of_two_concurrent_nodes_wins() -> None:
 
 
 @virtual
-async def test_a_command_that_loses_five_times_is_refused() -> None:
-    """After losing five times a command is refused with room.busy, and nothing is logged."""
+async def test_a_command_with_five_conflicts_is_refused() -> None:
+    """After five conflicts a command is refused with room.busy, and nothing is logged."""
     async with playing() as (fake, _, room, ada, _):
-        fake.store.fail("append", *[Fault(error=Conflict("somebody was faster"))] * 5)
+        fake.store.fail("append", *[Fault(error=Conflict("another node was faster"))] * 5)
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.ROOM_BUSY
         assert await ada.ack(ada.move(room, 0, "b2")) == 5
 
@@ -100,7 +101,7 @@ async def test_events_of_a_lost_message_are_read_from_the_log() -> None:
 
 
 @virtual
-async def test_double_late_and_forged_messages_of_the_bus() -> None:
+async def test_repeated_late_and_forged_messages_of_the_bus() -> None:
     """Known events are dropped; a message after a gap makes the node read the log instead."""
     async with playing() as (fake, hub, room, ada, _):
         runner = hub.runner(room)
@@ -149,9 +150,7 @@ async def test_a_full_mailbox_loses_no_events() -> None:
 
 @virtual
 async def test_a_failed_write_gets_store_retry() -> None:
-    """A failure before the write is store.retry with nothing logged, and the same id works
-    later.
-    """
+    """A command whose write fails gets store.retry and logs nothing; the same id works later."""
     async with playing() as (fake, _, room, ada, ben):
         fake.store.fail("append")
         assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
@@ -163,9 +162,9 @@ async def test_a_failed_write_gets_store_retry() -> None:
 
 @virtual
 async def test_a_write_whose_outcome_is_unknown() -> None:
-    """A failure after the write is store.retry.
+    """A command whose write succeeds without an answer gets store.retry.
 
-    Followers still receive the move, and the same id gets its ack.
+    Followers still receive the move, and the same id then gets its ack.
     """
     async with playing() as (fake, _, room, ada, ben):
         fake.store.fail("append", Fault(after=True))
@@ -188,10 +187,10 @@ async def test_a_chat_line_whose_outcome_is_unknown() -> None:
 
 
 @virtual
-async def test_a_store_that_is_away_and_comes_back() -> None:
-    """Every command gets store.retry while the store is away.
+async def test_a_store_that_is_down_and_comes_back() -> None:
+    """Every command gets store.retry while the store is down.
 
-    The room catches up by itself when it is back.
+    The room catches up by itself when the store is back.
     """
     async with playing() as (fake, _, room, ada, ben):
         fake.store.down = True
@@ -203,7 +202,7 @@ async def test_a_store_that_is_away_and_comes_back() -> None:
         await asyncio.sleep(2)
         reads = fake.store.calls["events"]
         await asyncio.sleep(20)
-        assert fake.store.calls["events"] == reads, "it reads the log only once"
+        assert fake.store.calls["events"] == reads, "a room that has caught up stops reading"
         assert await ada.ack(ada.move(room, 0, "b2")) == 5
 
 
@@ -226,7 +225,7 @@ async def test_an_unexpected_exception_fails_one_command(monkeypatch: pytest.Mon
     """An unexpected exception fails one command with server.fault; the room continues."""
     async with playing() as (_, _, room, ada, ben):
         with monkeypatch.context() as patch:
-            patch.setattr(machine_module, "projections", raises)
+            patch.setattr(machine_module, "projections", failing_rule)
             assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.SERVER_FAULT
         ada.messages.clear()
         assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
@@ -235,7 +234,7 @@ async def test_an_unexpected_exception_fails_one_command(monkeypatch: pytest.Mon
 
 @virtual
 async def test_an_unreadable_log_affects_its_room_only() -> None:
-    """An unreadable log entry makes commands of its room server.fault; other rooms work."""
+    """Commands of a room with an unreadable log entry get server.fault; other rooms work."""
     async with playing() as (fake, hub, room, ada, _):
         broken = StoredEvent(5, 0, 0, b'{"kind":7}')
         await fake.store.logs.append(Append(room, 4, (broken,), "n9"))
@@ -257,7 +256,11 @@ async def test_a_game_that_fails_affects_the_command_only() -> None:
     def find(game_id: str) -> Any:
         return altered_game(
             game_id,
-            {"play": lambda s, m: raises() if broken else load_game(game_id).rules.play(s, m)},
+            {
+                "play": lambda s, m: (
+                    failing_rule() if broken else load_game(game_id).rules.play(s, m)
+                )
+            },
         )
 
     async with playing(fake=FakeServer(find_game=find)) as (_fake, _, room, ada, _):
@@ -273,7 +276,9 @@ async def test_a_game_without_a_working_view_can_be_played() -> None:
     """If the view fails, moves are still acknowledged and sent, without a view."""
 
     def find(game_id: str) -> Any:
-        return altered_game(game_id, {"view": raises, "move_view": raises, "board": raises})
+        return altered_game(
+            game_id, {"view": failing_rule, "move_view": failing_rule, "board": failing_rule}
+        )
 
     async with playing(fake=FakeServer(find_game=find)) as (_, _, room, ada, ben):
         assert await ada.ack(ada.move(room, 0, "b2")) == 5

@@ -1,4 +1,4 @@
-"""What a room tells its followers that they may do, and when it tells them again."""
+"""The list of permitted commands that a room sends to its followers, in `joined` and in `may`."""
 
 import asyncio
 import itertools
@@ -18,12 +18,13 @@ from tests.support.two_players import AI1, OPEN, playing
 
 
 def may(client: Client) -> list[str]:
-    """The list that a client was last sent, in `joined` or in `may`."""
+    """Returns the list that a client received last, in `joined` or in `may`."""
     lists = [m for m in client.messages if m["t"] in ("joined", "may")]
     return list(lists[-1].get("may", []))
 
 
 def kinds(messages: list[Message]) -> list[str]:
+    """Returns the kind of each event and the type of each other message."""
     return [str(m.get("kind", m["t"])) for m in messages]
 
 
@@ -35,9 +36,10 @@ def room_of(hub: Hub, room: str) -> Room:
 
 
 @virtual
-async def test_players_are_told_after_the_events_that_changed_their_list() -> None:
-    """Both are told at the start and when nobody may abort any more: between event and board, in
-    one batch with them. A move that changes no list brings no message.
+async def test_players_receive_a_list_after_the_event_that_changed_it() -> None:
+    """When the right to abort ends, both players receive a new list between the event and the view.
+
+    A move that changes no list brings no message.
     """
     async with playing() as (_, _, room, ada, ben):
         assert may(ada) == may(ben) == ["resign", "abort", "offer_draw", "chat"]
@@ -48,16 +50,16 @@ async def test_players_are_told_after_the_events_that_changed_their_list() -> No
         assert kinds(ben.messages[since:]) == [
             "moved", "view", "turn", "ack", "moved", "may", "view", "moved", "view", "turn",
         ]  # fmt: skip
-        told = ada.of("may")[-1]
-        assert told == {
+        last = ada.of("may")[-1]
+        assert last == {
             "t": "may", "room": room, "v": 6, "may": ["resign", "offer_draw", "chat"],
         }  # fmt: skip
-        assert may(ben) == told["may"]
+        assert may(ben) == last["may"]
 
 
 @virtual
-async def test_every_connection_of_a_seat_is_told_once() -> None:
-    """A second connection of a player has the list in its `joined`; later both are told."""
+async def test_every_connection_of_a_player_receives_the_list_once() -> None:
+    """A player's second connection has the list in `joined`; both receive the next one in `may`."""
     async with playing() as (_, hub, room, ada, _):
         other = Client(hub, "ada")
         await other.ack(other.join(room))
@@ -70,10 +72,8 @@ async def test_every_connection_of_a_seat_is_told_once() -> None:
 
 
 @virtual
-async def test_spectators_are_told_when_they_join() -> None:
-    """A spectator's list is in `joined` only. Who takes a seat is told from then on, and once more
-    when they leave it.
-    """
+async def test_spectators_receive_the_list_only_in_joined() -> None:
+    """A spectator receives no `may`. A player receives one from taking a seat until leaving it."""
     fake = FakeServer()
     async with fake.hub() as hub:
         host, ada, cyd = (Client(hub, name) for name in ("host", "ada", "cyd"))
@@ -88,16 +88,16 @@ async def test_spectators_are_told_when_they_join() -> None:
         assert may(ada) == ["stand", "rematch", "chat"]
         await ada.ack(ada.plain(wire.Stand, room))
         assert may(ada) == ["sit", "chat"]
-        told = len(ada.of("may"))
+        count = len(ada.of("may"))
         await cyd.ack(cyd.sit(room, 0))
         assert cyd.of("may") != []
         await host.ack(host.plain(wire.Resign, room))
-        assert len(ada.of("may")) == told
+        assert len(ada.of("may")) == count
 
 
 @virtual
-async def test_the_host_of_a_match_between_ai_seats_is_told() -> None:
-    """The host has no seat there and is told all the same: when to abort, and to play again."""
+async def test_the_host_of_a_match_between_ai_seats_receives_new_lists() -> None:
+    """The host has no seat but receives `may`: they may ask for a rematch after the match."""
     fake = FakeServer()
     async with fake.hub() as hub:
         ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
@@ -112,8 +112,9 @@ async def test_the_host_of_a_match_between_ai_seats_is_told() -> None:
 
 @virtual
 async def test_time_alone_changes_a_list() -> None:
-    """A player who has reached the limit of the chat is told so, and told again when they may say
-    another line, without any event.
+    """A player at the limit on chat receives a list without `chat`, and later one with it.
+
+    No event is needed for the second list.
     """
     async with playing() as (_, hub, room, ada, ben):
         for number in range(4):
@@ -133,9 +134,10 @@ async def test_time_alone_changes_a_list() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @virtual
-async def test_the_last_list_is_always_the_right_one(seed: int) -> None:
-    """After random commands to two nodes, also after times of silence, the list that each player
-    was last sent is the one that the room has for them; no list was sent twice in a row.
+async def test_each_players_last_list_is_current(seed: int) -> None:
+    """After random commands and pauses on two nodes each player has received the current list.
+
+    No client receives the same list twice in a row.
     """
     rng = random.Random(seed)
     fake = FakeServer()
@@ -147,7 +149,7 @@ async def test_the_last_list_is_always_the_right_one(seed: int) -> None:
         for _ in range(60):
             client = rng.choice(clients)
             await client.ask(random_command(rng, client, room, room_of(client.hub, room)))
-            # No sum of these is the chat's window, at whose very end a list changes.
+            # No sum of these pauses is the chat's window: a list changes exactly at its end.
             await asyncio.sleep(rng.choice([0.102, 0.102, 0.102, 3.002]))
             for each in clients:
                 now = room_of(each.hub, room)
@@ -156,11 +158,11 @@ async def test_the_last_list_is_always_the_right_one(seed: int) -> None:
                     assert may(each) == list(format_command_types(expected))
         for client in clients:
             lists = [m["may"] for m in client.messages if m["t"] in ("joined", "may")]
-            assert all(one != following for one, following in itertools.pairwise(lists))
+            assert all(first != second for first, second in itertools.pairwise(lists))
 
 
-def random_command(rng: random.Random, client: Client, room: str, now: Room) -> wire.RoomCommand:
-    match = now.playing
+def random_command(rng: random.Random, client: Client, room: str, state: Room) -> wire.RoomCommand:
+    match = state.playing
     if match is not None and rng.random() < 0.5:
         assert match.position is not None
         return client.move(room, match.ply, rng.choice(match.position.tokens()))

@@ -18,7 +18,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def interrupt_at(statement: int) -> Iterator[list[str]]:
-    """Makes the statement of that number, and all later ones, fail."""
+    """Makes the statement with this number, and all later ones, raise Interrupted."""
     seen: list[str] = []
 
     def before(_connection: Any, _cursor: Any, text: str, *_rest: Any) -> None:
@@ -41,10 +41,8 @@ def tables(path: Path) -> set[str]:
         }
 
 
-def test_an_interrupted_migration_leaves_nothing(tmp_path: Path) -> None:
-    """A migration that is interrupted at any statement leaves nothing behind, and the next start
-    runs them all.
-    """
+def test_an_interrupted_migration_leaves_no_table(tmp_path: Path) -> None:
+    """Migrations that are interrupted at any statement leave no table; the next start runs them."""
     statement, is_complete = 0, False
     while not is_complete:
         statement += 1
@@ -61,10 +59,8 @@ def test_an_interrupted_migration_leaves_nothing(tmp_path: Path) -> None:
     assert statement > len(metadata.tables)
 
 
-def test_a_schema_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
-    """An up-to-date schema costs no statement through SQLAlchemy, so a warm start need not import
-    Alembic.
-    """
+def test_an_up_to_date_schema_needs_no_statement(tmp_path: Path) -> None:
+    """Opening an up-to-date schema executes no statement through SQLAlchemy and Alembic."""
     path = tmp_path / "data.sqlite3"
     upgrade_sqlite(path)
     with interrupt_at(1) as seen:

@@ -1,7 +1,7 @@
-"""What a search may rely on, whoever runs it: the pool's processes or workers on a broker.
+"""The search policy over both transports: the pool's processes and workers on a broker.
 
-Both are transports of `engine.dispatch`, tested here with fake places on virtual time. The policy
-itself is tested in tests/engine/test_dispatch.py.
+The places are fake, and time is virtual. tests/engine/test_dispatch.py tests the dispatcher without
+a transport.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.support.fake_server import virtual
 from tests.support.search_places import (
     TIME_MS,
     Places,
-    Sent,
+    SentAttempt,
     Transport,
     broker_places,
     loop_s,
@@ -35,11 +35,11 @@ TRANSPORTS = pytest.mark.parametrize(
 @TRANSPORTS
 @virtual
 async def test_a_search_is_answered(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search has the job's own time, streams its progress, and gets its place's answer."""
+    """A search has the job's full time, reports its progress and returns its place's answer."""
     async with transport(2, monkeypatch) as places:
         seen: list[Info] = []
         searching = places.search(on_info=seen.append)
-        sent = await places.next_sent()
+        sent = await places.next_attempt()
         assert sent.time_ms is None
         await sent.report(3)
         assert (places.load.running, places.load.waiting) == (1, 0)
@@ -55,12 +55,12 @@ async def test_a_lost_search_moves(transport: Transport, monkeypatch: pytest.Mon
     """Another place gets a lost search at once, with the rest of the time."""
     async with transport(2, monkeypatch) as places:
         searching = places.search()
-        first = await places.next_sent()
+        first = await places.next_attempt()
         await first.report(3)
         await asyncio.sleep(0.4)
         died_s = loop_s()
         await first.die()
-        second = await places.next_sent()
+        second = await places.next_attempt()
         assert second.place != first.place
         assert second.time_ms == TIME_MS - 400
         assert loop_s() == died_s
@@ -73,14 +73,14 @@ async def test_a_lost_search_moves(transport: Transport, monkeypatch: pytest.Mon
 async def test_a_silent_place_costs_time(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A place that says nothing after the start loses the search, and the time counts.
+    """A place that reports nothing loses the search, and its silence uses up the job's time.
 
-    Nothing was seen, so another place gets the shortest time.
+    Another place then gets the shortest time, as there is no move to answer with.
     """
     async with transport(2, monkeypatch) as places:
         searching = places.search()
-        first = await places.next_sent()
-        second = await places.next_sent()
+        first = await places.next_attempt()
+        second = await places.next_attempt()
         assert loop_s() < TIME_MS / 1000 + 1.0
         assert first.was_stopped
         assert second.time_ms == MIN_RETRY_S * 1000
@@ -93,13 +93,13 @@ async def test_a_silent_place_costs_time(
 async def test_a_place_that_does_not_confirm_costs_time(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A place that does not even confirm a search loses it sooner, and that time counts too."""
+    """A place that does not confirm a search loses it within 1 s, and that time counts too."""
     async with transport(2, monkeypatch) as places:
-        places.are_deaf = True
+        places.are_unresponsive = True
         searching = places.search()
-        first, sent_s = await places.next_sent(), loop_s()
-        places.are_deaf = False
-        second = await places.next_sent()
+        first, sent_s = await places.next_attempt(), loop_s()
+        places.are_unresponsive = False
+        second = await places.next_attempt()
         lost_ms = 1000 * (loop_s() - sent_s)
         assert second.place != first.place
         assert 0 < lost_ms <= 1000
@@ -110,13 +110,13 @@ async def test_a_place_that_does_not_confirm_costs_time(
 
 @TRANSPORTS
 @virtual
-async def test_a_late_place_is_not_waited_for(
+async def test_a_late_search_is_answered_with_its_best_move(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the time is over, a place that still reports is late: the best move so far counts."""
+    """If a place still searches after the time is over, the best move so far is the answer."""
     async with transport(1, monkeypatch) as places:
         searching = places.search()
-        sent = await places.next_sent()
+        sent = await places.next_attempt()
         depth = 0
         while not searching.done():
             depth += 1
@@ -132,12 +132,12 @@ async def test_a_late_place_is_not_waited_for(
 async def test_three_places_are_tried(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search that TRIES places have lost without a report fails, though there are others."""
+    """A search that TRIES places have lost without a report fails, even if others are free."""
     async with transport(TRIES + 2, monkeypatch) as places:
         searching = places.search()
         tried = set()
         for _ in range(TRIES):
-            sent = await places.next_sent()
+            sent = await places.next_attempt()
             tried.add(sent.place)
             await sent.die()
         with pytest.raises(WorkersLost, match=f"{TRIES} workers"):
@@ -150,11 +150,11 @@ async def test_three_places_are_tried(
 async def test_the_deepest_report_is_the_answer(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After TRIES losses the answer is from the deepest report, not from the last one."""
+    """After TRIES losses the deepest report is the answer, not the last one."""
     async with transport(TRIES, monkeypatch) as places:
         searching = places.search()
         for depth in (4, 8, 6):
-            sent = await places.next_sent()
+            sent = await places.next_attempt()
             await sent.report(depth)
             await sent.die()
         result = await searching
@@ -163,17 +163,17 @@ async def test_the_deepest_report_is_the_answer(
 
 @TRANSPORTS
 @virtual
-async def test_a_later_answer_that_saw_less(
+async def test_a_shallower_later_answer(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second place that had less time, and saw less, does not replace what the first one saw."""
+    """A second place's shallower answer does not replace the first place's deeper report."""
     async with transport(2, monkeypatch) as places:
         searching = places.search()
-        first = await places.next_sent()
+        first = await places.next_attempt()
         await first.report(9)
         await asyncio.sleep(0.8)
         await first.die()
-        second = await places.next_sent()
+        second = await places.next_attempt()
         await second.answer(5)
         assert (await searching).info.depth == 9
 
@@ -186,9 +186,9 @@ async def test_without_another_place_the_best_move_counts(
     """If no other place is ready before the time is over, the best move so far is the answer."""
     async with transport(1, monkeypatch) as places:
         searching = places.search()
-        sent = await places.next_sent()
+        sent = await places.next_attempt()
         await sent.report(7)
-        places.close_door()
+        places.stop_replacements()
         await sent.die()
         assert not searching.done()
         assert (await searching).move == move_at(7)
@@ -201,13 +201,13 @@ async def test_without_another_place_the_best_move_counts(
 async def test_stale_messages_are_dropped(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a place that was given up still sends is neither progress nor an answer."""
+    """Reports and answers of a lost place are ignored."""
     async with transport(2, monkeypatch) as places:
         seen: list[Info] = []
         searching = places.search(on_info=seen.append)
-        first = await places.next_sent()
+        first = await places.next_attempt()
         await first.die()
-        second = await places.next_sent()
+        second = await places.next_attempt()
         await first.report(9)
         await first.answer(9)
         assert not searching.done()
@@ -220,17 +220,17 @@ async def test_stale_messages_are_dropped(
 
 @TRANSPORTS
 @virtual
-async def test_an_earlier_search_is_not_answered_again(
+async def test_a_repeated_answer_is_dropped(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A place that repeats an answer does not answer its next search with it."""
+    """A place that repeats the answer to one search does not answer the next one with it."""
     async with transport(1, monkeypatch) as places:
         first_search = places.search()
-        first = await places.next_sent()
+        first = await places.next_attempt()
         await first.answer(3)
         await first_search
         searching = places.search()
-        second = await places.next_sent()
+        second = await places.next_attempt()
         await first.report(9)
         await first.answer(9)
         assert not searching.done()
@@ -243,10 +243,10 @@ async def test_an_earlier_search_is_not_answered_again(
 async def test_an_analysis_may_take_long(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A place that keeps reporting is not lost, however long it searches without a time limit."""
+    """Without a time limit, a place that keeps reporting may search for any time."""
     async with transport(2, monkeypatch) as places:
         searching = places.search(time_ms=None)
-        sent = await places.next_sent()
+        sent = await places.next_attempt()
         for depth in range(1, 60):
             await asyncio.sleep(1.0)
             await sent.report(depth)
@@ -260,14 +260,14 @@ async def test_an_analysis_may_take_long(
 async def test_a_room_returns_to_its_place(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each room's next search goes to the place that has its table, if that is free."""
+    """A room's searches go to the place that has its table, if that place is free."""
     async with transport(3, monkeypatch) as places:
         homes: dict[str, str] = {}
         for room in ("a", "b", "c", "b", "a", "c", "c", "a"):
             searching = places.search(room)
-            sent = await places.next_sent()
+            sent = await places.next_attempt()
             assert sent.place == homes.setdefault(room, sent.place)
-            # Others are busy meanwhile, so that the first searches of the rooms spread.
+            # The first searches run together, so each room gets a place of its own.
             if len(homes) < 3:
                 continue
             for other in places.sent:
@@ -278,13 +278,13 @@ async def test_a_room_returns_to_its_place(
 
 @TRANSPORTS
 @virtual
-async def test_a_busy_home_is_not_waited_for(
+async def test_a_search_does_not_wait_for_a_busy_home(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A room whose place is busy gets another one that is free."""
+    """If a room's place is busy, the room's next search goes to a free place."""
     async with transport(2, monkeypatch) as places:
         both = [places.search("room"), places.search("room")]
-        first, second = await places.next_sent(), await places.next_sent()
+        first, second = await places.next_attempt(), await places.next_attempt()
         assert first.place != second.place
         for sent in (first, second):
             await sent.answer(3)
@@ -296,10 +296,10 @@ async def test_a_busy_home_is_not_waited_for(
 async def test_a_cancelled_search_is_stopped(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A caller who is cancelled leaves nothing running or waiting."""
+    """Cancelling the caller stops the place and leaves no search running or waiting."""
     async with transport(1, monkeypatch) as places:
         searching = places.search()
-        sent = await places.next_sent()
+        sent = await places.next_attempt()
         searching.cancel()
         await asyncio.gather(searching, return_exceptions=True)
         await run_callbacks()
@@ -319,7 +319,7 @@ async def test_a_failing_listener_ends_its_search(
 
     async with transport(1, monkeypatch) as places:
         searching = places.search(on_info=fail)
-        sent = await places.next_sent()
+        sent = await places.next_attempt()
         await sent.report(3)
         with pytest.raises(LookupError, match="listener"):
             await searching
@@ -330,17 +330,17 @@ async def test_a_failing_listener_ends_its_search(
 @TRANSPORTS
 @virtual
 async def test_a_full_queue_refuses(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While as many searches wait as may wait, another one is refused at once."""
+    """A full queue refuses another search at once."""
     async with transport(1, monkeypatch, queue_size=2) as places:
         tasks = [places.search(room) for room in "abc"]
-        sent = await places.next_sent()
+        sent = await places.next_attempt()
         await run_callbacks()
         assert (places.load.running, places.load.waiting) == (1, 2)
         with pytest.raises(QueueFull, match="2 searches"):
             await places.search("d")
         for _ in tasks[1:]:
             await sent.answer(3)
-            sent = await places.next_sent()
+            sent = await places.next_attempt()
         await sent.answer(3)
         assert all(result.move for result in await asyncio.gather(*tasks))
 
@@ -357,7 +357,7 @@ async def test_rooms_take_turns(transport: Transport, monkeypatch: pytest.Monkey
         tasks = [places.search(room, seed=number) for number, room in enumerate(rooms)]
         order = []
         for _ in rooms:
-            sent = await places.next_sent()
+            sent = await places.next_attempt()
             order.append(sent.job.seed)
             await sent.answer(3)
         await asyncio.gather(*tasks)
@@ -365,20 +365,20 @@ async def test_rooms_take_turns(transport: Transport, monkeypatch: pytest.Monkey
         assert order == [0, 1, 4, 2, 3]
 
 
-async def behave(places: Places, sent: Sent, chance: random.Random) -> None:
-    """A place that usually answers in its time, but may die or hang before."""
+async def serve_attempt(places: Places, sent: SentAttempt, rng: random.Random) -> None:
+    """Usually answers an attempt in its time, but may let the place die or hang before."""
     time_ms = sent.time_ms or TIME_MS
     for depth in range(1, max(2, time_ms // 100)):
         await asyncio.sleep(0.1)
         if sent.was_stopped:
             return
-        if chance.random() < 0.05:
+        if rng.random() < 0.05:
             await sent.die()
-            await asyncio.sleep(chance.random())
+            await asyncio.sleep(rng.random())
             places.replace_dead()
             return
-        if chance.random() < 0.05:
-            return  # and nothing more comes from it
+        if rng.random() < 0.05:
+            return  # the place hangs
         await sent.report(depth)
     await sent.answer(time_ms // 100)
 
@@ -389,18 +389,18 @@ async def behave(places: Places, sent: Sent, chance: random.Random) -> None:
 async def test_searches_end_in_time(
     transport: Transport, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R12: places die and hang again and again, and every search ends in time.
+    """R12: although places keep dying and hanging, every search ends in time.
 
-    That is its own time and, for each place that lost it, 1 s in the pool and 3 s elsewhere.
+    A search may take its own time plus, for each attempt, 1 s in the pool and 3 s elsewhere.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     late_s = 1.0 if transport is pool_places else 3.0
     async with transport(3, monkeypatch) as places, asyncio.TaskGroup() as tasks:
 
         async def serve() -> None:
             while True:
-                sent = await places.next_sent()
-                tasks.create_task(behave(places, sent, chance))
+                sent = await places.next_attempt()
+                tasks.create_task(serve_attempt(places, sent, rng))
 
         async def play(room: str) -> None:
             for number in range(20):

@@ -24,7 +24,7 @@ ME, OPEN, AI1 = {"who": "me"}, {"who": "open"}, {"who": "ai", "level": 1}
 
 
 def session_of(node: Node, identity: str) -> Session:
-    """The session of a client's socket."""
+    """Returns the session of a client's socket."""
     (session,) = [
         candidate for candidate in node.running.sessions._open if candidate.identity == identity
     ]
@@ -35,9 +35,7 @@ def session_of(node: Node, identity: str) -> Session:
 
 
 async def test_hello_makes_a_guest() -> None:
-    """`welcome` carries the identity, its name, the store's epoch, the time and, only this once,
-    the secret token.
-    """
+    """`welcome` has the identity, its name, the epoch, the protocol and the secret token."""
     async with serve() as node, node.socket() as client:
         welcome = await client.hello(name="  Ada\u202e ")
         assert welcome["name"] == "Ada"
@@ -50,7 +48,7 @@ async def test_hello_makes_a_guest() -> None:
             assert again["name"].startswith("Guest ")
 
 
-async def test_a_token_gives_the_identity_back() -> None:
+async def test_a_token_restores_its_identity() -> None:
     """A token restores its identity, under a new name if hello has one.
 
     The token is not sent again and the store does not contain it.
@@ -152,8 +150,9 @@ async def test_a_frame_that_is_too_big_closes_the_connection() -> None:
 
 
 async def test_every_command_is_answered_once() -> None:
-    """I19: a hundred commands at once, good and bad, for several rooms, get one answer each, in
-    order for each room.
+    """I19: each of many commands that are sent at once gets one answer, in order for each room.
+
+    Some of the commands are refused.
     """
     async with serve() as node, node.guest() as client:
         rooms = [(await client.ack("create", game="sticks"))["room"] for _ in range(3)]
@@ -173,8 +172,9 @@ async def test_every_command_is_answered_once() -> None:
 
 
 async def test_a_match_by_socket() -> None:
-    """Two clients play and a third watches: all receive every event in order, the players their
-    moves.
+    """Two clients play and a third watches: all receive every event in order.
+
+    Only the player to move receives the legal moves.
     """
     async with (
         serve() as node,
@@ -198,7 +198,7 @@ async def test_a_match_by_socket() -> None:
         assert not any(m["t"] == "turn" for m in cyd.messages)
 
 
-async def test_a_socket_that_closes_is_forgotten() -> None:
+async def test_a_closed_socket_is_removed() -> None:
     """A closed socket is removed from its rooms, lobby and sessions; presence reports it."""
     async with serve() as node, node.guest() as ada:
         room = (await ada.ack("create", game="sticks"))["room"]
@@ -213,8 +213,9 @@ async def test_a_socket_that_closes_is_forgotten() -> None:
 
 
 async def test_the_lobby_by_socket() -> None:
-    """The lobby sends the ack, the list and its changes, nothing after unsubscribing, and no ack
-    without a list.
+    """The lobby sends an ack, the list and its changes, and nothing after unsubscribing.
+
+    If the store fails, the subscription gets an error instead of an ack.
     """
     async with serve() as node, node.guest() as ada, node.guest() as eve:
         await eve.ack("watch_lobby")
@@ -265,7 +266,7 @@ async def test_a_client_that_floods_is_closed(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_bad_frames_count_as_messages() -> None:
-    """Malformed frames count for the limits."""
+    """Malformed frames count towards the rate limit."""
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as client:
         for _ in range(10):
             await client.send("nonsense")
@@ -314,7 +315,7 @@ async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
 
 @asynccontextmanager
 async def client_that_does_not_read(node: Node) -> AsyncIterator[Session]:
-    """The session of a client that sends hello and then reads nothing; with small buffers."""
+    """Connects a client that reads nothing after hello, with small buffers; yields its session."""
     reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, limit=1024)
     writer.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
     writer.write(
@@ -337,18 +338,19 @@ async def client_that_does_not_read(node: Node) -> AsyncIterator[Session]:
 
 
 async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
-    """Ephemeral frames are skipped above 64 KiB unsent and the client is cut off above 256
-    KiB. Others notice nothing.
+    """A client with 64 KiB unsent receives no ephemeral frames, and above 256 KiB it is cut off.
+
+    Other clients are not affected.
     """
     async with serve() as node, node.guest() as healthy, client_that_does_not_read(node) as session:
         transport, frame = session._transport, message_of("x" * 4000)
         with structlog.testing.capture_logs() as logs:
             while transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
                 session.send_ephemeral(frame)
-            held = transport.get_write_buffer_size()
+            unsent_bytes = transport.get_write_buffer_size()
             for _ in range(50):
                 session.send_ephemeral(frame)
-            assert transport.get_write_buffer_size() == held, "ephemeral messages are skipped"
+            assert transport.get_write_buffer_size() == unsent_bytes, "the rest is skipped"
             while not session.closed:
                 assert transport.get_write_buffer_size() <= MAX_UNSENT_BYTES
                 session.send(frame)
@@ -381,9 +383,7 @@ def message_of(text: str) -> Outbound:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_only_a_silent_connection_is_closed(loop: str) -> None:
-    """A silent connection is closed with 1008 and a reason, on either event loop; one that pings is
-    not.
-    """
+    """A silent connection is closed with 1008 and a reason; a connection that pings is not."""
 
     async def main() -> None:
         async with (
@@ -403,7 +403,7 @@ def test_only_a_silent_connection_is_closed(loop: str) -> None:
 
 
 def run_on(loop: str, main: Any) -> None:
-    """Runs a coroutine function on that kind of event loop."""
+    """Runs a coroutine function on this kind of event loop."""
     import uvloop
 
     factory = uvloop.new_event_loop if loop == "uvloop" else asyncio.new_event_loop

@@ -14,14 +14,14 @@ from server.protocol.codes import Close
 from tests.support.fake_server import FakeServer, virtual
 from tests.support.node import serve
 
-#: The drain time, in seconds; that of the shipped configuration.
+#: The drain time of the shipped configuration, in seconds.
 DRAIN_S = 1.0
-#: Time limit for closing all sessions: half a second of the promised four is left for the rest.
+#: The time limit for closing all sessions, in seconds. The whole shutdown may take 4 s.
 STOPPED_S = 3.5
 
 
 class FakeSocket:
-    """A connection that answers its close after a delay, or never."""
+    """A connection that answers a close after a delay, or never."""
 
     def __init__(self, answers_after_s: float | None) -> None:
         self.transport = self

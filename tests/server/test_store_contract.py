@@ -38,16 +38,14 @@ from tests.support.store_backends import result_of
 
 
 async def test_a_new_room_has_its_events_and_head(store: Store) -> None:
-    """`create_room` commits the first events; the head holds the log's end, the node and the
-    wake-up.
-    """
+    """`create_room` commits the first events; the head has the last v, the node and the wake-up."""
     assert await store.logs.create_room(new_room("r1", due_ms=NOW_MS)) is None
     assert await store.logs.head("r1") == RoomHead(2, "n1", NOW_MS)
     assert await store.logs.events("r1", 0) == list(entries(1, 2))
 
 
-async def test_an_unknown_room_has_nothing(store: Store) -> None:
-    """An unknown room has no head, events or commands, and an append to it is a Conflict."""
+async def test_an_unknown_room_has_no_log(store: Store) -> None:
+    """An unknown room has no head, events or commands, and an append to it raises Conflict."""
     assert await store.logs.head("r1") is None
     assert await store.logs.heads(["r1"]) == {}
     assert await store.logs.events("r1", 0) == []
@@ -59,27 +57,25 @@ async def test_an_unknown_room_has_nothing(store: Store) -> None:
 async def test_events_are_stored_exactly(store: Store) -> None:
     """Events keep v, time, audience and body; node and wake-up are those of the last append."""
     await store.logs.create_room(new_room("r1"))
-    strange = StoredEvent(
+    event = StoredEvent(
         3, NOW_MS + 5, SPECTATORS, '{"kind":"said","text":"Grüße\u2028\\u0000🎲"}'.encode()
     )
-    await store.logs.append(Append("r1", 2, (strange,), "n2", NOW_MS + 9))
-    assert await store.logs.events("r1", 2) == [strange]
+    await store.logs.append(Append("r1", 2, (event,), "n2", NOW_MS + 9))
+    assert await store.logs.events("r1", 2) == [event]
     assert await store.logs.head("r1") == RoomHead(3, "n2", NOW_MS + 9)
     await store.logs.append(append("r1", 3))
     assert await store.logs.head("r1") == RoomHead(4, "n1", None)
 
 
 async def test_events_are_read_in_pages(store: Store) -> None:
-    """`events` returns at most `limit` entries after a v, in order; the pages make up the whole
-    log.
-    """
+    """`events` returns at most `limit` entries after a v, in order."""
     await store.logs.create_room(new_room("r1", count=7))
     pages = [await store.logs.events("r1", v, 3) for v in (0, 3, 6, 7)]
     assert [[event.v for event in page] for page in pages] == [[1, 2, 3], [4, 5, 6], [7], []]
 
 
 async def test_an_append_to_another_v_is_a_conflict(store: Store) -> None:
-    """An append behind or ahead of the head is a Conflict and writes nothing."""
+    """An append behind or ahead of the head raises Conflict and writes nothing."""
     await store.logs.create_room(new_room("r1"))
     for after_v in (0, 1, 3):
         with pytest.raises(Conflict):
@@ -93,7 +89,7 @@ async def test_an_append_to_another_v_is_a_conflict(store: Store) -> None:
 
 
 async def test_one_of_many_writers_at_one_v_wins(store: Store) -> None:
-    """Of many concurrent appends at one v, one is committed and the others are Conflicts."""
+    """Of many concurrent appends at one v, one is committed and the others raise Conflict."""
     await store.logs.create_room(new_room("r1"))
     results = await asyncio.gather(
         *(
@@ -108,9 +104,7 @@ async def test_one_of_many_writers_at_one_v_wins(store: Store) -> None:
 
 
 async def test_two_concurrent_appends_of_a_room_succeed(store: Store) -> None:
-    """Two concurrent appends of one room that follow each other both succeed, in the order of the
-    calls.
-    """
+    """Two concurrent appends to one room, at consecutive versions, both succeed in their order."""
     await store.logs.create_room(new_room("r1"))
     first, second = (
         store.logs.append(append("r1", 2, node="n1")),
@@ -121,7 +115,7 @@ async def test_two_concurrent_appends_of_a_room_succeed(store: Store) -> None:
 
 
 async def test_a_command_makes_events_once(store: Store) -> None:
-    """A repeated key is a Duplicate that carries the range of v it made, and writes nothing."""
+    """A repeated key raises Duplicate with the range of v of its events, and writes nothing."""
     await store.logs.create_room(new_room("r1"))
     key = CommandKey("ada", "1")
     await store.logs.append(append("r1", 2, key, count=2))
@@ -134,7 +128,7 @@ async def test_a_command_makes_events_once(store: Store) -> None:
 
 
 async def test_a_late_repeated_command_is_refused(store: Store) -> None:
-    """A repeated key at an old v is a Conflict or a Duplicate, and still finds its events."""
+    """A repeated key at an old v raises Conflict or Duplicate; `find_command` finds its events."""
     await store.logs.create_room(new_room("r1"))
     key = CommandKey("ada", "1")
     await store.logs.append(append("r1", 2, key))
@@ -146,7 +140,7 @@ async def test_a_late_repeated_command_is_refused(store: Store) -> None:
 
 
 async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
-    """Ids that differ in anything are different keys; names and bodies are stored unchanged."""
+    """Ids with any difference are different keys; names and bodies are stored unchanged."""
     await store.logs.create_room(new_room("r1", count=1))
     ids = [
         "1",
@@ -267,7 +261,7 @@ async def test_two_hosts_may_use_one_create_id(store: Store) -> None:
 
 
 async def test_a_room_id_is_never_used_twice(store: Store) -> None:
-    """A second room with an existing id is a Conflict and writes nothing."""
+    """A second room with an existing id raises Conflict and writes nothing."""
     await store.logs.create_room(new_room("r1", "ada", "1"))
     with pytest.raises(Conflict):
         await store.logs.create_room(new_room("r1", "ben", "1", projections=[listing("no")]))
@@ -276,8 +270,8 @@ async def test_a_room_id_is_never_used_twice(store: Store) -> None:
     assert await store.projections.rooms(9) == []
 
 
-async def test_creating_is_a_command_of_the_room(store: Store) -> None:
-    """The create command's key made the first events, so a repeated create gets the same v."""
+async def test_the_create_is_a_command_of_the_room(store: Store) -> None:
+    """`find_command` returns the room's first events for the key of its create."""
     await store.logs.create_room(new_room("r1", "ada", "c1", count=4))
     assert await store.logs.find_command("r1", CommandKey("ada", "c1")) == (1, 4)
 
@@ -286,9 +280,7 @@ async def test_creating_is_a_command_of_the_room(store: Store) -> None:
 
 
 async def test_projections_change_with_their_events(store: Store) -> None:
-    """The lobby's entry, the match and the AI's thoughts are readable as soon as the append
-    returns.
-    """
+    """An append changes the lobby's entry, the match and the AI's thoughts before it returns."""
     await store.logs.create_room(new_room("r1", projections=[listing("one"), started("m1")]))
     match = await store.projections.match(MatchId("m1"))
     assert match is not None
@@ -319,7 +311,7 @@ async def test_projections_change_with_their_events(store: Store) -> None:
 
 
 async def test_an_append_is_all_or_nothing(store: Store) -> None:
-    """If one row of an append cannot be written, none is: no event, key, head or projection."""
+    """If a row of an append cannot be written, no event, key, head or projection is written."""
     await store.logs.create_room(new_room("r1", projections=[started("m1")]))
     rows: list[Projection] = [listing("no"), finished("m1"), started("m1")]
     broken = append("r1", 2, CommandKey("ada", "1"), projections=rows)
@@ -335,7 +327,10 @@ async def test_an_append_is_all_or_nothing(store: Store) -> None:
 
 
 async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
-    """`rooms` returns at most `limit` listed rooms, last changed first; a move is not a change."""
+    """`rooms` returns at most `limit` listed rooms, the last changed first.
+
+    Only an append with a new listing counts as a change.
+    """
     for n in range(4):
         await store.logs.create_room(
             new_room(f"r{n}", at_ms=NOW_MS + n, projections=[listing(str(n), listed=n != 2)])

@@ -1,4 +1,4 @@
-"""The contract of server/store/base.py: what expires, and what is kept."""
+"""The contract of server/store/base.py: the guests and rooms that expire, and those that stay."""
 
 import asyncio
 import itertools
@@ -34,12 +34,12 @@ SPAN = DaySpan(today=TODAY + 31, before_day=TODAY + 1)
 
 
 async def expire_guests(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
-    """The identities that a full expiry round deletes."""
+    """Runs a full expiry round for guests; returns the deleted identities."""
     return await run_full_round(store.expiry.expire_identities, span, limit)
 
 
 async def expire_rooms(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
-    """The rooms that a full expiry round deletes."""
+    """Runs a full expiry round for rooms; returns the deleted rooms."""
     return await run_full_round(store.expiry.expire_rooms, span, limit)
 
 
@@ -136,9 +136,9 @@ async def test_a_round_of_the_expiry_has_pages(store: Store) -> None:
 
 
 async def test_many_nodes_may_expire_rows_at_once(store: Store) -> None:
-    """With concurrent expiry, marks and appends, each row is deleted once and marked rows stay.
+    """With concurrent expiry, marks and appends, each row is deleted at most once.
 
-    Rooms and their logs stay consistent.
+    Rows that were marked stay, and rooms and their logs stay consistent.
     """
     names = [f"n{number:02}" for number in range(30)]
     for name in names:

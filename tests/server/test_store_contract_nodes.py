@@ -1,4 +1,4 @@
-"""The contract of server/store/base.py: the nodes, their due rooms, and the identities."""
+"""The contract of server/store/base.py: nodes, their due rooms, and identities."""
 
 import asyncio
 import itertools
@@ -27,7 +27,7 @@ ADA, BEN = IdentityId("a1"), IdentityId("b1")
 
 
 async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
-    """A room whose wake-up is due and whose node is dead is taken over by the caller, once."""
+    """`due_rooms` takes over, once, the rooms with a due wake-up and a dead node."""
     for node, alive_for_ms in (("alive", 60_000), ("dead", -1), ("me", 60_000)):
         await store.nodes.heartbeat(node, alive_for_ms)
     for room, node, due_ms in (
@@ -44,8 +44,8 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
     assert await store.nodes.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
 
 
-async def test_a_room_due_at_its_last_event_is_due_by_any_clock(store: Store) -> None:
-    """A wake-up that was due at the room's last event is due even if the caller's clock is behind.
+async def test_a_wake_up_at_the_last_event_is_due_at_once(store: Store) -> None:
+    """A wake-up at the time of the room's last event is due even if the caller's clock is behind.
 
     Any other wake-up depends on the caller's clock.
     """
@@ -62,28 +62,30 @@ async def test_a_room_due_at_its_last_event_is_due_by_any_clock(store: Store) ->
 
 
 async def test_own_due_rooms_come_in_the_order_of_their_wake_ups(store: Store) -> None:
-    """A node's own due rooms come page by page in the order of their wake-ups, those of the same
-    time too; rooms of others, later ones and those without a wake-up do not.
+    """`own_due_rooms` returns a node's own due rooms page by page in the order of their wake-ups.
+
+    Rooms with the same wake-up are in the order of their ids. Rooms of other nodes and rooms
+    without a due wake-up are left out.
     """
     due = {"r1": 5, "r2": 3, "r3": 5, "r4": 0, "r5": 5, "late": 6}
     for room, due_ms in due.items():
         await store.logs.create_room(new_room(room, node="me", due_ms=NOW_MS + due_ms))
     await store.logs.create_room(new_room("other", node="n2", due_ms=NOW_MS))
     await store.logs.create_room(new_room("never", node="me", due_ms=None))
-    found: list[DueRoom] = []
+    rooms: list[DueRoom] = []
     while page := await store.nodes.own_due_rooms(
-        "me", NOW_MS + 5, found[-1] if found else None, 2
+        "me", NOW_MS + 5, rooms[-1] if rooms else None, 2
     ):
         assert len(page) <= 2
-        found += page
+        rooms += page
     expected = sorted((NOW_MS + due_ms, room) for room, due_ms in due.items() if room != "late")
-    assert found == expected
+    assert rooms == expected
     await store.logs.append(append("r4", 2, node="n2", due_ms=NOW_MS))
     await store.logs.append(append("r2", 2, node="me", due_ms=None))
     assert await store.nodes.own_due_rooms("me", NOW_MS) == []
 
 
-async def test_the_nodes_that_are_alive(store: Store) -> None:
+async def test_alive_nodes(store: Store) -> None:
     """`alive_nodes` returns the nodes whose last heartbeat has not expired."""
     assert await store.nodes.alive_nodes() == frozenset()
     for node, alive_for_ms in (("n1", 10_000), ("n2", 10_000), ("eternal", 10**9)):
@@ -105,7 +107,7 @@ async def test_a_heartbeat_returns_the_stores_time(store: Store) -> None:
 
 
 async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
-    """With all_nodes, a room is taken over even from an alive node, `limit` rooms per call."""
+    """With `all_nodes`, rooms of living nodes are taken over too, at most `limit` per call."""
     await store.nodes.heartbeat("before", 10_000)
     for n in range(5):
         await store.logs.create_room(new_room(f"r{n}", node="before", due_ms=NOW_MS))

@@ -47,8 +47,9 @@ from tests.support.log_entries import (
 async def test_two_nodes_race_for_the_same_rooms(
     postgres: Postgres, database: str, appends: int
 ) -> None:
-    """Four writers on two nodes race for two rooms: v has no gap, and each command is in the
-    log once, at the v that its writer got.
+    """Four writers on two nodes race for two rooms: v has no gap.
+
+    Each command is in the log once, at the v that its writer got.
     """
     url = postgres.url(database)
     async with open_postgres(url) as first, open_postgres(url) as second:
@@ -80,12 +81,10 @@ async def test_two_nodes_race_for_the_same_rooms(
         assert conflicts > appends // 5, "the writers conflicted too rarely for a race"
 
 
-async def test_groups_of_two_nodes_that_overlap_do_not_deadlock(
+async def test_overlapping_groups_of_two_nodes_do_not_deadlock(
     postgres: Postgres, database: str
 ) -> None:
-    """Groups over the same rooms in opposite orders, paused half-way, wait for
-    each other at the first common room, without a deadlock.
-    """
+    """Two nodes commit groups over the same rooms, in opposite orders, without a deadlock."""
     url, long_limits = postgres.url(database), Limits(statement_s=20.0, lock_s=20.0)
     async with (
         open_postgres(url, long_limits) as first,
@@ -119,7 +118,7 @@ DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_data
 
 
 async def test_rooms_are_locked_in_the_order_of_the_rows(postgres: Postgres, database: str) -> None:
-    """The query plan that prevents deadlocks locks rooms by index, one after the other."""
+    """The query plan locks rooms by index, one after another, which prevents deadlocks."""
     async with postgres.session(database) as session:
         for name, value in pg.WRITER_SETTINGS.items():
             await session.execute(f"SET {name} = {value}")
@@ -136,8 +135,10 @@ NO_ROWS: list[list[Any]] = [[] for _ in range(12)]
 
 
 async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> None:
-    """In one group, a conflict, a used command key, an existing match, a text that PostgreSQL
-    cannot hold and an unknown room fail alone; the rest is committed.
+    """An append that cannot be committed fails alone; the rest of its group is committed.
+
+    The reasons: a conflict, a used command key, an existing match, a text that PostgreSQL cannot
+    store, an unknown room.
     """
     url = postgres.url(database)
     async with open_postgres(url) as store:
@@ -216,8 +217,9 @@ async def test_a_group_with_conflicts_is_one_statement(
 
 
 async def test_a_locked_room_delays_no_other(postgres: Postgres, database: str) -> None:
-    """While another session holds a room's row, appends to it fail as StoreUnavailable within
-    the lock timeout, and the rest of their group is committed; later appends succeed.
+    """While another session locks a room's row, appends to it raise StoreUnavailable in time.
+
+    The rest of their group is committed, and later appends succeed.
     """
     async with (
         open_postgres(postgres.url(database), QUICK_LIMITS) as store,
@@ -237,7 +239,7 @@ async def test_a_locked_room_delays_no_other(postgres: Postgres, database: str) 
 
 
 async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: str) -> None:
-    """Reads and writes that wait too long for a table lock fail as StoreUnavailable and write
+    """Reads and writes that wait too long for a table lock raise StoreUnavailable and write
     nothing.
     """
     async with (
@@ -280,8 +282,8 @@ async def test_a_slow_statement_is_reported(postgres: Postgres, database: str) -
 
 
 async def test_a_busy_pool_is_reported(postgres: Postgres, database: str) -> None:
-    """When all pool connections are busy for too long, the next read fails as StoreUnavailable and
-    says so.
+    """When all connections of the pool are busy for too long, the next read raises
+    StoreUnavailable.
     """
     limits = Limits(connect_s=2.0, statement_s=30.0, lock_s=30.0, pool=1)
     async with (
@@ -331,7 +333,7 @@ async def test_a_rolled_back_group_is_tried_again(
 async def over_proxy(
     postgres: Postgres, database: str, limits: Limits = QUICK_LIMITS
 ) -> AsyncIterator[tuple[SqlStore, FaultProxy]]:
-    """A store behind a proxy with planned faults, with a room r1 at v 2."""
+    """Opens a store behind a proxy that can cut its connections; there is a room r1 at v 2."""
     async with (
         fault_proxy(postgres.port) as proxy,
         open_postgres(postgres.url(database, proxy.port), limits) as store,
@@ -343,9 +345,9 @@ async def over_proxy(
 async def test_a_commit_on_a_broken_connection_happens_once(
     postgres: Postgres, database: str
 ) -> None:
-    """Wherever the connection is cut during an append, it is committed once.
+    """An append is committed once, at whatever byte the connection is cut.
 
-    The append succeeds or raises Duplicate with its v.
+    It succeeds or raises Duplicate with its v.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.logs.append(append("r1", 2, CommandKey("ada", "warm")))
@@ -375,12 +377,12 @@ async def test_a_commit_on_a_broken_connection_happens_once(
         )
 
 
-async def test_an_append_without_a_key_stays_unknown_after_a_cut(
+async def test_an_append_without_a_key_is_not_repeated_after_a_cut(
     postgres: Postgres, database: str
 ) -> None:
-    """After a cut, an append without a command key is not sent again and is StoreUnavailable.
+    """After a cut, an append without a command key raises StoreUnavailable: its outcome is unknown.
 
-    Appends of its group that have a key are resolved by their keys.
+    Appends of its group with a key are looked up by their keys.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.logs.create_room(new_room("r2"))
@@ -449,7 +451,9 @@ async def test_reads_survive_closed_connections(postgres: Postgres, database: st
             assert await store.logs.heads(["r1"]) == {"r1": v + 1}
 
 
-async def test_a_lost_answer_of_a_takeover_is_repeated(postgres: Postgres, database: str) -> None:
+async def test_a_takeover_whose_answer_is_lost_is_repeated(
+    postgres: Postgres, database: str
+) -> None:
     """If the answer to a takeover is lost, the next call returns its rooms again."""
     async with over_proxy(postgres, database) as (store, proxy):
         await store.nodes.heartbeat("me", 60_000)

@@ -1,4 +1,4 @@
-"""The PostgreSQL store with servers that fail and with servers that it cannot use."""
+"""The PostgreSQL store with database servers that fail or that it cannot use."""
 
 import asyncio
 import shutil
@@ -34,8 +34,10 @@ from tests.support.log_entries import (
 
 @pytest.mark.parametrize("end", ["kill", "fast", pytest.param("immediate", marks=pytest.mark.long)])
 async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, end: str) -> None:
-    """R7, R23: SIGKILL, `pg_ctl stop -m immediate` and a restart under load: acknowledged writes
-    are in the log once; during the outage writes fail within 2 s, and afterwards all succeed.
+    """R7, R23: after PostgreSQL is killed or stopped under load, acknowledged writes are in the log
+    once.
+
+    During the outage writes fail within 2 s; afterwards all succeed.
     """
     async with durable.database() as database, open_postgres(durable.url(database)) as store:
         rooms = [f"r{n}" for n in range(20)]
@@ -119,7 +121,10 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
 
 
 async def refusal(address: str, limits: Limits = QUICK_LIMITS) -> str:
-    """The message of a store that cannot be opened; asserts that no error contains a password."""
+    """Returns the error message of a store that cannot be opened.
+
+    Asserts that no error contains a password.
+    """
     with pytest.raises(StoreUnavailable) as caught:
         async with open_postgres(address, limits):
             raise AssertionError("it was opened")
@@ -134,22 +139,23 @@ async def refusal(address: str, limits: Limits = QUICK_LIMITS) -> str:
 
 
 async def test_an_unusable_database_is_reported(postgres: Postgres, database: str) -> None:
-    """A wrong password, an unknown database, no server or no tables: each message names the address
-    and no secret.
+    """A database that cannot be used gives an error with the reason and without a secret.
+
+    The reasons: a wrong password, an unknown database, no server, no tables, no TLS.
     """
     assert "password authentication failed" in await refusal(
         postgres.url(database, password="wrong-secret")
     )
     assert 'database "nowhere" does not exist' in await refusal(postgres.url("nowhere"))
-    said = await refusal(postgres.url(database, port=1))
-    assert f"postgresql://plyroom@127.0.0.1:1/{database}" in said
+    message = await refusal(postgres.url(database, port=1))
+    assert f"postgresql://plyroom@127.0.0.1:1/{database}" in message
     async with postgres.bare_database() as bare:
         assert "plyroom migrate" in await refusal(postgres.url(bare))
     assert "SSL" in await refusal(postgres.url(database) + "?sslmode=require")
 
 
-async def test_the_writable_one_of_several_hosts_is_used(postgres: Postgres, database: str) -> None:
-    """The address may name several hosts and the state that it needs, as in libpq."""
+async def test_an_address_with_several_hosts(postgres: Postgres, database: str) -> None:
+    """The address may name several hosts and `target_session_attrs`, as in libpq."""
     address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
     async with open_postgres(f"{address}?target_session_attrs=read-write", QUICK_LIMITS) as store:
         await store.logs.create_room(new_room("r1"))
@@ -191,7 +197,7 @@ async def test_tls_follows_the_sslmode_of_the_address(tmp_path: Path) -> None:
 
 
 def make_certificate(folder: Path, name: str) -> None:
-    """A self-signed certificate for 127.0.0.1."""
+    """Makes a self-signed certificate for 127.0.0.1."""
     subprocess.run(
         [
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
@@ -204,7 +210,7 @@ def make_certificate(folder: Path, name: str) -> None:
 
 
 async def test_too_many_connections_are_reported(postgres: Postgres, database: str) -> None:
-    """When the server accepts no more connections, the message says so; later attempts succeed."""
+    """If PostgreSQL accepts no more connections, the error says so; later attempts succeed."""
     async with postgres.session(database) as other:
         await other.execute("CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 1")
         await other.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO few")
@@ -225,9 +231,7 @@ async def test_too_many_connections_are_reported(postgres: Postgres, database: s
 
 
 async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
-    """A standby or read-only database is refused at the start; a running store reports it and
-    recovers.
-    """
+    """A read-only database is refused at the start; a running store reports it and recovers."""
     async with postgres.database() as database, postgres.session() as other:
         url = postgres.url(database)
         async with open_postgres(url, QUICK_LIMITS) as store:
@@ -250,9 +254,7 @@ async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
 async def test_another_database_at_the_same_address_is_noticed(
     postgres: Postgres, database: str
 ) -> None:
-    """A database that was restored or recreated under a running node receives no writes, and the
-    node is not ready.
-    """
+    """After a restore under a running node the node writes nothing, and its check fails."""
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
         await store.logs.create_room(new_room("r1"))
         await store.check()

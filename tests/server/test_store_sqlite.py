@@ -70,7 +70,7 @@ async def locked(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 def commits(path: Path) -> int:
-    """The number of transactions in the write-ahead log, by its commit frames."""
+    """Returns the number of transactions in the write-ahead log, by its commit frames."""
     log = Path(f"{path}-wal").read_bytes()
     page_bytes, salt = int.from_bytes(log[8:12], "big"), log[16:24]
     headers = (log[at : at + 24] for at in range(32, len(log), 24 + page_bytes))
@@ -113,7 +113,7 @@ async def test_two_stores_share_a_file(tmp_path: Path) -> None:
     [b"This is not a database but a letter to a friend. " * 40, b"SQLite format 3\0" * 9],
 )
 async def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Opening another file is refused with its path, and the file is unchanged."""
+    """A file that is not a database is refused with its path and stays unchanged."""
     path = tmp_path / "store.sqlite3"
     path.write_bytes(content)
     with pytest.raises(StoreUnavailable, match=r"cannot use the database .*store\.sqlite3"):
@@ -152,8 +152,9 @@ async def test_an_acknowledged_commit_is_synced(tmp_path: Path) -> None:
 
 
 async def test_a_lock_held_too_long_is_reported(tmp_path: Path) -> None:
-    """A write waits for the busy time, then fails as StoreUnavailable; reads continue;
-    afterwards writes succeed.
+    """A write that waits longer than `busy_ms` raises StoreUnavailable; reads continue.
+
+    After the lock is released, writes succeed.
     """
     path = new_database(tmp_path)
     async with open_sqlite(path, busy_ms=50) as store:
@@ -173,7 +174,7 @@ async def test_a_lock_held_too_long_is_reported(tmp_path: Path) -> None:
 async def test_a_hanging_disk_is_reported_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit that hangs fails as StoreUnavailable in time; the key later shows its outcome."""
+    """A commit that hangs raises StoreUnavailable in time; the key later shows its outcome."""
     monkeypatch.setattr(sqlite, "ANSWER_S", 0.1)
     hang = threading.Event()
 
@@ -208,7 +209,7 @@ async def test_a_write_waits_for_a_short_lock(tmp_path: Path) -> None:
 
 
 async def test_opening_a_locked_file_is_reported(tmp_path: Path) -> None:
-    """Opening a locked file fails as StoreUnavailable."""
+    """Opening a locked file raises StoreUnavailable."""
     path = new_database(tmp_path)
     async with open_sqlite(path):
         pass
@@ -222,7 +223,7 @@ async def test_opening_a_locked_file_is_reported(tmp_path: Path) -> None:
 
 
 async def refusal(operation: Awaitable[None]) -> StoreUnavailable | None:
-    """The StoreUnavailable that the operation raises; None if it succeeds."""
+    """Returns the StoreUnavailable that the operation raises, or None if it succeeds."""
     try:
         await operation
     except StoreUnavailable as error:
@@ -234,8 +235,9 @@ async def refusal(operation: Awaitable[None]) -> StoreUnavailable | None:
 
 
 async def test_a_full_disk_is_reported_and_recovered_from(tmp_path: Path) -> None:
-    """On a full disk writes fail as StoreUnavailable and write nothing; with space they succeed
-    without a restart.
+    """On a full disk writes raise StoreUnavailable and write nothing.
+
+    Once there is space again, writes succeed without a restart.
     """
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.logs.create_room(new_room("r1"))
@@ -321,7 +323,7 @@ class Gate:
 
 @asynccontextmanager
 async def running_writer(gate: Gate) -> AsyncIterator[GroupWriter]:
-    """A GroupWriter that runs until the block ends."""
+    """Runs a GroupWriter until the block ends."""
     writer = GroupWriter(gate.commit)
     task = asyncio.create_task(writer.run())
     try:
@@ -332,7 +334,10 @@ async def running_writer(gate: Gate) -> AsyncIterator[GroupWriter]:
 
 
 async def test_a_group_never_holds_a_room_twice() -> None:
-    """Operations of one room keep their order and are in different groups of at most 500."""
+    """Operations of one room keep their order and are in different groups.
+
+    A group has at most MAX_GROUP operations.
+    """
     gate = Gate()
     gate.open.set()
     ops: list[Op] = [append(f"r{n % 600}", n // 600) for n in range(1300)]
@@ -383,7 +388,7 @@ async def test_a_commit_that_raises_fails_its_group_only() -> None:
 
 
 async def test_closing_fails_queued_writes() -> None:
-    """When a writer closes, running, queued and later writes fail as StoreUnavailable."""
+    """When a writer closes, running, queued and later writes raise StoreUnavailable."""
     gate = Gate()
     async with running_writer(gate) as writer:
         writes = [asyncio.create_task(writer.write(append("r1", n))) for n in range(3)]
@@ -423,9 +428,9 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
 
 
 async def test_a_closed_store_reports_that_it_is_closed(tmp_path: Path) -> None:
-    """Reads and writes of a closed store are StoreUnavailable.
+    """Reads and writes of a closed store raise StoreUnavailable.
 
-    A write during the closing is committed or not; its key shows which.
+    A write during the close may be committed; its key shows whether it was.
     """
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
@@ -454,9 +459,7 @@ async def test_a_closed_store_reports_that_it_is_closed(tmp_path: Path) -> None:
 
 
 def test_the_migrations_create_the_tables(tmp_path: Path) -> None:
-    """The migrations create the schema of server/store/tables.py: tables, columns, types, indexes,
-    and the tables without rowid.
-    """
+    """The migrations create the schema of server/store/tables.py, WITHOUT ROWID tables included."""
     path = tmp_path / "store.sqlite3"
     schema.upgrade_sqlite(path)
     engine = create_engine(f"sqlite:///{path}")
@@ -476,10 +479,10 @@ def test_the_migrations_create_the_tables(tmp_path: Path) -> None:
     fresh.dispose()
 
 
-#: The tables, each with whether it is without rowid.
+#: Selects the tables, each with whether it is WITHOUT ROWID.
 TABLES = """SELECT name, wr FROM pragma_table_list
             WHERE name NOT LIKE 'sqlite%' AND name <> 'alembic_version' ORDER BY name"""
-#: The partial indexes.
+#: Selects the partial indexes.
 PARTIAL = (
     "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%' ORDER BY name"
 )
@@ -531,9 +534,7 @@ async def test_a_database_from_a_newer_plyroom_is_refused(tmp_path: Path) -> Non
 
 
 async def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
-    """An empty file becomes a store, and so does one whose first start was cut off before the
-    migrations ran.
-    """
+    """An empty file becomes a store, as after a first start that ended before the migrations."""
     path = tmp_path / "store.sqlite3"
     path.touch()
     async with open_sqlite(path) as store:
@@ -570,7 +571,7 @@ async def write(store: SqlStore, op: Op) -> str | None:
 async def test_a_heartbeat_from_the_future_is_not_alive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the clock is set back by an hour, earlier heartbeats do not count as alive."""
+    """After the clock is set back by an hour, nodes with earlier heartbeats count as dead."""
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.nodes.heartbeat("before", 10_000)
         await store.logs.create_room(new_room("r1", node="before", due_ms=NOW_MS))

@@ -51,7 +51,7 @@ class RunResult:
     caught_up: bool
 
     def count(self, message_type: str, direction: str = "in", **fields: object) -> int:
-        """The number of messages of a type that the players sent or received."""
+        """Returns the number of messages of a type that the players sent or received."""
         return sum(
             entry.direction == direction and entry.client != READER
             and entry.message.get("t") == message_type
@@ -94,7 +94,7 @@ async def play(
 ) -> RunResult:
     """Plays four clients with `commands` commands each on two nodes.
 
-    With `restart`, one node is stopped half-way and started again.
+    With `restart`, one node is stopped after half of the commands and started again.
     """
     fake = fake or FakeServer(store=store)
     bus = FaultyBus(seed, faults=0.2)
@@ -168,7 +168,7 @@ async def repeat_until_acked(client: LoadClient, number: int, message: Message) 
 
 
 async def catches_up(history: History, clients: list[LoadClient], within_s: float) -> bool:
-    """Whether every connection sees the last event of each room in time."""
+    """Returns whether every connection receives the last event of each room in time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
             await until_all_caught_up(history, clients)
@@ -208,9 +208,10 @@ class ManyStores(FakeServer):
 async def test_four_clients_on_two_nodes(
     backend: str, commands: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Moves, repeated commands, broken connections, clients that change nodes, a
-    lossy bus and the death of a node break no invariant. The same holds over a store that fails at
-    times, also after it has written, and with separate connections to PostgreSQL for each node.
+    """Repeated commands, broken connections, a lossy bus and a node's restart break no invariant.
+
+    Clients also change nodes. The same holds with a store that fails at random, even after a write,
+    and with separate connections to PostgreSQL for each node.
     """
     async with AsyncExitStack() as stack:
         store: Store | None = None

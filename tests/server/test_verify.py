@@ -18,7 +18,7 @@ async def check(database: Database) -> Report:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRequest) -> None:
-    """Rooms with finished, running, AI and unlisted matches, or without one, have no problem."""
+    """A correct store has no problem, with finished, running, AI, unlisted and no matches."""
     async with empty_database(kind, request) as database:
         async with database.open() as store:
             rooms = await play_matches(store)
@@ -30,7 +30,7 @@ async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRe
 
 #: Statements that damage a store, each with the invariant and the text of the problem.
 FAULTS = {
-    # A gap, a wrong head, a time that goes back.
+    # A gap, a wrong head, a time before its predecessor's.
     "DELETE FROM events WHERE room = '{full}' AND v = 4": ("I3", "no entry 4"),
     "DELETE FROM events WHERE room = '{full}' AND v = 1": ("I3", "no entry 1"),
     "UPDATE rooms SET head = head + 1 WHERE id = '{full}'": ("I3", "the head is"),
@@ -39,8 +39,7 @@ FAULTS = {
         "I3",
         "time is before",
     ),
-    # Moves that are illegal, of the wrong seat, or with another position; an end that is missing or
-    # wrong.
+    # Moves that are illegal, of the wrong seat, or with another position; a wrong result.
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"a2"', '"move":"b1"')
        WHERE room = '{full}'""": ("I9", "is illegal"),
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"move":"b2"', '"move":"c2"')
@@ -69,7 +68,7 @@ FAULTS = {
         "I1",
         "no command made v 5 to 5",
     ),
-    # Rows beside the log.
+    # Rows outside the log.
     "UPDATE rooms SET listed = NOT listed WHERE id = '{waiting}'": (
         "I8",
         "listed of the room's row",
@@ -100,7 +99,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def sound_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[str, str]]:
-    """A store full of matches as a file, and the ids of its rooms."""
+    """The bytes of a store's file with matches, and its rooms by name."""
     import asyncio
 
     async def make() -> list[str]:
@@ -138,7 +137,7 @@ async def test_each_planted_fault_is_found(
 
 
 async def test_moves_that_cannot_be_checked_are_counted(store_file: SqliteDatabase) -> None:
-    """The moves of a missing game, or of rules that have changed, are not reported as illegal."""
+    """A match of a game that cannot be loaded is counted as unjudged, not reported as a problem."""
 
     def without(game_id: str) -> Game:
         if game_id == "connect-four":
@@ -156,7 +155,7 @@ async def test_moves_that_cannot_be_checked_are_counted(store_file: SqliteDataba
 async def test_a_room_with_events_of_a_newer_version_is_counted(
     store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], body: str
 ) -> None:
-    """An event that this version does not know is no problem, and nothing after it is judged."""
+    """An unknown event is no problem; the match after it is counted as unjudged."""
     room = sound_store[1]["full"]
     statement = "UPDATE events SET body = CAST(? AS BLOB) WHERE room = ? AND v = 5"
     await store_file.run(lambda connection: connection.exec_driver_sql(statement, (body, room)))
@@ -166,22 +165,22 @@ async def test_a_room_with_events_of_a_newer_version_is_counted(
 
 
 @pytest.mark.parametrize(
-    ("kind", "more"),
+    ("kind", "field"),
     [
         ("started", '"clock":"3+2",'),
         ("moved", '"spent_ms":900,'),
     ],
 )
 async def test_a_room_with_new_fields_in_its_events_is_counted(
-    store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], kind: str, more: str
+    store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], kind: str, field: str
 ) -> None:
-    """A field that a newer version added is no problem; moves are judged as ever."""
+    """An unknown field of a newer version is no problem; moves are still judged."""
     room = sound_store[1]["full"]
     statement = """UPDATE events SET body = CAST(replace(CAST(body AS TEXT), ?, ?) AS BLOB)
                    WHERE room = ?"""
     start = f'{{"kind":"{kind}",'
     await store_file.run(
-        lambda connection: connection.exec_driver_sql(statement, (start, start + more, room))
+        lambda connection: connection.exec_driver_sql(statement, (start, start + field, room))
     )
     report = await check(store_file)
     assert (report.newer, report.problems, report.unjudged) == (1, [], 0)

@@ -1,4 +1,4 @@
-"""A node wakes its rooms when they are due, also those out of memory: in order, once each."""
+"""A node wakes its rooms when they are due, also those out of memory, in order and once each."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ class RecordingLogs(MemoryLogs):
 
 
 def log_before_a_pass(at_ms: int) -> tuple[StoredEvent, ...]:
-    """The log of a match that begins, at that time, in a position in which Black has to pass."""
+    """Returns the log of a match that begins at `at_ms` in a position in which Black must pass."""
     played = before_a_pass()
     assert played.match.position is not None
     events: list[RoomEvent] = [
@@ -50,22 +50,23 @@ def log_before_a_pass(at_ms: int) -> tuple[StoredEvent, ...]:
 
 
 async def add_room(fake: FakeServer, room: str, node: str, due_ms: int) -> None:
-    """Adds a room to the store alone, in which a forced pass is due at that time."""
+    """Adds a room in which a forced pass is due at `due_ms` to the store, not to a hub."""
     entries = log_before_a_pass(due_ms - fake.settings.forced_pass_ms)
     append = Append(room, 0, entries, node, due_ms, CommandKey("create ada", room))
     await fake.store.logs.create_room(NewRoom(append, "othello", True, "ada", room, START_MS))
 
 
 async def moves_in(fake: FakeServer, room: str) -> int:
-    """The number of moves in the log of a room."""
+    """Returns the number of moves in the log of a room."""
     events = await fake.store.logs.events(room, 0)
     return sum(json.loads(event.body)["kind"] == "moved" for event in events)
 
 
 @virtual
 async def test_ten_thousand_rooms_wake_in_order_and_once() -> None:
-    """10,000 rooms out of memory, due in the next 20 s, wake in the order of their deadlines, each
-    within the millisecond and once; some are due at the same time.
+    """10,000 rooms out of memory wake in the order of their deadlines, each once and on time.
+
+    Their deadlines lie within 20 s; some are equal.
     """
     fake = server_with(forced_pass_ms=HOUR_MS).unlimited()
     memory = MemoryStore(loop_ms)
@@ -85,14 +86,15 @@ async def test_ten_thousand_rooms_wake_in_order_and_once() -> None:
 
 
 async def until_ms(fake: FakeServer, time_ms: int) -> None:
-    """Waits until the fake server's clock shows that time."""
+    """Waits until the fake server's clock shows `time_ms`."""
     await asyncio.sleep((time_ms - fake.now_ms()) / 1000)
 
 
 @virtual
 async def test_an_ai_moves_in_a_room_out_of_memory() -> None:
-    """A lone node plays the AI's turn that is due in a room out of memory, without a join: also in
-    a room that falls to it long after its start.
+    """A sole node plays due AI turns in rooms that are not in memory and that nobody joins.
+
+    The rooms become due long after the node's start.
     """
     fake = server_with(sole_node=True)
     async with fake.hub() as hub:
@@ -104,8 +106,8 @@ async def test_an_ai_moves_in_a_room_out_of_memory() -> None:
 
 
 @virtual
-async def test_a_room_without_a_place_in_memory_is_woken_later() -> None:
-    """A due room for which there is no place in memory is woken when there is one."""
+async def test_a_due_room_waits_for_memory() -> None:
+    """While the hub is full, a due room sleeps; it wakes when another room leaves memory."""
     fake = server_with(max_rooms=1, room_idle_s=5.0)
     await add_room(fake, "due", "n1", START_MS + 3000)
     async with fake.hub() as hub:
@@ -121,7 +123,7 @@ async def test_a_room_without_a_place_in_memory_is_woken_later() -> None:
 
 @virtual
 async def test_a_room_that_is_due_in_an_hour_leaves_memory() -> None:
-    """A room whose deadline is far leaves memory when it is idle, and is woken for it on time."""
+    """An idle room with a deadline in an hour leaves memory, and wakes on time."""
     fake = server_with(forced_pass_ms=HOUR_MS, room_idle_s=60.0)
     async with waiting_for_a_pass(fake) as (hub, room, ada, ben):
         await ada.ack(ada.plain(wire.Leave, room))
@@ -137,7 +139,7 @@ async def test_a_room_that_is_due_in_an_hour_leaves_memory() -> None:
 
 @virtual
 async def test_a_clock_that_is_set_back_delays_no_deadline() -> None:
-    """If the node's clock is set back by an hour during the pause, the pass still comes in time."""
+    """If the node's clock is set back by an hour before a forced pass, the pass comes on time."""
     fake = FakeServer()
     back_ms = 0
     async with fake.hub(now_ms=lambda: fake.now_ms() - back_ms) as hub:
@@ -156,9 +158,10 @@ async def test_a_clock_that_is_set_back_delays_no_deadline() -> None:
 
 
 @virtual
-async def test_an_observer_that_fails_stops_nobody() -> None:
-    """Every observer is called after each commit in the order of the log, even if another fails; a
-    former one is not called any more.
+async def test_a_failing_observer_stops_no_other() -> None:
+    """Every observer is called after each commit, in the order of the log, even if another fails.
+
+    After unsubscribing it is not called any more.
     """
     fake = FakeServer()
     seen: list[int] = []

@@ -1,8 +1,8 @@
 """Nodes and workers of older and newer programs on one broker (`server/bus/work.py`).
 
 A reader ignores unknown fields in adverts and in workers' messages. A worker refuses a search that
-it does not understand, with an answer, and never searches something else instead. A job that needs
-more than every program can do goes only to workers whose adverts list that.
+it does not understand, and says so in an answer. A job that needs a capability goes only to workers
+whose adverts list it.
 """
 
 import json
@@ -34,6 +34,7 @@ from tests.support.memory_links import MemoryBroker
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "bus.json"
 SAMPLES = {sample["is"]: sample["payload"] for sample in json.loads(GOLDEN.read_text())["work"]}
+#: The messages that a node sends to a worker.
 COMMANDS = ("Search", "Stop", "Expect")
 #: Objects whose keys are names of games or options, not fields.
 MAPS = ("games", "warming", "options")
@@ -42,29 +43,29 @@ replace = msgspec.structs.replace
 
 
 def parse(kind: str, payload: bytes) -> Any:
-    """Parses a sample of this kind as its reader does."""
+    """Parses a message of this kind as its reader does."""
     if kind == "Advert":
         return work.parse_advert(work.worker_topic("w1"), payload)
     return work.parse_command(payload) if kind in COMMANDS else work.parse_worker_message(payload)
 
 
 def with_unknown_fields(value: Any, key: str = "") -> Iterator[Any]:
-    """Copies of a message, each with a field of a newer program in one of its objects."""
+    """Yields copies of a message, each with an unknown field in one of its objects."""
     if isinstance(value, list):
-        for number, one in enumerate(value):
-            for changed in with_unknown_fields(one):
+        for number, item in enumerate(value):
+            for changed in with_unknown_fields(item):
                 yield [*value[:number], changed, *value[number + 1 :]]
     elif isinstance(value, dict):
         if key not in MAPS:
             yield {**value, "since_next_year": [1, {"a": None}]}
-        for name, one in value.items():
-            for changed in with_unknown_fields(one, name):
+        for name, item in value.items():
+            for changed in with_unknown_fields(item, name):
                 yield {**value, name: changed}
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_unknown_fields(kind: str) -> None:
-    """They are ignored in adverts and in workers' messages, and nowhere in a command."""
+    """Unknown fields are ignored in adverts and workers' messages, and refused in commands."""
     sample = json.loads(SAMPLES[kind])
     changed = [json.dumps(message).encode() for message in with_unknown_fields(sample)]
     assert changed
@@ -77,7 +78,7 @@ def test_unknown_fields(kind: str) -> None:
 
 
 def test_messages_without_capabilities_are_unchanged() -> None:
-    """A job that needs nothing and a worker that can nothing more have no field that says so."""
+    """A job without needs and a worker without capabilities are encoded without those fields."""
     search = work.Search("i", 1, "n1", job(), 5000)
     advert = Advert("w1", 2, {GAME.id: ReadyGame(GAME.digest)}, can=())
     assert b"needs" not in work.encode(search)
@@ -87,7 +88,7 @@ def test_messages_without_capabilities_are_unchanged() -> None:
     assert json.loads(able) == {**json.loads(work.encode(advert)), "can": ["lines"]}
 
 
-# --- the program before this one
+# --- the previous program
 
 
 class OlderReadyGame(Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,10 +128,10 @@ class OlderSearch(Struct, frozen=True, forbid_unknown_fields=True, tag="Search")
     time_ms: int | None = None
 
 
-def test_an_older_program_reads_this_ones_messages() -> None:
+def test_an_older_program_reads_messages_of_this_one() -> None:
     """An older worker reads this node's searches, and an older node this worker's adverts.
 
-    Both write what they read in the same bytes.
+    Neither loses a field: encoding what they read gives the same bytes.
     """
     search = work.encode(work.Search("i", 1, "n1", job(level=3), 5000, 400))
     advert = work.encode(
@@ -141,17 +142,17 @@ def test_an_older_program_reads_this_ones_messages() -> None:
 
 
 def test_an_older_worker_cannot_read_a_job_that_needs_more() -> None:
-    """This is why such a job goes only to workers whose adverts list what it needs."""
+    """An older worker rejects `Job.needs`, so such a job must not be sent to it."""
     search = work.encode(work.Search("i", 1, "n1", replace(job(), needs=("lines",)), 5000))
     with pytest.raises(msgspec.ValidationError, match="needs"):
         msgspec.json.decode(search, type=OlderSearch)
 
 
-# --- jobs that need more
+# --- jobs that need a capability
 
 
-async def add_able_worker(network: Network, *can: str) -> ScriptedWorker:
-    """Adds a worker of a newer program."""
+async def add_capable_worker(network: Network, *can: str) -> ScriptedWorker:
+    """Adds a worker that lists these capabilities."""
     worker = await network.add_worker()
     worker.advert = replace(worker.advert, can=can)
     worker.link.set_status(work.encode(worker.advert))
@@ -164,10 +165,10 @@ def needing(*names: str) -> Job:
 
 
 @virtual
-async def test_a_job_goes_only_where_the_advert_lists_what_it_needs() -> None:
-    """It goes to the able worker even if that is busier, and waits when there is none.
+async def test_a_job_goes_only_to_a_capable_worker() -> None:
+    """A job goes to a worker that lists all its needs, even if others are less busy.
 
-    Other jobs go to any worker.
+    Without such a worker the search fails. Jobs without needs go to any worker.
     """
     async with open_memory_network(MemoryBroker()) as network:
         older = await network.add_worker()
@@ -175,25 +176,25 @@ async def test_a_job_goes_only_where_the_advert_lists_what_it_needs() -> None:
         for needs in (("lines",), ("lines", "books")):
             with pytest.raises(EngineUnavailable):
                 await network.search(needing(*needs))
-        partly = await add_able_worker(network, "lines")
-        partly.script = answers("b")
-        able = await add_able_worker(network, "books", "lines", "more")
-        able.script = answers("c")
-        for worker in (partly, able):
+        partly_capable = await add_capable_worker(network, "lines")
+        partly_capable.script = answers("b")
+        capable = await add_capable_worker(network, "books", "lines", "more")
+        capable.script = answers("c")
+        for worker in (partly_capable, capable):
             worker.advert = replace(worker.advert, running=1)
             worker.link.set_status(work.encode(worker.advert))
-        await network.until(lambda: advert_of(network, able).running == 1)
+        await network.until(lambda: advert_of(network, capable).running == 1)
         assert (await network.search(needing("books", "lines"))).move == "c"
         assert (await network.search(needing("lines"))).move in ("b", "c")
         assert (await network.search(job("another room"))).move == "a"
         assert len(older.commands) == 1
         assert older.commands[0].job.needs == ()
-        assert able.commands[0].job.needs == ("books", "lines")
+        assert capable.commands[0].job.needs == ("books", "lines")
 
 
 @virtual
-async def test_the_nodes_own_pool_can_what_the_node_needs() -> None:
-    """The pool is of the same program as the node, so it gets such a job if no worker can."""
+async def test_the_nodes_own_pool_serves_every_need() -> None:
+    """If no worker lists a job's needs, the job goes to the pool, which runs the node's program."""
     async with open_memory_network(MemoryBroker(), pool := LocalPool()) as network:
         older = await network.add_worker()
         assert (await network.search(needing("lines"))).move == "g"
@@ -201,18 +202,18 @@ async def test_the_nodes_own_pool_can_what_the_node_needs() -> None:
         assert older.commands == []
 
 
-# --- this worker beside a newer node
+# --- this worker with a newer node
 
 
 async def test_a_search_that_this_worker_does_not_understand(tmp_path: Path) -> None:
     """A worker refuses a search with unknown fields or needs, and its answer names them.
 
-    It searches nothing, and what nobody can be told of is only counted.
+    It only counts a malformed command that it cannot answer.
     """
     async with server_and_worker(tmp_path) as (server, handle):
         topic = work.commands_topic("w1")
         plain = json.loads(work.encode(work.Search("plain", 1, "s1", job(), 60_000)))
-        strange = {
+        unknown = {
             "job": {**plain, "id": "job", "job": {**plain["job"], "depth_first": True}},
             "limit": {
                 **plain, "id": "limit",
@@ -221,17 +222,17 @@ async def test_a_search_that_this_worker_does_not_understand(tmp_path: Path) -> 
             "command": {**plain, "id": "command", "urgent": True},
             "needs": {**plain, "id": "needs", "job": {**plain["job"], "needs": ["lines"]}},
         }  # fmt: skip
-        for command in strange.values():
+        for command in unknown.values():
             server.link.publish(topic, json.dumps(command).encode(), reliable=True)
-        for nobody in ({**plain, "server": "", "x": 1}, {"type": "Stop", "id": "a", "x": 1}):
-            server.link.publish(topic, json.dumps(nobody).encode(), reliable=True)
+        for unanswerable in ({**plain, "server": "", "x": 1}, {"type": "Stop", "id": "a", "x": 1}):
+            server.link.publish(topic, json.dumps(unanswerable).encode(), reliable=True)
         server.link.publish(topic, json.dumps(plain).encode(), reliable=True)
         await server.until(lambda: bool(server.of(work.Answered, "plain")))
         refusals = {
             message.id: message for message in server.messages if isinstance(message, work.Refused)
         }
         assert {key: refusal.reason for key, refusal in refusals.items()} == dict.fromkeys(
-            strange, "failed"
+            unknown, "failed"
         )
         for key, name in (("job", "depth_first"), ("limit", "energy_j"), ("command", "urgent"),
                           ("needs", "lines")):  # fmt: skip
@@ -240,12 +241,12 @@ async def test_a_search_that_this_worker_does_not_understand(tmp_path: Path) -> 
         assert handle.worker.link.counts.refused == 5
 
 
-async def test_a_worker_serves_what_it_lists(
+async def test_a_worker_serves_the_capabilities_that_it_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker's advert lists what its program can do, and it serves jobs that need that."""
+    """A worker's advert lists its program's CAPABILITIES, and it serves jobs that need them."""
     monkeypatch.setattr(work, "CAPABILITIES", ("lines",))
     async with server_and_worker(tmp_path) as (server, _):
         assert server.adverts["w1"].can == ("lines",)
-        server.send_search("w1", "able", needing("lines"))
-        await server.until(lambda: bool(server.of(work.Answered, "able")))
+        server.send_search("w1", "needing", needing("lines"))
+        await server.until(lambda: bool(server.of(work.Answered, "needing")))

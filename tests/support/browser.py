@@ -43,7 +43,7 @@ async def open_chromium() -> AsyncIterator[Browser]:
 
 
 def watch_faults(page: Page) -> list[str]:
-    """A list that collects what goes wrong on a page: errors, warnings, violations of its CSP."""
+    """Returns a list to which a page's errors, warnings and CSP violations are added."""
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
     page.on(
@@ -54,7 +54,7 @@ def watch_faults(page: Page) -> list[str]:
 
 
 async def open_files(browser: Browser, **context: Any) -> Page:
-    """A page that can import this repository's modules: `import("/client/web/model.js")`."""
+    """Opens a page that can import this repository's modules, as `/client/web/model.js`."""
     page = await (await browser.new_context(**context)).new_page()
     await page.route(f"{FILES}/**", _serve_file)
     await page.goto(f"{FILES}/blank")

@@ -1,4 +1,4 @@
-"""People with a browser: pages on a real server, used as people use them."""
+"""People with a browser on a real server, who see the page and click on it."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from tests.support.browser import watch_faults
 
 #: The page's title while its player is on turn.
 TURN = re.compile(r"^Your turn")
-#: Milliseconds to wait for the page; only a test that hangs reaches this limit.
+#: The time limit of a wait for the page, in ms; only a test that hangs reaches it.
 TIMEOUT_MS = 60_000
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
 PHONE: dict[str, Any] = {
@@ -24,7 +24,7 @@ expect.set_options(timeout=TIMEOUT_MS)
 
 
 class Person:
-    """A person at a page of the server. `faults` stays empty unless something goes wrong."""
+    """A person at a page of the server; `faults` are the errors and warnings of the page."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -55,7 +55,7 @@ class Person:
 
     @property
     def announcement(self) -> Locator:
-        """What the page last announced to screen readers."""
+        """The last announcement to screen readers."""
         return self.page.locator("#announcer")
 
     def cell(self, cell: str) -> Locator:
@@ -65,7 +65,7 @@ class Person:
         return self.page.get_by_role("button", name=name, exact=True)
 
     async def pieces(self) -> dict[str, str]:
-        """What screen readers read for every occupied cell: its name and its piece."""
+        """Returns the piece on every occupied cell, from the labels for screen readers."""
         labels: list[str] = await self.page.locator("ply-board [role=gridcell]").evaluate_all(
             "cells => cells.map(cell => cell.getAttribute('aria-label'))"
         )

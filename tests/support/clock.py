@@ -40,14 +40,14 @@ class StoppedClock:
         Raises AssertionError when it does not become true within `within_s`. The condition must
         depend on this process only: the clock does not wait for other processes.
         """
-        begun_s, end_s = self.now_s, self.now_s + within_s
+        start_s, end_s = self.now_s, self.now_s + within_s
         while not await self._holds_when_idle(holds):
-            coming = [timer.when() for timer in self._loop._scheduled if not timer.cancelled()]
-            next_s = max(self.now_s, min(coming, default=end_s + 1))
+            timers_s = [timer.when() for timer in self._loop._scheduled if not timer.cancelled()]
+            next_s = max(self.now_s, min(timers_s, default=end_s + 1))
             if next_s > end_s:
-                raise AssertionError(f"it did not happen within {within_s:g} s")
+                raise AssertionError(f"the condition is not true within {within_s:g} s")
             self.now_s = next_s
-        return self.now_s - begun_s
+        return self.now_s - start_s
 
     async def run(self, seconds: float) -> None:
         """Advances the time by `seconds`, timer by timer."""
@@ -58,7 +58,7 @@ class StoppedClock:
         await self._holds_when_idle(lambda: False)
 
     async def _holds_when_idle(self, holds: Callable[[], bool]) -> bool:
-        """Whether `holds` is true after everything has run that can run now."""
+        """Returns whether `holds` is true after all tasks and callbacks have run that can run."""
         for _ in range(IDLE_MOMENTS):
             if holds():
                 return True
@@ -68,9 +68,9 @@ class StoppedClock:
 
 @asynccontextmanager
 async def stopped_clock() -> AsyncIterator[StoppedClock]:
-    """Stops the running loop's time; afterwards time continues from where the test left it.
+    """Stops the running loop's time; afterwards time continues from the clock's last value.
 
-    It works with asyncio's own loop only.
+    It works only with asyncio's own loop.
     """
     loop: Any = asyncio.get_running_loop()
     real = type(loop).time
@@ -96,7 +96,10 @@ async def ends_within(work: Coroutine[Any, Any, object], seconds: float) -> None
 
 
 async def moment() -> None:
-    """Gives the outside world a moment of real time, even when the loop's clock stands still."""
+    """Waits for a moment of real time, so that threads and other processes can run.
+
+    It does so even while the loop's clock stands still.
+    """
     await asyncio.to_thread(time.sleep, MOMENT_S)
 
 

@@ -1,4 +1,4 @@
-"""Clients that play on a cluster during faults, and the history that the checker reads."""
+"""Clients that play on a cluster during faults, and the history of their messages."""
 
 import asyncio
 import random
@@ -13,22 +13,22 @@ from tests.oracle.history import Direction, History, Message, check
 from tests.server.test_two_nodes import catches_up, make_rooms
 from tests.support.load import LoadClient, read_everything
 
-#: Longest time in which clients catch up, in seconds; only a test that fails needs more.
+#: The longest time in which clients catch up, in seconds; only a failing test needs more.
 CATCH_UP_S = 60.0
 #: The clients of one load.
 NAMES = ["ada", "ben", "cyd", "dan"]
-#: Acknowledged commands that show that the cluster works again after a fault.
+#: The number of acknowledged commands after which the cluster counts as working again.
 RECOVERED_ACKS = 50
-#: Commands of each client in a chapter. Each chapter has its own rooms and its own check.
+#: Commands of each client in a chapter. A chapter has its own rooms, and its history is checked.
 CHAPTER_COMMANDS = 300
-#: The types of messages that the checker does not need and that would fill the memory.
+#: The types of messages that the checker does not need; they would fill the memory.
 UNCHECKED = {"view", "thinking", "presence", "pong"}
-#: Longest time in which a node returns on a busy machine, in seconds.
+#: The longest time in which a node restarts on a busy machine, in seconds.
 CONNECT_S = 300.0
 
 
 class Recording(History):
-    """A history that counts acknowledged moves and keeps only what the checker reads."""
+    """A history that counts acknowledged moves and keeps only the messages that are checked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,8 +123,9 @@ class ClusterLoad:
             await self.play(faults_are_over)
 
     async def wait_for_progress(self) -> None:
-        """Waits until more commands are acknowledged; records how long that took without the
-        checks.
+        """Waits until RECOVERED_ACKS more commands are acknowledged.
+
+        Records the longest wait, without the time of the checks.
         """
         loop = asyncio.get_running_loop()
         before, begun_s = self.acks, loop.time() - self._checking_s
@@ -153,7 +154,7 @@ class ClusterLoad:
         await read_everything(url, rooms, self._history)
 
 
-#: What a test does to a cluster while clients play on it.
+#: A function that injects faults into a cluster while clients play on it.
 Faults = Callable[[ClusterLoad], Coroutine[Any, Any, None]]
 
 

@@ -1,4 +1,4 @@
-"""Positions of connect four, and what its solver and its book say of them."""
+"""Positions of connect four, and their results from the solver and from the book."""
 
 import random
 from functools import cache

@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL databases behind one interface, and matches to fill a store with."""
+"""SQLite and PostgreSQL databases behind one interface, and matches that fill a store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""A dispatcher whose places and time a test chooses."""
+"""A dispatcher with a fake transport: the test chooses the places and the time."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from engine.search.levels import Level
 
 GAME = load_game("connect-four")
 START = GAME.start().text()
-#: How late an answer may be, in seconds.
+#: How late an answer may be before the best move so far counts, in seconds.
 GRACE_S = 0.5
 #: The name of the caller's own engine.
 OWN = "own"
@@ -23,14 +23,14 @@ Search = PendingSearch[str]
 
 
 def search_of(room: str = "room", time_ms: int | None = 1000, **job: Any) -> Search:
-    """A search that has not been admitted."""
+    """Returns a search that has not been admitted."""
     limit = Limit(time_ms=time_ms)
-    the_job = Job(GAME.id, GAME.digest, {}, START, (), room, limit=limit, **job)
-    return Search(job=the_job, game=GAME, level=Level(limit))
+    full_job = Job(GAME.id, GAME.digest, {}, START, (), room, limit=limit, **job)
+    return Search(job=full_job, game=GAME, level=Level(limit))
 
 
 def info_at(depth: int, score: int = 0) -> Info:
-    """What a search sees at this depth; its best move tells the depth."""
+    """Returns the info of a search at this depth; its best move depends on the depth."""
     move = "abcdefg"[depth % 7]
     return Info(depth, score, 1, 1, 1, (move,), (RootMove(move, score),))
 
@@ -40,8 +40,8 @@ def result_at(depth: int, score: int = 0) -> Result:
     return Result(info.pv[0], info)
 
 
-class World:
-    """A dispatcher and its places, each of which takes one search at a time."""
+class FakeTransport:
+    """A dispatcher, its clock and its places; each place takes one search at a time."""
 
     def __init__(self, *places: str, queue_size: int = 100, own: str | None = None) -> None:
         self.now_s = 100.0
@@ -58,7 +58,7 @@ class World:
         return [Offer(place) for place in self.places if place not in self.running]
 
     def assign(self) -> Attempt[str] | None:
-        """Gives the next search to a place; returns its attempt."""
+        """Gives the next search to a place; returns the attempt, or None without a place."""
         assigned = self.dispatcher.assign(self.now_s, self.offers)
         if assigned is None:
             return None
@@ -67,7 +67,8 @@ class World:
         self.running[attempt.place] = attempt
         return attempt
 
-    def must_assign(self) -> Attempt[str]:
+    def assign_next(self) -> Attempt[str]:
+        """Gives the next search to a place, which must exist; returns the attempt."""
         attempt = self.assign()
         assert attempt is not None
         return attempt
@@ -75,12 +76,13 @@ class World:
     def lose(
         self, attempt: Attempt[str], *, time_counts: bool = False
     ) -> Settled[Search, str] | None:
+        """Frees the attempt's place and reports the attempt as lost."""
         self.running.pop(attempt.place, None)
         return self.dispatcher.on_lost(attempt, self.now_s, time_counts=time_counts)
 
 
 def depth_of(settled: Settled[Search, str] | None) -> int:
-    """The depth of a search's answer."""
+    """Returns the depth of a search's answer."""
     assert settled is not None
     assert isinstance(settled.outcome, Result), settled.outcome
     assert settled.outcome.move == settled.outcome.info.pv[0]

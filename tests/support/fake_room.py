@@ -1,4 +1,6 @@
-"""A room on a scripted connection that follows the server's rules; its AI plays the first move."""
+"""A room behind a scripted connection. It follows the server's rules; its AI plays the first legal
+move.
+"""
 
 from collections.abc import Sequence
 from itertools import count
@@ -61,7 +63,7 @@ class FakeRoom:
             self._apply(event)
         self.cut_before_ack: set[str] = set()
         self._acked: dict[str, int] = {}
-        self._told: tuple[str, ...] = ()
+        self._sent_may: tuple[str, ...] = ()
         self._link: Link | None = None
 
     def _new_id(self) -> str:
@@ -81,10 +83,10 @@ class FakeRoom:
 
     async def act(self, actor: Actor, command: RoomCommand) -> None:
         """Executes a command of another actor."""
-        await self._tell(self.decide(actor, command))
+        await self._send_events(self.decide(actor, command))
 
     def play_out(self) -> None:
-        """Plays the AI's moves while it is on turn, before anybody joined."""
+        """Plays the AI's moves while it is on turn, before anyone has joined."""
         while (seat := self.room.ai_to_move()) is not None:
             self._ai_move(seat)
 
@@ -96,14 +98,14 @@ class FakeRoom:
         match message["t"]:
             case "join":
                 await self._join(message, link)
-                await self._ai()
+                await self._play_ai()
             case "leave":
                 await link.ack(message)
             case _ if message["id"] in self._acked:
                 await link.ack(message, self._acked[message["id"]])
             case _:
                 await self._command(message, link)
-                await self._ai()
+                await self._play_ai()
 
     async def _command(self, message: Message, link: Link) -> None:
         command = parse_message(msgspec.json.encode(message))
@@ -118,10 +120,10 @@ class FakeRoom:
             self.cut_before_ack.discard(message["t"])
             raise Close(1006)
         await link.ack(message, self.room.v)
-        await self._tell(events)
+        await self._send_events(events)
 
     def append(self, event: RoomEvent) -> None:
-        """Appends an event to the log without a command, before anybody joined."""
+        """Appends an event to the log without a command, before anyone has joined."""
         self._apply(event)
 
     def decide(self, actor: Actor, command: RoomCommand) -> list[Logged]:
@@ -134,26 +136,27 @@ class FakeRoom:
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)
         await link.ack(message)
-        self._told = self._may()
+        self._sent_may = self._may()
         joined: dict[str, Any] = {"t": "joined", "room": "r", "v": self.room.v, "epoch": "e1"}
-        joined["may"] = self._told
+        joined["may"] = self._sent_may
         if self.room.frozen is not None:
             joined["frozen"] = self.room.frozen
         await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
         if not since:
             await self._send(format_message(snapshot(self.room, player=True)))
-        await self._tell([one for one in self.log if since and one[0] > since], draw=True)
+        missed = [(v, event) for v, event in self.log if since and v > since]
+        await self._send_events(missed, with_view=True)
 
-    async def _tell(self, events: Sequence[Logged], draw: bool = False) -> None:
-        """Sends events, then what Ada may do, the view and her moves if the events change them."""
+    async def _send_events(self, events: Sequence[Logged], with_view: bool = False) -> None:
+        """Sends events, then Ada's `may`, the view and her `turn` if the events change them."""
         for v, event in events:
             await self._send(event_frame("r", v, 0, format_event_body(event)))
-        if self._told != self._may():
-            self._told = self._may()
-            await self._send(format_message(May(room="r", v=self.room.v, may=self._told)))
+        if self._sent_may != self._may():
+            self._sent_may = self._may()
+            await self._send(format_message(May(room="r", v=self.room.v, may=self._sent_may)))
         match = self.room.match
         if match is None or not (
-            draw or any(isinstance(event, Started | Moved | Finished) for _, event in events)
+            with_view or any(isinstance(event, Started | Moved | Finished) for _, event in events)
         ):
             return
         assert match.position is not None
@@ -162,7 +165,7 @@ class FakeRoom:
             if message is not None and (mine or isinstance(message, View)):
                 await self._send(format_message(message))
 
-    async def _ai(self) -> None:
+    async def _play_ai(self) -> None:
         """Plays the AI's moves while it is on turn: two thinking frames, then the first move."""
         while (seat := self.room.ai_to_move()) is not None:
             match = self.room.match
@@ -175,7 +178,7 @@ class FakeRoom:
             )
             await self._send(format_message(begun))
             await self._send(format_message(done))
-            await self._tell(self._ai_move(seat))
+            await self._send_events(self._ai_move(seat))
 
     def _ai_move(self, seat: int) -> list[Logged]:
         match = self.room.match

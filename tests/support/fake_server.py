@@ -32,7 +32,7 @@ from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
 from server.protocol.commands import parse_command
-from server.protocol.outbound import Outbound
+from server.protocol.outbound import Batch, Outbound
 from server.rooms.commands import Create
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
@@ -82,7 +82,7 @@ def loop_ms() -> int:
 
 @dataclass
 class Fault:
-    """A failure of one call, before its work or after it (the caller cannot tell which)."""
+    """A failure of one call, before its work or after it; the caller sees the same error."""
 
     after: bool = False
     error: Exception = field(default_factory=lambda: StoreUnavailable("a fault of the test"))
@@ -249,7 +249,7 @@ async def first_legal(job: Job) -> str:
 class ScriptedEngines:
     """Engines that answer as a test says.
 
-    `jobs` lists the requested searches, `cancelled` the cancelled ones; `asked` is set at each
+    `jobs` are the requested searches, `cancelled` the cancelled ones; `requested` is set at each
     request.
     """
 
@@ -257,7 +257,7 @@ class ScriptedEngines:
         self.answer = answer
         self.jobs: list[Job] = []
         self.cancelled: list[Job] = []
-        self.asked = asyncio.Event()
+        self.requested = asyncio.Event()
         self.warm = True
         self.percent = 0
         self.warming = False
@@ -278,7 +278,7 @@ class ScriptedEngines:
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
         self.jobs.append(job)
-        self.asked.set()
+        self.requested.set()
         try:
             move = await self.answer(job)
         except asyncio.CancelledError:
@@ -306,13 +306,13 @@ class Inbox:
 
     async def until(self, wanted: Callable[[Message], bool], since: int = 0) -> Message:
         """Returns the first matching message from index `since` on; waits until there is one."""
-        at = since
+        index = since
         async with asyncio.timeout(60):
             while True:
-                while at < len(self.messages):
-                    if wanted(self.messages[at]):
-                        return self.messages[at]
-                    at += 1
+                while index < len(self.messages):
+                    if wanted(self.messages[index]):
+                        return self.messages[index]
+                    index += 1
                 self._received.clear()
                 await self._received.wait()
 
@@ -358,6 +358,9 @@ class Client(Inbox):
     def send(self, *messages: Outbound) -> None:
         self.receive(*[json.loads(message.payload()) for message in messages])
 
+    def send_batch(self, batch: Batch) -> None:
+        self.send(*batch.messages)
+
     def send_ephemeral(self, message: Outbound) -> None:
         self.send(message)
 
@@ -372,10 +375,10 @@ class Client(Inbox):
         """Sends a command to its room."""
         room_id = RoomId(command.room)
         self._rooms.add(room_id)
-        said: Any = command
+        room_command: Any = command
         if not isinstance(command, wire.Join | wire.Leave):
-            said = parse_command(command)
-        self.hub.submit(room_id, Request(self.actor, said, self))
+            room_command = parse_command(command)
+        self.hub.submit(room_id, Request(self.actor, room_command, self))
 
     async def ask(self, command: wire.RoomCommand) -> Message:
         """Sends a command and waits for its answer."""
@@ -426,11 +429,11 @@ class Client(Inbox):
         return kind(id=self.new_id(), room=room)
 
 
-# --- everything together
+# --- the server
 
 
 class FakeServer:
-    """One store and one bus with everything else that hubs need."""
+    """A store, a bus and engines, on which a test opens the hubs of nodes."""
 
     def __init__(
         self, find_game: Callable[[str], Game] = load_game, store: Store | None = None

@@ -47,8 +47,8 @@ class FaultProxy:
     def cut_after(self, toward: Toward, count: int) -> asyncio.Event:
         """Forwards exactly `count` more bytes in one direction, then closes all connections.
 
-        The returned event is set afterwards. The receiver gets these bytes and then an orderly
-        end of the connection, and nothing more.
+        The returned event is set afterwards. The receiver gets exactly these bytes and then an
+        orderly end of the connection.
         """
         done = asyncio.Event()
         self._cut = (toward, count, done)

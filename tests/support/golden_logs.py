@@ -1,4 +1,4 @@
-"""The golden logs, written by programs of several versions, and the rooms that they make."""
+"""The golden logs, which programs of several versions have written, and their rooms."""
 
 import json
 from pathlib import Path
@@ -9,28 +9,29 @@ import msgspec
 from server.protocol.codec import HIDDEN_BODY, event_frame
 from tests.support.room_log import ROOM
 
-#: Logs as the store has them, one entry a line, each with the room that it makes beside it.
+#: A `.jsonl` file is a log, one entry a line; the `.json` file beside it is its room.
 LOGS = Path(__file__).parents[1] / "data/logs"
+#: The names of the golden logs.
 NAMES = sorted(path.stem for path in LOGS.glob("*.jsonl"))
 
-#: A log as the store has it: the time and the body of each entry.
+#: A log as the store has it: the time in ms and the body of each entry.
 Log = list[tuple[int, bytes]]
 
 
 def read(name: str) -> Log:
-    """A golden log."""
+    """Returns a golden log."""
     entries = map(json.loads, (LOGS / f"{name}.jsonl").read_text("utf-8").splitlines())
     return [(entry["at"], msgspec.json.encode(entry["body"])) for entry in entries]
 
 
 def expected(name: str) -> dict[str, Any]:
-    """The room that a golden log makes."""
+    """Returns the room that a golden log must make."""
     room: dict[str, Any] = json.loads((LOGS / f"{name}.json").read_text("utf-8"))
     return room
 
 
 def frames(name: str) -> list[bytes]:
-    """The events of a golden log as a spectator receives them."""
+    """Returns the events of a golden log as a spectator receives them."""
     return [
         event_frame(ROOM, v, at_ms, HIDDEN_BODY if b'"to":"players"' in body else body)
         for v, (at_ms, body) in enumerate(read(name), 1)

@@ -41,7 +41,7 @@ class KnownRoom:
     offers: list[int] = field(default_factory=list)
     plies: int = 0
 
-    def take(self, message: Message) -> None:
+    def apply(self, message: Message) -> None:
         """Applies a message."""
         match message["t"]:
             case "joined":
@@ -139,7 +139,7 @@ class Link:
         elif message["t"] in ("ack", "error"):
             self._resolve(str(message["id"]), message)
         elif message["t"] in ("joined", "snapshot", "event"):
-            self.rooms.setdefault(message["room"], KnownRoom()).take(message)
+            self.rooms.setdefault(message["room"], KnownRoom()).apply(message)
 
     def _resolve(self, key: str, message: Message | None) -> None:
         waiting = self._answers.get(key)
@@ -398,7 +398,7 @@ class LoadClient:
 
 
 async def read_everything(url: str, rooms: list[str], history: History) -> None:
-    """Records the final logs: joins every room from its first event, as the reader."""
+    """Records the final logs: the client READER joins every room and receives its whole log."""
     reader = LoadClient(READER, [url], history, 0)
     link = await reader.link(0)
     for room in rooms:

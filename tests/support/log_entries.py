@@ -103,7 +103,7 @@ def listing(text: str, listed: bool = True) -> Listing:
     return Listing(listed, b'{"title":"%b"}' % text.encode())
 
 
-#: Short limits, for tests that wait until the store gives PostgreSQL up.
+#: Short limits, for tests that wait until the store reports PostgreSQL as unavailable.
 QUICK_LIMITS = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
 
 

@@ -1,4 +1,4 @@
-"""A proxy before an MQTT broker that duplicates and reorders the broker's messages.
+"""A proxy in front of an MQTT broker that duplicates and reorders the broker's messages.
 
 The faults are random, from a seed. The copy of a message is sent as QoS 0, which has no packet id
 to acknowledge. Messages are reordered within a window of `WINDOW`, and held for `HOLD_S` at most.
@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager, closing, suppress
 
 #: The packet type of PUBLISH (MQTT 5, section 2.1.2).
 PUBLISH = 3
-#: Packets within which the proxy reorders.
+#: The maximum number of packets that the proxy holds back and reorders.
 WINDOW = 10
-#: Seconds for which the proxy holds a packet at most.
+#: The maximum time for which the proxy holds a packet back, in seconds.
 HOLD_S = 0.02
 
 

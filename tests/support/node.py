@@ -1,4 +1,4 @@
-"""A whole node in this process on its own port: real sockets, with a test's store and engines."""
+"""A whole node in this process, with real sockets and the store, bus and engines of a test."""
 
 import asyncio
 import contextlib
@@ -88,7 +88,7 @@ class Socket:
         return str(answer["code"])
 
     async def closed(self) -> tuple[int, str]:
-        """The code and the reason with which the server closes the connection."""
+        """Waits until the server closes the connection; returns the code and the reason."""
         async with asyncio.timeout(WAIT_S):
             with contextlib.suppress(ConnectionClosed):
                 while True:
@@ -155,7 +155,7 @@ class Http:
         return Response(int(first.split()[1]), headers, body, cookies)
 
     async def ended(self) -> bytes:
-        """Everything that arrives until the server closes the connection."""
+        """Returns all bytes that arrive until the server closes the connection."""
         async with asyncio.timeout(WAIT_S):
             try:
                 return await self.reader.read()

@@ -28,14 +28,14 @@ class Screen:
         self._seen = 0
 
     def expect(self, words: str) -> str:
-        """Waits for words after the previous match; returns the output up to and including them."""
+        """Waits for `words` after the previous match; returns the output through their end."""
         end_s = time.monotonic() + TIMEOUT_S
         while (at := self.text.find(words, self._seen)) < 0:
             left_s = end_s - time.monotonic()
             more = self._read(left_s) if left_s > 0 else None
             if more is None:
                 raise AssertionError(
-                    f"{words!r} did not come. Since the last words:\n{self.text[self._seen :]}"
+                    f"{words!r} was not printed. Since the last match:\n{self.text[self._seen :]}"
                 )
             self.text += more
         passed = self.text[self._seen : at + len(words)]
@@ -54,7 +54,7 @@ class Screen:
             more = self._read(left_s) if left_s > 0 else None
             if more is None:
                 raise AssertionError(
-                    f"none of {words} came. Since the last words:\n{self.text[self._seen :]}"
+                    f"none of {words} was printed. Since the last match:\n{self.text[self._seen :]}"
                 )
             self.text += more
         at, first = min(matches)
@@ -88,10 +88,10 @@ class Screen:
 
 
 def environ(folder: Path, **more: str) -> dict[str, str]:
-    """The environment of the program, which has its state in `folder`.
+    """Returns the environment of a program that has its state in `folder`.
 
-    It does not inherit the variables about a server or the terminal. A server that the program
-    starts has one search worker, because each takes a while to start.
+    The program does not inherit the variables about a server or the terminal. A server that it
+    starts has one search worker, because each worker takes time to start.
     """
     inherited = {
         name: value
@@ -108,28 +108,28 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
 
 
 def plyroom(*arguments: str) -> list[str]:
-    """The command line of the plyroom command, installed or not."""
+    """Returns the command line of the `plyroom` command, installed or not."""
     return [sys.executable, "-P", "-m", "client", *arguments]
 
 
 @contextmanager
 def on_a_terminal(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
     """Runs a program as the foreground process of a terminal of its own."""
-    ours, theirs = pty.openpty()
+    controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", _FOREGROUND, *command],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
         env=env,
         cwd="/",
     )
-    os.close(theirs)
+    os.close(terminal)
     with _ended(process):
         try:
-            yield Screen(process, ours, ours)
+            yield Screen(process, controller, controller)
         finally:
-            os.close(ours)
+            os.close(controller)
 
 
 #: Makes the terminal the program's controlling terminal, so that Ctrl-C reaches the program.

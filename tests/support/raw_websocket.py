@@ -1,4 +1,4 @@
-"""Low-level WebSockets for clients that do what no library would: bad frames, no reads."""
+"""Low-level WebSockets, for clients that send invalid frames or do not read."""
 
 import asyncio
 import os
@@ -123,7 +123,10 @@ class RawSocket:
 async def raw_socket(
     port: int, host: str = "127.0.0.1", receive_buffer: int | None = None
 ) -> AsyncIterator[RawSocket]:
-    """A connection, aborted at the end; with a small receive buffer it holds little unread data."""
+    """Opens a connection, which is aborted at the end.
+
+    A small `receive_buffer` limits the unread data that it can hold.
+    """
     loop = asyncio.get_running_loop()
     raw = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     raw.setblocking(False)

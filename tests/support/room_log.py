@@ -54,8 +54,8 @@ def altered_game(
     return Game(cast(Rules, module), digest or load_game(game_id).digest)
 
 
-def raises(*_arguments: object) -> Any:
-    """A rule that fails."""
+def failing_rule(*_arguments: object) -> Any:
+    """Fails, in place of a rule of a game."""
     raise ZeroDivisionError("a defect of this game")
 
 

@@ -136,7 +136,7 @@ class Close(Exception):
 
 
 class Backend(Protocol):
-    """Runs scripts, one for each connection in sequence, and refuses further connections."""
+    """Runs the n-th script on the n-th connection, and refuses further connections."""
 
     def __call__(self, *scripts: Script, **settings: Any) -> Any: ...
 
@@ -163,7 +163,7 @@ class MemorySocket:
 
 
 def memory_dial(scripts: list[Script]) -> Dial:
-    """A dial whose n-th connection runs the n-th script."""
+    """Returns a dial whose n-th connection runs the n-th script."""
     remaining = iter(scripts)
 
     @asynccontextmanager
@@ -240,7 +240,7 @@ def chat(c: Connection, text: str = "hi") -> Chat:
 
 
 def summarize(messages: list[RoomMessage]) -> list[object]:
-    """The v of each event, and the type's name of each other message."""
+    """Returns the v of each event, and the name of the type of each other message."""
     return [m.v if isinstance(m, LoggedEvent) else type(m).__name__ for m in messages]
 
 

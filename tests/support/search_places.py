@@ -1,8 +1,8 @@
-"""The two transports of the dispatcher, with places that do what a test says, on virtual time.
+"""The two transports of the dispatcher with fake places that a test controls, on virtual time.
 
-async with transport(2) as places:
+async with transport(2, monkeypatch) as places:
     searching = places.search("room")
-    sent = await places.next_sent()
+    sent = await places.next_attempt()
     await sent.report(5)
     await sent.die()
 """
@@ -40,34 +40,34 @@ TIME_MS = 1000
 
 
 def job_of(room: str, seed: int = 0, time_ms: int | None = TIME_MS) -> Job:
-    """A job with a second of time, or as much as is said."""
+    """Returns a job for the start of connect four, by default with a limit of TIME_MS."""
     limit, start = Limit(time_ms=time_ms), GAME.start().text()
     return Job(GAME.id, GAME.digest, {}, start, (), room, limit=limit, seed=seed)
 
 
 def move_at(depth: int) -> str:
-    """The best move at this depth."""
+    """Returns the best move at this depth."""
     return "abcdefg"[depth % 7]
 
 
 def info_at(depth: int, time_ms: int = 0, score: int = 0) -> Info:
-    """What a search sees at this depth."""
+    """Returns the info of a search at this depth."""
     move = move_at(depth)
     return Info(depth, score, 100 * depth, 1000, time_ms, (move,), (RootMove(move, score),))
 
 
 def loop_s() -> float:
-    """The loop's time, which is virtual."""
+    """Returns the loop's time in seconds, which is virtual."""
     return asyncio.get_running_loop().time()
 
 
 async def run_callbacks() -> None:
-    """Lets everything happen that needs no time."""
+    """Runs the callbacks and tasks that can run without time passing."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-class Sent(Protocol):
+class SentAttempt(Protocol):
     """An attempt as its place received it."""
 
     place: str
@@ -75,41 +75,41 @@ class Sent(Protocol):
     time_ms: int | None
 
     async def report(self, depth: int) -> None:
-        """The place reports a completed depth."""
+        """Reports a completed depth."""
 
     async def answer(self, depth: int, score: int = 0) -> None:
-        """The place answers with what it saw at this depth."""
+        """Answers with the best move at this depth."""
 
     async def die(self) -> None:
-        """The place ends at once."""
+        """Ends the place at once."""
 
-    async def keep_silent(self) -> None:
-        """Nothing more comes from the place, until it counts as hung or silent."""
+    async def stay_silent(self) -> None:
+        """Waits until the place counts as hung or silent."""
 
     @property
     def was_stopped(self) -> bool:
-        """Whether the place was told to stop."""
+        """Whether the place was ordered to stop."""
 
 
 class Places:
-    """The places of one transport; `sent` are the attempts that they got, in order."""
+    """The places of one transport; `sent` are the attempts that they received, in order."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
         self.engines: Any = None
-        #: Whether the places get attempts without confirming them.
-        self.are_deaf = False
+        #: Whether the places receive attempts without confirming them.
+        self.are_unresponsive = False
         self._read = 0
         self._received = asyncio.Event()
 
     def search(
         self, room: str = "room", on_info: Callable[[Info], None] = lambda info: None, **job: Any
     ) -> "asyncio.Task[Result]":
-        """Starts a search of `job_of(room, **job)`. Its seed tells it apart from others."""
+        """Starts a search of `job_of(room, **job)`; a seed distinguishes searches of a room."""
         return asyncio.create_task(self.engines.search(job_of(room, **job), on_info))
 
-    async def next_sent(self) -> Any:
-        """The next attempt that a place gets."""
+    async def next_attempt(self) -> Any:
+        """Waits for the next attempt that a place receives, and returns it."""
         while len(self.sent) <= self._read:
             self._received.clear()
             await self._received.wait()
@@ -125,12 +125,12 @@ class Places:
         load: Load = self.engines.load()
         return load
 
-    def close_door(self) -> None:
-        """No other place will be ready."""
+    def stop_replacements(self) -> None:
+        """Keeps further places from becoming ready."""
         raise NotImplementedError
 
     def replace_dead(self) -> None:
-        """Another place comes for one that has died."""
+        """Adds a place for one that has died, if the transport does not do so itself."""
 
 
 Transport = Callable[..., AbstractAsyncContextManager[Places]]
@@ -138,7 +138,7 @@ Transport = Callable[..., AbstractAsyncContextManager[Places]]
 # --- the pool
 
 
-class SentToProcess:
+class ProcessAttempt:
     """An attempt at a fake worker process."""
 
     def __init__(self, process: "FakeProcess", command: SearchCommand) -> None:
@@ -161,7 +161,7 @@ class SentToProcess:
         self.process.kill()
         await run_callbacks()
 
-    async def keep_silent(self) -> None:
+    async def stay_silent(self) -> None:
         await asyncio.sleep(3.0)
 
     @property
@@ -191,8 +191,8 @@ class FakeProcess:
     def send(self, command: SearchCommand | CompileCommand) -> None:
         assert isinstance(command, SearchCommand), "the cache has every game"
         self.is_cancelled = False
-        self.places.receive(SentToProcess(self, command))
-        if self.places.are_deaf:
+        self.places.receive(ProcessAttempt(self, command))
+        if self.places.are_unresponsive:
             return
         loop = asyncio.get_running_loop()
         loop.call_soon(self.on_message, self, Accepted(command.number))
@@ -219,7 +219,7 @@ class PoolPlaces(Places):
         self.may_start = asyncio.Event()
         self.may_start.set()
 
-    def close_door(self) -> None:
+    def stop_replacements(self) -> None:
         self.may_start.clear()
 
 
@@ -227,7 +227,7 @@ class PoolPlaces(Places):
 async def pool_places(
     count: int, monkeypatch: pytest.MonkeyPatch, queue_size: int = 256
 ) -> AsyncIterator[Places]:
-    """A pool with `count` fake processes that have every game compiled."""
+    """Opens a pool with `count` fake processes that have every game compiled."""
     places = PoolPlaces()
     monkeypatch.setattr(FakeProcess, "places", places, raising=False)
     monkeypatch.setattr(pool_workers, "WorkerProcess", FakeProcess)
@@ -241,7 +241,7 @@ async def pool_places(
 # --- the broker
 
 
-class SentToWorker:
+class WorkerAttempt:
     """An attempt at a worker on the broker."""
 
     def __init__(self, worker: "FakeWorker", command: work.Search) -> None:
@@ -271,12 +271,12 @@ class SentToWorker:
             self.worker.broker.end(self.worker.link)
         await run_callbacks()
 
-    async def keep_silent(self) -> None:
+    async def stay_silent(self) -> None:
         await asyncio.sleep(3.0)
 
 
 class FakeWorker:
-    """A worker that accepts every search."""
+    """A worker on the broker that accepts every search."""
 
     def __init__(self, places: "BrokerPlaces", name: str) -> None:
         self.places = places
@@ -289,8 +289,8 @@ class FakeWorker:
     def _on_command(self, topic: str, payload: bytes) -> None:
         command = work.parse_command(payload)
         if isinstance(command, work.Search):
-            self.places.receive(SentToWorker(self, command))
-            if not self.places.are_deaf:
+            self.places.receive(WorkerAttempt(self, command))
+            if not self.places.are_unresponsive:
                 self.send(work.Taken(command.id, command.attempt))
         elif isinstance(command, work.Stop):
             for sent in self.places.sent:
@@ -298,7 +298,7 @@ class FakeWorker:
                     sent.was_stopped = True
 
     def send(self, message: work.WorkerMessage) -> None:
-        # Even after its will: what was on its way arrives.
+        # A message that was on its way arrives even after the worker's will.
         self.broker.send(work.answers_topic("node"), work.encode(message))
 
 
@@ -322,7 +322,7 @@ class BrokerPlaces(Places):
                 if worker.link in self.broker.links:
                     worker.link.set_status(work.encode(worker.advert))
 
-    def close_door(self) -> None:
+    def stop_replacements(self) -> None:
         """Nothing to do: a worker that has ended does not come back."""
 
     def replace_dead(self) -> None:
@@ -333,7 +333,7 @@ class BrokerPlaces(Places):
 async def broker_places(
     count: int, monkeypatch: pytest.MonkeyPatch, queue_size: int = 10_000
 ) -> AsyncIterator[Places]:
-    """A node without a pool, and `count` workers of one core that queue nothing."""
+    """Opens a node without a pool, and `count` workers of one core that queue nothing."""
     places = BrokerPlaces()
     monkeypatch.setattr(remote, "QUEUE_SIZE", queue_size)
     monkeypatch.setattr(work, "QUEUED_PER_CORE", 0)

@@ -1,4 +1,4 @@
-"""A Plyroom server in its own process, started as a user starts it, for tests that may kill it.
+"""A Plyroom server in its own process, started as a user starts it; tests may kill it.
 
 async with serving(tmp_path / "data", ai_pace_ms=0) as server:
     async with connect(server.url) as client: ...
@@ -19,10 +19,10 @@ import psutil
 from server.limits import by_address as limits
 
 ROOT = Path(__file__).parents[2]
-#: Seconds for a start or a stop; only a server that hangs reaches this limit.
+#: The time limit of a start or a stop, in seconds; only a server that hangs reaches it.
 START_S = STOP_S = 60.0
-#: The traceback of Python's forkserver when its parent is killed while requesting a process. No
-#: code of ours could catch that exception.
+#: The traceback of Python's forkserver when its parent is killed while it requests a process. The
+#: server cannot catch that exception.
 KILLED_FORKSERVER = re.compile(
     r"Traceback .*\n(  .*\n)*?  .*multiprocessing/forkserver\.py.*\n(  .*\n)*EOFError\n"
 )
@@ -99,10 +99,10 @@ class ServerProcess:
         return psutil.Process(self.pid).children(recursive=True)
 
     async def start(self, **settings: object) -> None:
-        """Returns when the server has printed its address.
+        """Starts the server and waits until it has printed its address.
 
-        Raises RuntimeError with its last output when it ends instead. The settings given here are
-        for this run only.
+        Raises RuntimeError with its last output if it ends instead. `settings` are for this run
+        only.
         """
         await self._spawn(settings)
         async with asyncio.timeout(START_S):

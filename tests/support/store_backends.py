@@ -1,4 +1,4 @@
-"""The stores that must keep the contract of server/store/base.py."""
+"""The stores that implement server/store/base.py."""
 
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -13,13 +13,13 @@ from server.store.postgres import open_postgres
 from server.store.sqlite import open_sqlite
 from tests.support.log_entries import new_database
 
-#: The backends; a new one is added here.
+#: The names of the backends that `open_backend` opens.
 BACKENDS = ["memory", "sqlite", "postgres"]
 
 
 @asynccontextmanager
 async def open_backend(name: str, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    """An empty store of that kind."""
+    """Opens an empty store of this backend."""
     if name == "memory":
         yield MemoryStore()
     elif name == "sqlite":
@@ -33,7 +33,7 @@ async def open_backend(name: str, request: pytest.FixtureRequest) -> AsyncIterat
 
 
 async def result_of(operation: Awaitable[object]) -> object:
-    """The operation's result, or the StoreError that it raises."""
+    """Returns the operation's result, or the StoreError that it raises."""
     try:
         return await operation
     except StoreError as error:

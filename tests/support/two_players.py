@@ -15,7 +15,7 @@ ME, OPEN, AI1 = MySeat(), OpenSeat(), AiSeat(level=1)
 async def playing(
     game: str = "tic-tac-toe", fake: FakeServer | None = None
 ) -> AsyncIterator[tuple[FakeServer, Hub, RoomId, Client, Client]]:
-    """Ada against Ben, both following the room, before the first move."""
+    """Opens a hub with a match of Ada against Ben, who follow the room, before the first move."""
     fake = fake or FakeServer()
     async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")

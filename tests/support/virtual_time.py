@@ -1,4 +1,7 @@
-"""Time that passes only when every task waits: a test of hours takes milliseconds, reproducibly."""
+"""Virtual time, which passes only when every task waits.
+
+A test of hours takes milliseconds, with the same order of timers in each run.
+"""
 
 import asyncio
 import selectors

@@ -40,7 +40,7 @@ class WorkerProcess:
         return self._process.pid
 
     async def start(self) -> None:
-        """Returns when the worker runs; its advert follows a moment later."""
+        """Starts the worker and waits until it has printed its id; its advert follows later."""
         environ = {
             name: value for name, value in os.environ.items() if not name.startswith("PLYROOM_")
         }

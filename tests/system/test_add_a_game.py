@@ -1,6 +1,4 @@
-"""The game of docs/tutorial/add-a-game.md is found, passes the conformance kit, and can be
-played.
-"""
+"""The game of docs/tutorial/add-a-game.md passes the conformance kit and can be played."""
 
 import asyncio
 import os
@@ -23,7 +21,7 @@ GAME = "pong-hau-ki"
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The page's files in a folder on the path of every process started here."""
+    """Installs the page's files in a folder on the path of every process of the test."""
     folder = tmp_path / "site"
     folder.mkdir()
     install(folder)
@@ -32,7 +30,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> str:
-    """A command's output; the command must succeed."""
+    """Runs a command, which must succeed; returns its output."""
     done = subprocess.run(
         [sys.executable, "-m", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=120
     )
@@ -58,7 +56,7 @@ def test_the_game_of_the_page_is_found_and_passes_the_kit() -> None:
 
 @pytest.mark.usefixtures("installed")
 async def test_the_game_of_the_page_is_played_against_the_ai(tmp_path: Path) -> None:
-    """Plays a whole match on a server process, by clicks and tokens alone; all see its end."""
+    """A client and an AI seat play a whole match of the game on a server process."""
     journal, stop = Journal(), asyncio.Event()
     stop.set()
     async with (

@@ -29,7 +29,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 def random_won_match(game: str, min_moves: int, seed: int = 0) -> list[Position]:
-    """The positions of a match of at least `min_moves` random moves that a player wins."""
+    """Returns the positions of a match of at least `min_moves` random moves that a player wins."""
     while True:
         rng = random.Random(seed)
         positions = [load_game(game).start()]
@@ -54,7 +54,7 @@ def last_cell(position: Position) -> str:
 async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """Board, moves, chat and turn survive every reload, and at the end all see the winner."""
+    """Board, moves, chat and turn are the same after each reload; at the end all see the winner."""
     positions = random_won_match("connect-four", 20)
     async with (
         serving(tmp_path / "data") as server,
@@ -267,8 +267,9 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
 
 
 async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path: Path) -> None:
-    """The offer appears beside the board and outlasts the offering side's own move; both see the
-    half points.
+    """The offer appears beside the board and stays after the offering side's own move.
+
+    After the agreement both players see the half points.
     """
     async with (
         serving(tmp_path / "data") as server,
@@ -309,7 +310,7 @@ async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path:
 
 
 async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) -> None:
-    """With many games there is a search field; Enter chooses the first hit and creates no room."""
+    """The lobby has a search field for games; Enter chooses the first hit and creates no room."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -322,7 +323,7 @@ async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) ->
         assert ada.page.url.rstrip("/") == server.url
 
 
-async def test_a_killed_server_comes_back_and_everybody_plays_on_without_a_reload(
+async def test_after_a_killed_server_returns_the_match_continues_without_a_reload(
     chromium: Browser, tmp_path: Path
 ) -> None:
     """A banner shows the outage; moves made meanwhile are executed once after the restart."""

@@ -1,4 +1,4 @@
-"""What chess needs besides clicks: notation, claims, promotion by touch, a flipped board."""
+"""Chess in a browser: notation, claims, promotion by touch, and a flipped board."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -42,7 +42,7 @@ async def has_black_on_top(person: Person) -> bool:
 async def test_a_draw_is_claimed_and_moves_are_shown_in_chess_notation(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """After two knight tours home a draw can be claimed; a late visitor reads the same moves."""
+    """After the knights have returned twice a draw can be claimed; all pages show the notation."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
@@ -74,7 +74,7 @@ async def test_a_draw_is_claimed_and_moves_are_shown_in_chess_notation(
 
 
 async def test_a_pawn_is_promoted_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
-    """The pieces to choose from are large enough for a finger, and axe finds no fault."""
+    """The pieces in the dialog are large enough for a finger, and axe finds no fault."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, PHONE, PHONE) as (ada, bob),

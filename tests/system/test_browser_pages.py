@@ -47,7 +47,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def audit(page: Page) -> list[str]:
-    """The accessibility faults that axe finds; none where axe is not installed."""
+    """Returns the accessibility faults that axe finds, or none if axe is not installed."""
     if not AXE.exists():
         return []
     await page.evaluate(AXE.read_text("utf-8"))

@@ -34,14 +34,14 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> None:
-    """Ada creates a room and begins; Bob takes the other seat."""
+    """Lets Ada create a room and begin, and Bob take the other seat."""
     await ada.create(game, "A friend", side="begins")
     await bob.page.goto(ada.page.url)
     await bob.button("Sit here").click()
     await ada.wait_for_turn()
 
 
-async def test_a_new_name_is_visible_to_everybody(chromium: Browser, server: ServerProcess) -> None:
+async def test_a_new_name_is_visible_to_everyone(chromium: Browser, server: ServerProcess) -> None:
     """The name survives a reload; the server refuses an invalid name with the reason."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")
@@ -80,7 +80,7 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
 async def test_players_do_not_see_chat_among_spectators(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """They get everything else that is said, without a gap."""
+    """Players receive all other lines of chat."""
     async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP, DESKTOP) as (
         ada,
         bob,
@@ -129,10 +129,10 @@ async def test_resigning_needs_a_confirmation_and_a_rematch_swaps_sides(
         await expect(bob.page.locator(".player[data-seat='0'] .badge.you")).to_be_visible()
 
 
-async def test_a_match_can_be_aborted_before_it_has_begun_and_a_seat_given_up(
+async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The host then puts the AI on the seat, and removes it again."""
+    """The host can then put an AI on the seat, and remove it again after the match."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
         await bob.button("Abort").click()
@@ -218,7 +218,7 @@ async def test_two_ai_seats_play_and_the_host_may_stop_them(
         await expect(ada.status).to_have_text("Aborted: the match was aborted")
 
 
-async def test_the_link_to_a_room_is_seen_and_copied(
+async def test_the_link_to_a_room_is_shown_and_copied(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """The copied text is the room's address."""
@@ -254,9 +254,9 @@ async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_pat
 
 
 async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Path) -> None:
-    """With too many guests or sockets from one address, the page says so and when to try again.
+    """The page shows the limit that refuses it and the time to try again.
 
-    It connects by itself once there is capacity.
+    It connects by itself once the limit allows it.
     """
     async with serving(
         tmp_path / "data", limit_guests=2, limit_guests_per_minute=1, limit_sockets=1
@@ -280,11 +280,10 @@ async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Pa
             await page.close()
 
 
-async def test_a_browser_whose_guest_is_not_found_says_so_once(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """With the cookie of a guest that the server does not have, the page says so and names the new
-    guest, until the person closes the message; a reload keeps the new guest and is silent.
+async def test_a_lost_guest_is_reported_once(chromium: Browser, server: ServerProcess) -> None:
+    """With an unknown cookie the page reports the lost guest and the new guest's name.
+
+    The message stays until the user closes it. A reload keeps the new guest and shows no message.
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as both:
         for ada in both:
@@ -299,7 +298,7 @@ async def test_a_browser_whose_guest_is_not_found_says_so_once(
             await ada.page.get_by_label("Your name", exact=True).fill("AI level 5")
             await ada.page.keyboard.press("Enter")
             await expect(toast).to_have_count(2)
-            await expect(toast).to_have_count(1)  # the refused name goes by itself
+            await expect(toast).to_have_count(1)  # the message about the refused name disappears
             assert [fault for fault in ada.faults if "status of 400" not in fault] == []
             ada.faults.clear()
             await expect(toast).to_contain_text("Your earlier guest")
@@ -341,7 +340,7 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go(
 async def test_sticks_are_taken_by_clicking_the_first_of_them(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The rows are the host's choice; pointing at a stick shows which ones would be taken."""
+    """The host chooses the rows; pointing at a stick marks the sticks that would be taken."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")
         await ada.pick("Game", "Sticks")

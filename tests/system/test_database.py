@@ -1,4 +1,4 @@
-"""Whole servers on PostgreSQL: what players notice in an outage, and that no secret is logged."""
+"""Whole servers on PostgreSQL: an outage of the database, and no secret in the logs."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -19,11 +19,12 @@ from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_n
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2
-#: Seconds between two routine polls, longer than the test: after an outage the nodes must catch up
-#: without one.
+#: The period of the poll, in seconds, longer than the test: after an outage the nodes must catch up
+#: without a poll.
 HOUR_S = 3600.0
 MATCHES = 6
-#: Seconds for the matches to continue after an outage; only a test that hangs needs more.
+#: The time limit for matches to continue after an outage, in seconds; only a test that hangs
+#: reaches it.
 RECOVERY_S = 60.0
 
 
@@ -37,14 +38,14 @@ def durable() -> Iterator[Postgres]:
 @pytest.mark.parametrize(
     "ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=LONG)]
 )
-async def test_a_database_outage_under_load_costs_no_move(
+async def test_a_database_outage_under_load_loses_no_move(
     durable: Postgres, tmp_path: Path, ends: list[str]
 ) -> None:
-    """An outage of the database under two nodes with matches costs no acknowledged move.
+    """An outage of the database of two nodes with matches loses no acknowledged move.
 
-    The database is killed, or stopped in immediate or fast mode. Meanwhile every command is refused
-    with store.retry and no connection ends; after the restart all matches continue. No acknowledged
-    move is missing or doubled (I1, I3, I9), and no password is in any log.
+    The database is killed, or stopped in immediate or fast mode. During the outage every command is
+    refused with store.retry, and no connection ends. After the restart all matches continue. No
+    acknowledged move is missing or repeated (I1, I3, I9), and no log contains a password.
     """
     journal, stop = Journal(), asyncio.Event()
     states: list[State] = []
@@ -130,7 +131,7 @@ async def _answer(raw: RawSocket, key: str) -> dict[str, object]:
 
 
 async def _assert_retry(raw: RawSocket, room: str, key: str) -> None:
-    """Asserts that a command is refused with store.retry while the database is away."""
+    """Asserts that a command is refused with store.retry while the database is down."""
     raw.say(Chat(id=key, room=room, text="is anybody there?"))
     answer = await _answer(raw, key)
     assert (answer["t"], answer.get("code")) == ("error", Code.STORE_RETRY)

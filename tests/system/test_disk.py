@@ -20,7 +20,7 @@ SIZE = "4m"
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, small enough to fill."""
+    """Mounts a file system that is small enough to fill; yields its folder."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)]
@@ -59,8 +59,8 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
 ) -> None:
     """While the disk is full, nothing is acknowledged and commands get store.retry.
 
-    Existing rooms can still be read. Once there is space again, clients that waited get their acks
-    and the AI moves, without a restart and once each.
+    Existing rooms can still be read. Once there is space again, waiting commands get their acks and
+    the AI moves, without a restart and exactly once.
     """
     journal = Journal()
     data = tmp_path / "data"
@@ -86,7 +86,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
                 acked += [chat] if reply["t"] == "ack" else []
                 if reply["t"] == "error":
                     assert reply["code"] == Code.STORE_RETRY
-            assert len(acked) < len(chats), "the disk was full in the end"
+            assert len(acked) < len(chats), "the disk is full"
             before = read_logs(data)[room].head
             assert before == 4 + len(acked)
             await _assert_newcomers_refused(server.port)
@@ -113,7 +113,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
 
 
 async def _assert_newcomers_refused(port: int) -> None:
-    """Asserts that a newcomer is refused, because no identity can be stored."""
+    """Asserts that a new client is refused, because no identity can be stored."""
     async with raw_socket(port) as newcomer:
         assert " 101 " in await newcomer.upgrade()
         newcomer.say(Hello(protocol=1))

@@ -27,7 +27,7 @@ RULES = (
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The game with its data in a folder on the server's path."""
+    """Makes a folder with the game and its data, on the path of every server process."""
     folder = tmp_path / "site"
     info = folder / "edited-1.0.dist-info"
     info.mkdir(parents=True)
@@ -47,11 +47,9 @@ def is_end(message: RoomMessage) -> bool:
 async def test_data_and_rules_are_edited_while_the_server_runs(tmp_path: Path, site: Path) -> None:
     """A match continues with its original data while a worker has them.
 
-    The worker may have loaded the compiled search already, or be unable to load it any more.
-
-    Workers that start after the edit refuse its jobs, so the AI gives up with a reason. People play
-    on, also after a restart with the new data. A restart with rules that mean other moves freezes
-    their room as `game.changed`.
+    Workers that start after the edit refuse its jobs, so the match with the AI ends as a failure
+    with a reason. People can continue their match, also after a restart with the new data. After a
+    restart with rules that give the tokens another meaning their room is frozen with game.changed.
     """
     async with serving(tmp_path / "data", workers=1, ai_pace_ms=0, **NO_RATE_LIMITS) as server:
         async with (

@@ -1,4 +1,4 @@
-"""A node that is killed just before an append, after it, or before its ack loses no command."""
+"""A node that dies just before an append, after it, or before the ack loses no command."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ from tests.oracle.journal import Journal, read_logs
 from tests.support.players import LONG_STICKS, two_people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
-#: Kills per failpoint; tests/cluster has more.
+#: The number of kills per failpoint; tests/cluster has more.
 KILLS = 2
 
 
@@ -20,13 +20,13 @@ KILLS = 2
     "kills", [KILLS, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
 )
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_node_that_dies_at_a_failpoint_loses_and_duplicates_nothing(
+async def test_a_node_that_dies_at_a_failpoint_loses_and_repeats_no_command(
     tmp_path: Path, place: str, kills: int
 ) -> None:
-    """Repeated crashes at a failpoint lose no command and duplicate none.
+    """Repeated crashes at a failpoint lose no command and repeat none.
 
-    An acknowledged command is in the log once, a resend is acknowledged with the same v, only
-    committed events are shown, and all players play on.
+    An acknowledged command is in the log once, a resend is acknowledged with the same v, clients
+    receive only committed events, and all matches continue.
     """
     rng = random.Random(f"{place} {kills}")
     journal, stop = Journal(), asyncio.Event()

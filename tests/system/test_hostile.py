@@ -1,4 +1,4 @@
-"""Hostile clients: malformed input changes no room and causes no lasting cost and no traceback."""
+"""Hostile clients: malformed input changes no room, and causes no lasting cost or traceback."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,11 +20,11 @@ from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_n
 BATCH = 50
 ANSWERS = ("ack", "error", "pong")
 CLIENTS = 4
-#: Seconds to wait for an answer; only a test that hangs needs more.
+#: The time limit of a wait for an answer, in seconds; only a test that hangs reaches it.
 TIMEOUT_S = 60.0
-#: The growth of resident memory that an attack may cause.
+#: The growth of resident memory that an attack may cause, in bytes.
 GROWTH_BYTES = 6 * 2**20
-#: The share of each kind of input, in percent.
+#: The percentage of each kind of input.
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
 
 
@@ -39,7 +39,7 @@ class Victims:
 
 @asynccontextmanager
 async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
-    """Two matches in progress and one that was resigned."""
+    """Opens two matches in progress and a third one that was resigned."""
     async with connect(server.url) as ada, connect(server.url) as bob:
         rooms = [await make_room(ada, "tic-tac-toe") for _ in range(3)]
         for room in rooms:
@@ -50,7 +50,7 @@ async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
 
 
 async def snapshots(server: ServerProcess, rooms: list[str]) -> list[dict[str, Any]]:
-    """The snapshot of each room as a newcomer receives it."""
+    """Returns the snapshot of each room that a new client receives."""
     received = []
     async with raw_socket(server.port) as newcomer:
         await newcomer.hello()
@@ -134,7 +134,7 @@ async def attack_at_once(server: ServerProcess, rooms: list[str], inputs: int, s
 
 
 async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> int:
-    """Sends chat lines until `done`; returns how many were acknowledged."""
+    """Sends chat lines until `done`; returns the number of acknowledged lines."""
     lines = 0
     while not done.done():
         await who.command(Chat(id=who.new_id(), room=room, text="still there?"))
@@ -148,9 +148,9 @@ async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> 
 async def test_malformed_input_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
     """Thousands of random and mutated inputs change no room and disturb no other client.
 
-    They range from garbage handshakes to commands in others' names. Each message has one answer,
-    each broken frame ends its connection; there is no traceback, memory stays flat, and a good
-    client is served all the time.
+    They range from invalid handshakes to commands in rooms of others. Each message gets one answer,
+    and each invalid frame ends its connection. There is no traceback, memory hardly grows, and
+    another client is served all the time.
     """
     settings = NO_RATE_LIMITS | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
     async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
@@ -162,7 +162,7 @@ async def test_malformed_input_of_every_kind_changes_nothing(tmp_path: Path, inp
         async with connect(server.url) as cyd:
             lines = await chat_until(attack, cyd, await make_room(cyd, "tic-tac-toe"))
         await attack
-        assert lines > inputs // 500, "between the inputs of others"
+        assert lines > inputs // 500, "a client is served during the attack"
         growth = server.rss - warm
         after = read_logs(server.data)
         assert {room: after[room] for room in people.rooms} == {

@@ -1,4 +1,4 @@
-"""The image and the compose file, as far as they can be checked without building."""
+"""The image and the compose file: checks that need no build."""
 
 import os
 import re
@@ -14,7 +14,7 @@ DOCKERFILE = (ROOT / "server" / "Dockerfile").read_text("utf-8")
 
 
 def compose_command() -> list[str] | None:
-    """The compose client of this machine: Docker's plugin, or the older stand-alone program."""
+    """Returns the compose command of this machine: Docker's plugin, or the older program."""
     if (
         shutil.which("docker")
         and subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
@@ -39,8 +39,8 @@ def test_the_compose_file_is_valid() -> None:
     assert "8123" in done.stdout
 
 
-def test_everything_the_image_copies_exists_and_is_not_ignored() -> None:
-    """Otherwise only building the image would reveal a renamed folder."""
+def test_the_image_copies_existing_files_that_are_not_ignored() -> None:
+    """Each path that the Dockerfile copies exists, and .dockerignore allows exactly those paths."""
     allowed = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text("utf-8"), re.MULTILINE)
     copied = [
         name
@@ -60,6 +60,6 @@ def test_the_image_has_every_package_of_ours() -> None:
 
 
 def test_the_image_is_built_and_run_for_one_cpu_baseline() -> None:
-    """Otherwise numba would ignore the machine code of the build: the CPU is part of its key."""
+    """The build and the run have the same CPU settings, which are part of numba's cache key."""
     assert "NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=" in DOCKERFILE
     assert DOCKERFILE.index("NUMBA_CACHE_DIR=") < DOCKERFILE.index("RUN python -m engine.warm")

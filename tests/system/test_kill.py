@@ -1,4 +1,4 @@
-"""kill -9 of the whole server, in the middle of everything."""
+"""kill -9 of the whole server during matches, searches and writes."""
 
 import asyncio
 import random
@@ -41,11 +41,11 @@ UNWATCHED = 6
 async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
     tmp_path: Path, seed: int
 ) -> None:
-    """Repeated kill -9 and restarts at any moment lose nothing.
+    """Repeated kill -9 and restarts at random moments lose no acknowledged command.
 
-    No acknowledged command is missing or doubled, v has no gap, AI seats move by themselves, even
-    in rooms without clients, and all clients finish their matches without an error. No process of a
-    killed server remains.
+    No command is in the log twice, and v has no gap. AI seats move by themselves, even in rooms
+    without clients, and all clients finish their matches without an error. No process of a killed
+    server remains.
     """
     rng = random.Random(seed)
     journal, stop = Journal(), asyncio.Event()
@@ -66,7 +66,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
                 logs = read_logs(server.data)
                 assert journal.violations(logs) == []
                 await server.start()
-                await _ai_seats_move_on(server, {room: logs[room] for room in unwatched})
+                await _assert_ai_seats_move(server, {room: logs[room] for room in unwatched})
             stop.set()
         models = [match.result() for match in matches]
         assert await server.stop() == 0
@@ -85,7 +85,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
 def _matches(
     url: str, journal: Journal, seed: int, stop: asyncio.Event
 ) -> list[Coroutine[None, None, Model]]:
-    """44 matches: people against each other, people against the AI, the AI against itself."""
+    """Returns 44 matches: between people, between a person and the AI, and between AI seats."""
     games: list[tuple[str, dict[str, str]]] = [
         ("sticks", LONG_STICKS),
         ("connect-four", {}),
@@ -113,7 +113,7 @@ async def _create_rooms_until(stop: asyncio.Event, url: str) -> tuple[str, list[
 
 
 async def _unwatched_rooms(server: ServerProcess) -> list[str]:
-    """Rooms in which the AI plays itself without clients, in matches long enough to be running."""
+    """Creates rooms without clients in which AI seats play matches that outlast the test."""
     async with connect(server.url) as host:
         seats = (AiSeat(level=1), AiSeat(level=1))
         return [
@@ -122,19 +122,19 @@ async def _unwatched_rooms(server: ServerProcess) -> list[str]:
         ]
 
 
-async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -> None:
-    """Asserts that every AI that was on turn at the kill moves without any client's help."""
+async def _assert_ai_seats_move(server: ServerProcess, before: dict[str, RoomLog]) -> None:
+    """Asserts that every AI that was to move at the kill moves without a client."""
     due = {room: log.head for room, log in before.items() if log.is_due}
 
     def moved() -> bool:
         logs = read_logs(server.data)
         return all(logs[room].head > head for room, head in due.items())
 
-    await eventually(moved, f"the AI moves on in {sorted(due)}")
+    await eventually(moved, f"the AI moves in {sorted(due)}")
 
 
-async def test_a_server_that_is_suspended_for_a_while_loses_nothing(tmp_path: Path) -> None:
-    """After a machine was suspended in the middle of matches, clients reconnect and play on."""
+async def test_a_suspended_server_loses_nothing(tmp_path: Path) -> None:
+    """After the server was suspended during matches, clients reconnect and continue them."""
     journal, stop = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:
         states: asyncio.Queue[State] = asyncio.Queue()

@@ -38,7 +38,7 @@ from tests.system.test_workers import Opponent, is_move
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
-#: Seconds beyond its thinking time for an AI whose remote worker dies.
+#: The time that an AI may take beyond its thinking time when its worker dies, in seconds.
 LATE_S = 3.0
 #: A game whose top level searches from the first move on, because it has no precomputed moves.
 GAME = "breakthrough"
@@ -58,10 +58,10 @@ async def wait_for_state(person: Opponent, state: str) -> None:
     await person.until(lambda message: isinstance(message, Thinking) and message.state == state)
 
 
-async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: Path) -> None:
+async def test_a_room_without_engines_waits_for_a_worker(tmp_path: Path) -> None:
     """The room shows that there is no engine, and continues when a worker starts.
 
-    The same holds after that worker has ended in an orderly way.
+    The same holds after that worker has stopped cleanly.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -86,7 +86,7 @@ async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: P
 
 
 async def test_a_frozen_worker_does_not_stop_the_ai(tmp_path: Path) -> None:
-    """SIGSTOP in the middle of a search: the AI moves, now and later, without the frozen worker."""
+    """If a worker is frozen (SIGSTOP) during a search, the AI moves with another worker."""
     async with (
         mosquitto(tmp_path) as broker,
         working(tmp_path, broker.address, "one", GAME) as frozen,
@@ -158,13 +158,13 @@ async def advertise_repeatedly(worker: ScriptedWorker) -> None:
         await asyncio.sleep(1)
 
 
-async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
+async def test_a_match_with_a_worker_that_lies(tmp_path: Path) -> None:
     """A worker that lies about its capacity and answers an illegal move is not used again.
 
-    Without the good worker the match in another room ends. The reason quotes nothing from the
-    worker that lies.
+    Without the good worker the match in another room ends as a failure. The reason contains no text
+    of the worker that lies.
     """
-    poison = "an evil word"
+    hostile_text = "an evil word"
     game = load_game("tic-tac-toe")
     async with (
         mosquitto(tmp_path) as broker,
@@ -176,7 +176,9 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         bad_worker = ScriptedWorker(link, 64, {game.id: ReadyGame(game.digest, 10**9)})
         adverts = asyncio.create_task(advertise_repeatedly(bad_worker))
         bad_worker.script = lambda order: [
-            work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
+            work.Answered(
+                order.id, order.attempt, Result(hostile_text, Info(1, 0, 1, 1, 1, (hostile_text,)))
+            )
         ]
         known = [f'"worker": "{name}"' for name in (good.id, "liar")]
         await eventually(
@@ -207,7 +209,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         adverts.cancel()
         assert await server.stop() == 0
     assert server.errors.count("worker not asked any more") == len(bad_worker.commands) == 1
-    assert poison not in server.errors
+    assert hostile_text not in server.errors
     assert_no_traceback(server)
 
 
@@ -269,10 +271,10 @@ class Duel:
                 return
 
     def slow_moves(self, kills_s: list[float]) -> list[tuple[float, int]]:
-        """The moves that took longer than their time and 3 s for each kill during them.
+        """Returns the moves that took longer than their time plus 3 s for each kill during them.
 
-        Each comes with its number of kills. Moves that had no engine at all for a while are left
-        out.
+        Each has its duration in seconds and its number of kills. Moves during which the room had no
+        engine are left out.
         """
         slow = []
         for before, after in pairwise(self.moved_s):
@@ -308,9 +310,9 @@ async def wait_until_all_moved(duels: list[tuple[Duel, "asyncio.Task[None]"]]) -
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kills", [50])
 async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> None:
-    """R12, I16: every turn gets one move although searching workers are killed again and again.
+    """R12, I16: every turn gets one move although searching workers keep being killed.
 
-    The move arrives in its time plus 3 s for each kill that hits it, and no match fails.
+    The move arrives in its time plus 3 s for each kill during it, and no match fails.
     """
     starting: list[asyncio.Task[None]] = []
     kills_s: list[float] = []
@@ -344,7 +346,7 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
             kills_s.append(time.perf_counter())
             await victim.kill()
             starting.append(asyncio.create_task(victim.start()))
-            # A search is given up when three workers in a row die during it.
+            # A search fails when three workers in a row die during it.
             await wait_until_all_moved(duels)
         await asyncio.gather(*starting)
         for _, task in duels + finished:
@@ -356,7 +358,7 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
             slow += duel.slow_moves(kills_s)
         moves = sum(len(duel.plies) for duel, _ in duels + finished)
         assert moves >= kills // 2
-        # Workers that start again and again take CPU time from the other processes.
+        # The restarts of workers take CPU time from the other processes.
         assert len(slow) <= moves // 20, slow
         assert await server.stop() == 0
         for worker in workers:

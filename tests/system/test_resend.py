@@ -120,7 +120,7 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
 async def _bytes_of_a_move(
     duel: Duel, ada: Connection, proxy: FaultProxy, journal: Journal, rng: random.Random
 ) -> tuple[int, int]:
-    """The size of a move on the wire and of its answer, in bytes."""
+    """Returns the sizes of a move and of its answer on the wire, in bytes."""
     before = dict(proxy.forwarded)
     await _move(duel, ada, journal, rng)
     return tuple(
@@ -129,7 +129,7 @@ async def _bytes_of_a_move(
 
 
 async def _move(duel: Duel, who: Connection, journal: Journal, rng: random.Random) -> None:
-    """Plays a move; its ack names the v that it must have."""
+    """Plays a move; asserts that its ack has the expected v."""
     ply = duel.ply
     command = Move(id=who.new_id(), room=duel.room, ply=ply, move=duel.next_move(rng))
     duel.v += duel.is_over
@@ -187,10 +187,10 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
     tmp_path: Path, how: str
 ) -> None:
-    """A kill after the commit, before or after the ack arrived, changes no answer.
+    """A kill after the commit changes no answer, whether the ack has arrived or not.
 
-    The client sends the same command to the next server and gets the ack with the same v; nothing
-    happens twice.
+    The client sends the same command to the next server and gets an ack with the same v. The move
+    is played once.
     """
     async with (
         serving(tmp_path / "data", **NO_RATE_LIMITS) as server,
@@ -229,24 +229,24 @@ async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path:
     """
     async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:
         async with connect(server.url) as ada, connect(server.url) as bob:
-            mine = await _create(ada, Create(id="1", game="sticks", options=LONG_ROWS))
-            yours = await _create(bob, Create(id="1", game="sticks", options=LONG_ROWS))
-            assert mine != yours
-            assert await _create(ada, Create(id="1", game="tic-tac-toe")) == mine, "created already"
-            await bob.command(Sit(id="sit", room=mine, seat=1))
-            await ada.command(Sit(id="sit", room=yours, seat=1))
+            adas = await _create(ada, Create(id="1", game="sticks", options=LONG_ROWS))
+            bobs = await _create(bob, Create(id="1", game="sticks", options=LONG_ROWS))
+            assert adas != bobs
+            assert await _create(ada, Create(id="1", game="tic-tac-toe")) == adas, "created already"
+            await bob.command(Sit(id="sit", room=adas, seat=1))
+            await ada.command(Sit(id="sit", room=bobs, seat=1))
             for who, room, ply in (
-                (ada, mine, 0),
-                (bob, mine, 1),
-                (bob, yours, 0),
-                (ada, yours, 1),
+                (ada, adas, 0),
+                (bob, adas, 1),
+                (bob, bobs, 0),
+                (ada, bobs, 1),
             ):
                 command = Move(id="1", room=room, ply=ply, move=f"{ply + 1}x1")
                 first = await who.command(command)
                 assert first.v == 5 + ply
                 assert await who.command(command) == first, "the same ack"
         async with connect(server.url, token=ada.token) as again:
-            assert (await again.command(Move(id="1", room=mine, ply=0, move="1x1"))).v == 5, (
+            assert (await again.command(Move(id="1", room=adas, ply=0, move="1x1"))).v == 5, (
                 "over a new socket"
             )
         assert await server.stop() == 0

@@ -1,4 +1,4 @@
-"""Clients that do not read, clients that send nothing, and more clients than descriptors."""
+"""Clients that do not read, clients that send nothing, and too many clients."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -22,23 +22,23 @@ from tests.support.server_process import (
     serving,
 )
 
-#: Sockets that do not read.
+#: The number of sockets that do not read.
 PAUSED = 12
 #: The longest line of chat, 1,600 bytes.
 LINE = "🎲" * 400
 #: Unsent bytes at which the server cuts a socket off.
 MAX_UNSENT_BYTES = 256 * 1024
-#: Growth of resident memory that is allowed beyond the unsent bytes.
+#: The growth of resident memory that is allowed beyond the unsent bytes, in bytes.
 SLACK_BYTES = 8 * 2**20
-#: Lines of chat by which the slow sockets must be cut off: the kernel first buffers up to 4 MiB for
-#: each.
+#: The number of chat lines after which the slow sockets must be cut off; the kernel first buffers
+#: up to 4 MiB for each socket.
 MAX_LINES = 8000
-#: Seconds of silence after which the server closes a connection.
+#: The time of silence after which the server closes a connection, in seconds.
 SILENCE_S = 1.0
 
 
 async def paused_follower(server: ServerProcess, sockets: AsyncExitStack, room: str) -> RawSocket:
-    """A socket that joins a room and then stops reading."""
+    """Opens a socket that joins a room and then stops reading."""
     socket = await sockets.enter_async_context(raw_socket(server.port, receive_buffer=4096))
     await socket.hello()
     socket.say(Join(id="j", room=room))
@@ -50,26 +50,26 @@ async def paused_follower(server: ServerProcess, sockets: AsyncExitStack, room: 
 async def chat_until_cut(
     server: ServerProcess, who: Connection, room: str, spectator: Player, left: int
 ) -> tuple[int, int, int]:
-    """Chats until the server has at most `left` connections; the spectator sees everything.
+    """Chats until the server has at most `left` connections; the spectator receives all lines.
 
-    Returns the number of lines, how many of them the spectator had seen before the first connection
+    Returns the number of lines, the number that the spectator received before the first connection
     was cut off, and the peak memory in bytes.
     """
-    everybody, seen, peak_rss = server.connections(), 0, server.rss
+    all_connections, seen, peak_rss = server.connections(), 0, server.rss
     for lines in range(1, MAX_LINES):
         await who.command(Chat(id=who.new_id(), room=room, text=LINE))
         if lines % 50 == 0:
             await spectator.until(lambda model, lines=lines: model.v == 2 + lines)  # type: ignore[misc]
             peak_rss = max(peak_rss, server.rss)
             connections = server.connections()
-            if connections == everybody:
+            if connections == all_connections:
                 seen = lines
             if connections <= left:
                 return lines, seen, peak_rss
     raise AssertionError(f"still {server.connections()} connections after {MAX_LINES} lines")
 
 
-async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: Path) -> None:
+async def test_slow_readers_are_cut_off(tmp_path: Path) -> None:
     """A dozen sockets that never read in a busy room are cut off.
 
     Until then the server holds at most 256 KiB for each. Before the first of them is cut off, all
@@ -85,7 +85,7 @@ async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: P
             before = server.rss
             lines, seen, peak_rss = await chat_until_cut(server, ada, room, spectator, left=2)
             await spectator.until(lambda model: model.v == 2 + lines)
-            assert seen > 0, "all were still there"
+            assert seen > 0, "the spectator receives lines while all sockets are connected"
             watching.cancel()
             codes = {await socket.closed() for socket in paused}
         assert codes <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
@@ -155,7 +155,7 @@ async def test_silent_connections_are_closed(tmp_path: Path) -> None:
 
 
 async def test_a_client_that_pings_is_never_silent(tmp_path: Path) -> None:
-    """Our own client keeps its connection alive indefinitely, even when nobody plays."""
+    """The project's own client keeps an idle connection alive."""
     async with serving(tmp_path / "data", silence_s=SILENCE_S) as server:
         states: list[State] = []
         async with (

@@ -1,4 +1,4 @@
-"""What a user sees when the server starts, and who can connect."""
+"""The start of the server: its output, and the browsers that can connect."""
 
 import socket
 from pathlib import Path
@@ -53,7 +53,8 @@ async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> No
     """Only search workers load Numba and LLVM, which take a second and 100 MB."""
     async with serving(tmp_path / "data", workers=1) as server:
         assert (await get(server.port, "/api/games")).startswith("HTTP/1.1 200 ")
-        loaded = {Path(one.path).name.lower() for one in psutil.Process(server.pid).memory_maps()}
+        maps = psutil.Process(server.pid).memory_maps()
+        loaded = {Path(mapped.path).name.lower() for mapped in maps}
         assert any("numpy" in path.lower() or "multiarray" in path for path in loaded), (
             "memory_maps lists libraries"
         )
@@ -61,11 +62,11 @@ async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> No
         assert await server.stop() == 0
 
 
-async def test_others_on_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) -> None:
+async def test_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) -> None:
     """A server on all networks prints its network address.
 
-    Browsers that opened its page there may connect and become guests. Pages of other origins may
-    not, nor pages of another name that resolves to the server.
+    Browsers that open its page there may connect and become guests. Pages of other origins may not,
+    nor pages under another name that resolves to the server.
     """
     address = own_address()
     async with serving(tmp_path / "data", host="0.0.0.0") as server:
@@ -116,7 +117,7 @@ async def test_an_ipv6_address_is_printed_as_a_link(tmp_path: Path, host: str) -
 
 
 async def test_a_host_that_is_not_an_address_of_this_machine_is_reported(tmp_path: Path) -> None:
-    """The error is one line, without advice about ports that would not help."""
+    """The error is one line, without the advice to choose another port."""
     server = ServerProcess(tmp_path / "data", host="203.0.113.5")
     assert await server.start_and_wait() == 1
     assert "cannot listen on 203.0.113.5" in server.errors

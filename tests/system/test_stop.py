@@ -1,4 +1,4 @@
-"""Stopping and starting: signals during matches, a port or data that is in use."""
+"""Stops by signals during matches, and starts with a port or data that is in use."""
 
 import asyncio
 import signal
@@ -21,11 +21,11 @@ from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_n
 async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """SIGTERM or SIGINT to all its processes under load ends the server with exit code 0.
+    """SIGTERM or SIGINT to all its processes ends a server under load with exit code 0.
 
     The load is matches, searches and idle connections of every kind. There is no traceback, no
-    process remains, and sockets are closed with 1012. All acknowledged commands are in the log, and
-    after the next start the clients play on.
+    process remains, and sockets are closed with 1012. All acknowledged commands are in the log.
+    After the next start the clients continue their matches.
     """
     journal, stop = Journal(), asyncio.Event()
     async with (
@@ -82,7 +82,7 @@ async def test_a_signal_right_after_the_start_ends_the_server_cleanly(
     assert_no_traceback(server)
 
 
-async def test_a_port_in_use_is_reported_and_nothing_else_happens(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     """A second server on the same port prints one line of advice and exits with 1."""
     async with serving(tmp_path / "data") as server:
         second = ServerProcess(tmp_path / "other", port=server.port)
@@ -95,7 +95,7 @@ async def test_a_port_in_use_is_reported_and_nothing_else_happens(tmp_path: Path
         assert await server.stop() == 0
 
 
-async def test_data_in_use_is_reported_and_nothing_else_happens(tmp_path: Path) -> None:
+async def test_data_in_use_is_reported(tmp_path: Path) -> None:
     """A second server on the same data prints one line and exits with 1; the first continues.
 
     After kill -9 of the first, the data is free at once.

@@ -1,4 +1,4 @@
-"""The plyroom command as people use it: on terminals and in pipes, against real servers."""
+"""The `plyroom` command on terminals and in pipes, with real servers."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, on_pip
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
-#: All cells of tic-tac-toe. As a list of moves they always finish a match, because occupied cells
-#: only cause an error message.
+#: All cells of tic-tac-toe. Typed as moves they finish any match: an occupied cell only gives an
+#: error message.
 CELLS = [f"{column}{row}" for row in "213" for column in "bac"]
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -64,7 +64,7 @@ def moves_of(text: str) -> list[str]:
 
 
 def room_link(screen: Screen) -> str:
-    """The link to the room that the command has printed."""
+    """Returns the link to the room that the command has printed."""
     return screen.expect("Room ") and re.sub(r"^\w+: ", "", screen.expect("\n")).strip()
 
 
@@ -345,7 +345,7 @@ def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None
 def test_a_second_terminal_of_the_same_user_has_the_same_seat(
     env: dict[str, str], url: str
 ) -> None:
-    """The second terminal says so; with --as it is another guest."""
+    """The second terminal prints which seat it has; with --as it is another guest."""
     with on_a_terminal(plyroom("play", "tic-tac-toe", "--friend", "--url", url), env) as first:
         link = room_link(first)
         with on_a_terminal(plyroom("join", link), env) as second:
@@ -386,7 +386,7 @@ def test_games_levels_and_options_that_a_server_does_not_have(
 def test_the_client_waits_for_a_killed_server_to_return(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """After kill -9 during a match the terminal says so, and the match continues where it was."""
+    """After kill -9 of the server the terminal reports the loss; later the match continues."""
     data = tmp_path / "data"
     with serve(data) as (address, server):
         client = on_a_terminal(
@@ -418,8 +418,9 @@ def test_the_client_waits_for_a_killed_server_to_return(
 def test_a_server_that_does_not_know_the_guest_creates_a_new_one(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """A server whose data is new does not know the token; the client says so once and replaces
-    it.
+    """If a server with new data does not know the token, the client reports that once.
+
+    It then stores the new guest's token.
     """
     with serve(tmp_path / "one") as (address, _):
         assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
@@ -433,7 +434,7 @@ def test_a_server_that_does_not_know_the_guest_creates_a_new_one(
     assert list(tokens) == [address]
 
 
-def test_serve_says_where_it_is_and_stops_on_ctrl_c(tmp_path: Path, env: dict[str, str]) -> None:
+def test_serve_prints_its_address_and_stops_on_ctrl_c(tmp_path: Path, env: dict[str, str]) -> None:
     command = plyroom(
         "serve", "--host", "127.0.0.1", "--port", "0", "--data", str(tmp_path / "data")
     )
@@ -444,7 +445,7 @@ def test_serve_says_where_it_is_and_stops_on_ctrl_c(tmp_path: Path, env: dict[st
         assert "Traceback" not in screen.text
 
 
-def test_serve_on_a_taken_port_says_what_to_do(tmp_path: Path, env: dict[str, str]) -> None:
+def test_serve_on_a_taken_port_prints_advice(tmp_path: Path, env: dict[str, str]) -> None:
     with serve(tmp_path / "one") as (address, _):
         port = address.rpartition(":")[2]
         done = run(

@@ -25,7 +25,7 @@ ROUNDS = 3
 
 
 def workers(server: ServerProcess) -> dict[psutil.Process, float]:
-    """The search processes and the CPU time that they have used, in seconds."""
+    """Returns the search processes, each with the CPU time that it has used, in seconds."""
     cpu_s = {}
     for process in server.descendants():
         try:
@@ -37,7 +37,7 @@ def workers(server: ServerProcess) -> dict[psutil.Process, float]:
 
 
 def busiest_worker(server: ServerProcess, before: dict[psutil.Process, float]) -> psutil.Process:
-    """The worker that has used the most CPU time since `before`."""
+    """Returns the worker that has used the most CPU time since `before`."""
     used = workers(server)
     return max(used, key=lambda process: used[process] - before.get(process, 0))
 
@@ -82,10 +82,10 @@ def is_move(message: RoomMessage) -> bool:
 async def test_an_ai_whose_worker_dies_or_stops_moves(
     tmp_path: Path, number: signal.Signals, whom: Literal["one", "all"]
 ) -> None:
-    """SIGKILL or SIGSTOP of the searching worker, again and again, does not stop the AI.
+    """The AI moves although its searching worker is killed or stopped, several times.
 
-    One variant kills all workers and their helpers. Other rooms are served meanwhile. (How soon the
-    AI moves: tests/engine/test_pool_workers.py.)
+    One variant kills all workers and their helpers. Other rooms are served meanwhile.
+    tests/engine/test_pool_workers.py checks how soon the AI moves.
     """
     served = 0
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **NO_RATE_LIMITS) as server:

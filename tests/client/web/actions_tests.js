@@ -8,22 +8,23 @@ const BEN = { identity: "ben", name: "Ben" };
 const AI = { identity: "ai", name: "AI level 1", kind: "ai", level: 1 };
 const OVER = { winner: null, how: "agreement", reason: "both sides agreed to it" };
 
-/** A room as Ada sees it, in which she may do what the list says. */
+/** Returns Ada's model of a room in which `may` lists her permitted commands. */
 function roomWith({ may, seats = [ADA, BEN], match = {}, offers = [] }) {
-    const played = match && { id: "m", number: 1, start: "", rules: "", seats, moves: [], ...match };
+    const fullMatch = match && { id: "m", number: 1, start: "", rules: "", seats, moves: [], ...match };
     return [
         { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
         { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "zoe", levels: 3 }, may },
-        { t: "snapshot", room: "r", v: 9, seats, match: played, offers },
+        { t: "snapshot", room: "r", v: 9, seats, match: fullMatch, offers },
     ].reduce(apply, follow(EMPTY_MODEL, "r"));
 }
 
-/** The texts of what a function draws for a room. */
+/** Returns the texts of the elements that `draw` makes for a room. */
 function textsOf(draw, state) {
     const model = roomWith(state);
-    const place = document.createElement("div");
-    render(place, draw({ model, command: async () => null }, model.room));
-    return [...place.querySelectorAll("button, a, .muted")].map((one) => one.ariaLabel ?? one.textContent);
+    const parent = document.createElement("div");
+    render(parent, draw({ model, command: async () => null }, model.room));
+    const elements = parent.querySelectorAll("button, a, .muted");
+    return [...elements].map((element) => element.ariaLabel ?? element.textContent);
 }
 
 const actions = (state) => textsOf((app, room) => drawActions(app, room, { confirming: null, confirm() {} }), state);
@@ -49,7 +50,7 @@ test("the buttons after a match are those that the server permits", () => {
     assertEqual(actions(offered), ["Accept the rematch", "Decline", "Replay"]);
 });
 
-test("an offer that is over is not shown while its list is under way", () => {
+test("an offer that is over is not shown, even before the new list of permitted commands arrives", () => {
     const may = ["resign", "offer_draw", "accept", "decline"];
     assertEqual(actions({ match: { over: OVER }, may }), ["Replay"]);
     assertEqual(actions({ may }), ["Offer a draw", "Resign"]);

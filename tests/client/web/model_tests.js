@@ -180,11 +180,11 @@ test("scores, counts, durations and results have these texts", () => {
     ]);
 });
 
-test("the model has the newest list of what the viewer may do", async () => {
+test("the model has the latest list of permitted commands", async () => {
     const model = await joined();
     assertEqual(model.room.may, ["resign", "abort", "offer_draw", "chat"]);
-    assert(permits(model, "abort"), "what is listed is permitted");
-    assert(!permits(model, "sit"), "what is not listed is not permitted to a player");
+    assert(permits(model, "abort"), "a listed command is permitted");
+    assert(!permits(model, "sit"), "a command that is not listed is not permitted to a player");
     const later = apply(model, await golden("server-may"));
     assertEqual(later.room.may, ["resign", "offer_draw", "chat"]);
     assertEqual(apply(later, { t: "may", room: "another", v: 9, may: [] }), later);
@@ -199,9 +199,9 @@ test("with a server of an earlier version, which sends no list, every command is
 test("a spectator is offered a seat that became free after they joined", async () => {
     const model = { ...(await joined()), you: { identity: "g-kim", name: "Kim" } };
     const watching = apply(model, { t: "may", room: ROOM, v: 4, may: ["chat"] });
-    assert(permits(watching, "sit") && !permits(watching, "resign"), "only what is open to everyone");
+    assert(permits(watching, "sit") && !permits(watching, "resign"), "only a player may resign");
     const frozen = { ...watching, room: { ...watching.room, frozen: "game.unknown" } };
-    assert(!permits(frozen, "sit"), "nothing in a room that can only be read");
+    assert(!permits(frozen, "sit"), "no command is permitted in a frozen room");
 });
 
 test("messages and events of a newer server change nothing but v", async () => {
