@@ -6,7 +6,7 @@ This module does no I/O.
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 #: The address of a server that runs on this machine with the default port.
 DEFAULT_SERVER = "http://127.0.0.1:8000"
@@ -34,6 +34,10 @@ class Address:
     def websocket_url(self) -> str:
         """The URL of the server's WebSocket."""
         return f"{'wss' if self.scheme == 'https' else 'ws'}://{self.netloc}/ws"
+
+    def socket_url(self, room_id: str | None) -> str:
+        """The URL of a WebSocket for a room, which a proxy may use to choose the node."""
+        return self.websocket_url + (f"?room={quote(room_id, safe='')}" if room_id else "")
 
     def room_url(self, room_id: str) -> str:
         """The URL of a room's page."""

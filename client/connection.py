@@ -7,41 +7,35 @@
 The connection sends a command again, with the same id, after every reconnect and while the server
 is busy, until the server answers. The server executes a command at most once. The events of a
 followed room arrive once each, in order and without a gap; where events are missing, a new snapshot
-comes first. The connection drops a socket that is silent for 9 s. Tests control the time through
-the event loop, and randomness and the network through arguments.
+comes first. The connection drops a socket that is silent for 9 s. In a cluster, a connection that
+follows one room changes to a socket of that room (`/ws?room=ID`), so that the clients of a room
+meet on one node. Tests control the time through the event loop, and randomness and the network
+through arguments.
 """
 
 import asyncio
 import random
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum
 from itertools import chain
 from typing import assert_never
 
-from client.address import parse_address
-from client.errors import (
-    PlyroomError,
-    ProtocolMismatch,
-    Refused,
-    Replaced,
-    Unanswered,
-    Unreachable,
-    WrongToken,
-)
+from client.address import Address, parse_address
+from client.errors import PlyroomError, Refused, Replaced, Unanswered, Unreachable
+from client.following import Subscription
+from client.handshake import WelcomedSocket, join_room, open_socket, receive
 from client.messages import (
     LoggedEvent,
     Refusal,
     RoomMessage,
     ServerMessage,
-    UnreadableFrame,
     format_client_message,
-    parse_server_message,
 )
 from client.outbox import Outbox
 from client.pending import PendingCommands
-from client.readers import RETRY_CODES, FollowedRooms, LobbyReaders
+from client.readers import FollowedRooms, LobbyReaders
 from client.timing import Timing
 from client.transport import Dial, Socket, SocketClosed, dial
 from server.protocol.codes import Close, Code
@@ -91,6 +85,7 @@ async def connect(
     token: str | None = None,
     name: str | None = None,
     *,
+    room: str | None = None,
     timing: Timing | None = None,
     reconnect_limit_s: float | None = None,
     on_state: Callable[[State], None] | None = None,
@@ -103,11 +98,15 @@ async def connect(
     Raises Unreachable, WrongToken, ProtocolMismatch or Refused (the name) when the first connection
     fails. Later the connection reconnects in the background. It gives up after `reconnect_limit_s`
     without a server (None: never); from then on every call raises Unreachable.
+
+    Name the `room` that the connection will follow, if it is known: in a cluster its first socket
+    then is on the room's node.
     """
     connection = Connection(
-        parse_address(url).websocket_url,
+        parse_address(url),
         token,
         name,
+        room,
         timing or Timing(),
         reconnect_limit_s,
         on_state,
@@ -136,9 +135,10 @@ class Connection:
 
     def __init__(
         self,
-        url: str,
+        address: Address,
         token: str | None,
         name: str | None,
+        room: str | None,
         timing: Timing,
         reconnect_limit_s: float | None,
         on_state: Callable[[State], None] | None,
@@ -151,8 +151,9 @@ class Connection:
         self.token = token
         self.epoch = ""
         self.new_id = new_id
-        self._url = url
+        self._address = address
         self._wanted_name = name
+        self._first_room = room
         self._timing = timing
         self._reconnect_limit_s = reconnect_limit_s
         self._on_state = on_state or (lambda state: None)
@@ -221,7 +222,7 @@ class Connection:
                 if closed.code == Close.REPLACED:
                     raise Replaced("another connection of the same identity took over") from closed
                 error: PlyroomError = Unreachable(
-                    f"the connection to {self._url} was cut ({closed})"
+                    f"the connection to {self._address.websocket_url} was cut ({closed})"
                 )
                 state = State.RESTARTING if closed.code == Close.RESTARTING else State.LOST
                 if not self._was_welcomed and attempts + 1 >= MAX_FIRST_ATTEMPTS:
@@ -250,63 +251,116 @@ class Connection:
         return self._first_welcome.done()
 
     async def _run_socket(self) -> None:
-        """Opens a socket and runs it until it closes; always raises the reason."""
-        async with self._dial(self._url) as socket:
-            try:
-                async with asyncio.timeout(self._timing.welcome_s):
-                    await self._exchange_hello(socket)
-            except TimeoutError as error:
-                raise SocketClosed(1006, "no welcome") from error
-            self._open_outbox()
-            self._on_state(State.CONNECTED)
-            if not self._first_welcome.done():
-                self._first_welcome.set_result(None)
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._outbox.write(socket), name="plyroom writer")
-                    tasks.create_task(self._keep_alive(), name="plyroom keep-alive")
-                    await self._read(socket)
-            except BaseExceptionGroup as group:
-                raise _main_error(group) from group
+        """Opens a socket and runs it, and those to which the connection changes, until the last one
+        closes; always raises the reason.
+        """
+        room = self._rooms.first if self._was_welcomed else self._first_room
+        link = await self._open_socket(room)
+        self._accept(link.welcome)
+        self._open_outbox()
+        self._on_state(State.CONNECTED)
+        if not self._first_welcome.done():
+            self._first_welcome.set_result(None)
+        closing: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                next_link = await self._serve(link)
+                task = asyncio.create_task(link.close(), name="plyroom closing socket")
+                closing.add(task)
+                task.add_done_callback(closing.discard)
+                link = next_link
+        finally:
+            await link.close()
+            if closing:
+                await asyncio.wait(closing)
 
-    async def _exchange_hello(self, socket: Socket) -> None:
-        """Sends hello and waits for the welcome."""
-        await socket.send(
-            format_client_message(
-                Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)
-            )
+    async def _open_socket(self, room: str | None) -> WelcomedSocket:
+        hello = Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)
+        url = self._address.socket_url(room)
+        return await open_socket(
+            self._dial, url, room, hello, self._timing.welcome_s, may_retry=self._was_welcomed
         )
-        while True:
-            match await self._receive(socket):
-                case Welcome() as welcome:
-                    break
-                case Refusal(code=Code.TOKEN_UNKNOWN, message=message):
-                    raise WrongToken(message)
-                case Refusal(code=Code.PROTOCOL_UNSUPPORTED, message=message):
-                    raise ProtocolMismatch(message)
-                # A server that is busy after a restart: try again later.
-                case Refusal(code=code, message=message) if (
-                    self._was_welcomed and code in RETRY_CODES
-                ):
-                    raise SocketClosed(Close.TOO_SLOW, message)
-                case Refusal(code=code, message=message):
-                    raise Refused(code, message)
-                case _:
-                    continue
-        if welcome.protocol != PROTOCOL:
-            raise ProtocolMismatch(
-                f"the server speaks protocol {welcome.protocol}, this client {PROTOCOL}"
-            )
+
+    def _accept(self, welcome: Welcome) -> None:
+        """Takes identity, token and epoch from the welcome of a new socket."""
         self.identity, self.name = welcome.identity, welcome.name
         self.token = welcome.token or self.token
         if self.epoch != welcome.epoch:
             self.epoch = welcome.epoch
             self._rooms.require_snapshots()
 
-    def _open_outbox(self) -> None:
-        """Begins with the joins of the followed rooms, then the unanswered commands."""
+    # --- the current socket, and the next one
+
+    async def _serve(self, link: WelcomedSocket) -> WelcomedSocket:
+        """Runs a socket until it closes, which raises the reason, or until another one that has
+        joined the room takes its place; returns that one.
+        """
+        next_link: WelcomedSocket | None = None
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [
+                    tasks.create_task(self._outbox.write(link.socket), name="plyroom writer"),
+                    tasks.create_task(self._keep_alive(), name="plyroom keep-alive"),
+                    tasks.create_task(self._read(link.socket), name="plyroom reader"),
+                ]
+                next_link = await self._wait_for_next_socket(link)
+                for task in running:
+                    task.cancel()
+        except BaseExceptionGroup as group:
+            if next_link is not None:
+                await next_link.close()
+            raise _main_error(group) from group
+        assert next_link is not None, "the group ends without an error only when there is one"
+        return next_link
+
+    async def _wait_for_next_socket(self, link: WelcomedSocket) -> WelcomedSocket:
+        """Waits until the connection follows only a room that has no socket of its own, and opens
+        one that has joined it. Without other nodes it waits forever.
+
+        A room is tried once: its own socket only saves the nodes work.
+        """
+        if link.welcome.nodes < 2:
+            await self._loop.create_future()
+        tried = link.room
+        while True:
+            subscription = await self._rooms.wait_for_only_room(other_than=tried)
+            tried = subscription.room
+            next_link = await self._open_joined(subscription)
+            if next_link is not None:
+                return next_link
+
+    async def _open_joined(self, subscription: Subscription) -> WelcomedSocket | None:
+        """Opens a socket for the room and joins it there. Returns None when that fails; then the
+        current socket stays.
+        """
+        try:
+            link = await self._open_socket(subscription.room)
+        except (PlyroomError, SocketClosed):
+            return None
+        async with AsyncExitStack() as unused:
+            unused.push_async_callback(link.close)
+            if (link.welcome.identity, link.welcome.epoch) != (self.identity, self.epoch):
+                return None
+            join = subscription.join_elsewhere(self.new_id())
+            try:
+                await join_room(link.socket, join, self._timing.welcome_s)
+            except (PlyroomError, SocketClosed):
+                return None
+            if not self._rooms.is_current(subscription):
+                return None
+            unused.pop_all()
+        # From here on nothing waits: the next message comes from the new socket.
+        self._open_outbox(subscription)
+        return link
+
+    def _open_outbox(self, joined: Subscription | None = None) -> None:
+        """Begins with the joins of the followed rooms, except of one that the socket has joined;
+        then come the unanswered commands.
+        """
         self._outbox.open(
-            chain(self._rooms.joins(), self._lobby.watches(), self._pending.frames_to_resend())
+            chain(
+                self._rooms.joins(joined), self._lobby.watches(), self._pending.frames_to_resend()
+            )
         )
         self._last_received_s = self._loop.time()
 
@@ -322,17 +376,10 @@ class Connection:
 
     async def _read(self, socket: Socket) -> None:
         while True:
-            message = await self._receive(socket)
+            message = await receive(socket)
+            self._last_received_s = self._loop.time()
             if message is not None:
                 self._dispatch(message)
-
-    async def _receive(self, socket: Socket) -> ServerMessage | None:
-        try:
-            frame = await socket.receive()
-            self._last_received_s = self._loop.time()
-            return parse_server_message(frame)
-        except UnreadableFrame as error:
-            raise ProtocolMismatch(str(error)) from error
 
     def _dispatch(self, message: ServerMessage) -> None:
         match message:

@@ -42,6 +42,18 @@ class Subscription:
             return Join(id=command_id, room=self.room)
         return Join(id=command_id, room=self.room, since=self._v, epoch=self._epoch)
 
+    @property
+    def may_resume(self) -> bool:
+        """Whether the next join can name the last event: nothing is missing or on its way."""
+        return self.join_id is None and not self._needs_snapshot
+
+    def join_elsewhere(self, command_id: str) -> Join:
+        """Returns the command that follows the room on another socket, after the last event.
+
+        Until that socket takes the place of this one, the messages of this one count.
+        """
+        return Join(id=command_id, room=self.room, since=self._v, epoch=self._epoch)
+
     def require_snapshot(self) -> None:
         """Makes the next join start from event 0, so that the server sends a snapshot."""
         self._needs_snapshot = True

@@ -45,6 +45,11 @@ def worker_command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "server.worker", *arguments]
 
 
+def teach_command(*arguments: str) -> list[str]:
+    """The command line that runs the lessons of game search."""
+    return [sys.executable, "-P", "-m", "engine.teach", *arguments]
+
+
 def server_environ() -> dict[str, str]:
     """An environment in which `python -m server` finds its sources from any working directory."""
     paths = [str(SOURCES), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

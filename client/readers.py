@@ -6,20 +6,17 @@ from typing import Any
 
 from client.errors import PlyroomError, Refused
 from client.following import Subscription, Verdict
+from client.handshake import RETRY_CODES
 from client.messages import EPHEMERAL, Refusal, RoomMessage, format_client_message
 from client.outbox import Outbox
 from client.timing import Timing
-from server.protocol.codes import Code
-from server.protocol.messages import Leave, Lobby, WatchLobby
+from server.protocol.messages import Joined, Leave, Lobby, Snapshot, WatchLobby
 
 #: Maximum number of messages that wait for a reader. When more arrive, the reader receives a
 #: snapshot.
 MAX_QUEUED_MESSAGES = 1024
 #: Maximum number of rooms that a connection follows at the same time.
 MAX_ROOMS = 100
-
-#: Codes of a refused hello or join that may succeed later.
-RETRY_CODES = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
 
 
 class _FollowedRoom:
@@ -54,6 +51,7 @@ class FollowedRooms:
         self._new_id = new_id
         self._loop = asyncio.get_running_loop()
         self._rooms: dict[str, _FollowedRoom] = {}
+        self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._rooms)
@@ -66,6 +64,7 @@ class FollowedRooms:
             raise ValueError(f"a connection follows at most {MAX_ROOMS} rooms")
         self._outbox.raise_failure()
         followed = self._rooms[room] = _FollowedRoom(room)
+        self._changed.set()
         self._join(followed)
         try:
             while True:
@@ -75,11 +74,35 @@ class FollowedRooms:
                 yield message
         finally:
             del self._rooms[room]
+            self._changed.set()
             self._outbox.post(format_client_message(Leave(id=self._new_id(), room=room)))
 
-    def joins(self) -> Iterator[str]:
-        """The frames with which a new socket begins: a join of each room."""
-        return map(self._join_frame, self._rooms.values())
+    @property
+    def first(self) -> str | None:
+        """The room that was followed first of those that are followed now."""
+        return next(iter(self._rooms), None)
+
+    async def wait_for_only_room(self, other_than: str | None) -> Subscription:
+        """Waits until exactly one room is followed, which can be resumed and is not this one."""
+        while True:
+            if len(self._rooms) == 1:
+                (room,) = self._rooms.values()
+                if room.subscription.room != other_than and room.subscription.may_resume:
+                    return room.subscription
+            self._changed.clear()
+            await self._changed.wait()
+
+    def is_current(self, subscription: Subscription) -> bool:
+        """Whether this subscription's room is still followed and can be resumed."""
+        room = self._rooms.get(subscription.room)
+        return room is not None and room.subscription is subscription and subscription.may_resume
+
+    def joins(self, joined: Subscription | None = None) -> Iterator[str]:
+        """The frames with which a new socket begins: a join of each room, except of one that the
+        socket has joined.
+        """
+        rooms = [room for room in self._rooms.values() if room.subscription is not joined]
+        return map(self._join_frame, rooms)
 
     def require_snapshots(self) -> None:
         """Makes the next join of each room start from a snapshot."""
@@ -93,6 +116,8 @@ class FollowedRooms:
             return
         match room.subscription.check(message):
             case Verdict.PASS:
+                if isinstance(message, Joined | Snapshot):
+                    self._changed.set()
                 self._enqueue(room, message)
             case Verdict.GAP:
                 self._join(room)

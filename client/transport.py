@@ -79,6 +79,7 @@ async def dial(url: str) -> AsyncIterator[Socket]:
 
     The library's pings are off, because `client.connection` sends pings of its own.
     """
+    shown = url.partition("?")[0]
     connecting = websocket_connect(
         url,
         proxy=None if parse_address(url).is_local else True,
@@ -92,13 +93,13 @@ async def dial(url: str) -> AsyncIterator[Socket]:
         connection = await connecting
     except InvalidStatus as error:
         retry_s = error.response.headers.get("Retry-After", "a few")
-        raise Unreachable(_refusal_text(url, error.response.status_code, retry_s)) from error
+        raise Unreachable(_refusal_text(shown, error.response.status_code, retry_s)) from error
     except (InvalidHandshake, EOFError) as error:
-        raise Unreachable(f"what answers at {url} is not a Plyroom server: {error}") from error
+        raise Unreachable(f"what answers at {shown} is not a Plyroom server: {error}") from error
     except TimeoutError as error:
-        raise Unreachable(f"{url} did not answer within {OPEN_TIMEOUT_S} s") from error
+        raise Unreachable(f"{shown} did not answer within {OPEN_TIMEOUT_S} s") from error
     except (OSError, WebSocketException) as error:
-        raise Unreachable(f"no server can be reached at {url}: {error}") from error
+        raise Unreachable(f"no server can be reached at {shown}: {error}") from error
     async with connection:
         yield _WebSocket(connection)
 

@@ -39,12 +39,16 @@ async def server_address(url: Address | None, data: Path | None) -> AsyncIterato
 
 @asynccontextmanager
 async def connect_as_guest(
-    address: Address, name: str | None, is_own_server: bool = False, data: Path | None = None
+    address: Address,
+    name: str | None,
+    is_own_server: bool = False,
+    data: Path | None = None,
+    room: str | None = None,
 ) -> "AsyncIterator[Connection]":
     """Yields a connection as the guest whose token is stored for this server.
 
     When there is no token, or the server does not know it, the server creates a new guest; in the
-    second case a message says so.
+    second case a message says so. `room` is the room that the command will follow, if it is known.
     """
     from client.connection import State, connect
     from client.terminal.output import standard_output
@@ -76,7 +80,7 @@ async def connect_as_guest(
     def connect_with(token: str | None) -> "AbstractAsyncContextManager[Connection]":
         guest_name = name or ("You" if is_own_server else None)
         return connect(
-            str(address), token, guest_name, reconnect_limit_s=limit_s, on_state=on_state
+            str(address), token, guest_name, room=room, reconnect_limit_s=limit_s, on_state=on_state
         )
 
     async with AsyncExitStack() as stack:

@@ -20,7 +20,7 @@ def join(room: str, url: Address | None, name: str | None, brief: bool, plain: b
     address, room_id = locate(room, url)
 
     async def run() -> None:
-        async with connect_as_guest(address, name) as connection:
+        async with connect_as_guest(address, name, room=room_id) as connection:
             await run_line_mode(
                 connection,
                 address,

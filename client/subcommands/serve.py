@@ -1,4 +1,4 @@
-"""`plyroom serve`, and the commands that pass their arguments to a program of the server."""
+"""`plyroom serve`, and the commands that pass their arguments to a program of their own."""
 
 import os
 import subprocess
@@ -44,8 +44,8 @@ def _exec(command: list[str]) -> NoReturn:
     sys.exit(subprocess.call(command, env=server_environ()))
 
 
-def _server_program(name: str, summary: str) -> click.Command:
-    """A command that passes its arguments, including --help, to a program of the server."""
+def _program(name: str, summary: str) -> click.Command:
+    """A command that passes its arguments, including --help, to a program."""
 
     @click.command(
         name,
@@ -55,24 +55,28 @@ def _server_program(name: str, summary: str) -> click.Command:
     )
     @click.pass_context
     def command(context: click.Context) -> None:
-        from client.own_server import admin_command, worker_command
+        from client.own_server import admin_command, teach_command, worker_command
 
-        _exec(
-            worker_command(*context.args)
-            if name == "worker"
-            else admin_command(name, *context.args)
-        )
+        match name:
+            case "worker":
+                _exec(worker_command(*context.args))
+            case "teach":
+                _exec(teach_command(*context.args))
+            case _:
+                _exec(admin_command(name, *context.args))
 
     return command
 
 
+#: The lessons of game search.
+teach = _program("teach", "Teach game search: lessons, logs, pictures and questions.")
 #: The commands that are programs of the server.
 SERVER_PROGRAMS = (
-    _server_program("migrate", "Bring a database to the schema of this version."),
-    _server_program("worker", "Run an engine worker for all servers that share a broker."),
-    _server_program("backup", "Write the whole database to a file, even while servers run."),
-    _server_program("restore", "Fill an empty database from a backup."),
-    _server_program(
+    _program("migrate", "Bring a database to the schema of this version."),
+    _program("worker", "Run an engine worker for all servers that share a broker."),
+    _program("backup", "Write the whole database to a file, even while servers run."),
+    _program("restore", "Fill an empty database from a backup."),
+    _program(
         "verify", "Check every stored room: its log, its moves and the tables derived from them."
     ),
 )

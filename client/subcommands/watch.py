@@ -36,7 +36,7 @@ def watch(
     address, room_id = locate(room, url)
 
     async def run() -> None:
-        async with connect_as_guest(address, name) as connection:
+        async with connect_as_guest(address, name, room=room_id) as connection:
             if as_json:
                 await print_messages(connection, room_id, standard_output())
             else:

@@ -61,7 +61,7 @@ export class App {
         const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`;
         this.session = new Session(
             {
-                openSocket: () => new WebSocket(address),
+                openSocket: (room) => new WebSocket(room === null ? address : `${address}?room=${room}`),
                 identify: () => this.#registerGuest(),
                 readRefusalReason,
                 clock: {

@@ -8,9 +8,12 @@
  */
 
 import { ApiError } from "./api.js";
+import { RoomSocket } from "./room-socket.js";
 
 /** The protocol version. */
 export const PROTOCOL = 1;
+/** The first message of a socket. */
+const HELLO = { t: "hello", protocol: PROTOCOL };
 /** Milliseconds between pings. */
 export const PING_MS = 2500;
 /** The connection drops a socket that has not answered for this many milliseconds. */
@@ -41,14 +44,16 @@ const CLOSE_REPLACED = 4001;
 
 /**
  * @typedef {object} Settings
- * @property {() => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} openSocket
- *     opens a socket
+ * @property {(room: string | null) => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" |
+ *     "onclose">} openSocket opens a socket for a room, or for none
  * @property {() => Promise<unknown>} identify requests the guest's cookie: before the first socket,
  *     and again when the server no longer knows the guest
  * @property {() => Promise<string | null>} readRefusalReason asks the server why it refused a
  *     socket; null when it gives no reason
  * @property {(message: Message) => void} onmessage receives all messages except pongs and the
  *     answers to commands; it joins rooms again with `sendOnce` after each welcome
+ * @property {() => void} onreplaced called when a socket that has joined the room has replaced the
+ *     current one; all else that the server sends on request must be requested again
  * @property {(status: ConnectionStatus) => void} onstatus
  * @property {Clock} clock
  * @property {() => number} random in [0, 1)
@@ -99,6 +104,15 @@ export function newId() {
  */
 const refusalMessage = (error) => (error instanceof ApiError ? error.message : null);
 
+/**
+ * Closes a socket and ignores its later messages.
+ * @param {ReturnType<Settings["openSocket"]>} socket
+ */
+function close(socket) {
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close();
+}
+
 export class Connection {
     /** @type {Settings} */
     #settings;
@@ -108,7 +122,17 @@ export class Connection {
     #pending = new Map();
     /** @type {ConnectionStatus} */
     #status = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
+    /** The welcome of the current socket, or of the last one. @type {Welcome | null} */
+    #welcome = null;
     #isWelcomed = false;
+    /** The room that the user is in. @type {string | null} */
+    #room = null;
+    /** The room for which the current socket was opened. @type {string | null} */
+    #socketRoom = null;
+    /** The last room for which a socket was opened, successfully or not. @type {string | null} */
+    #triedRoom = null;
+    /** A socket that may replace the current one. @type {RoomSocket | null} */
+    #next = null;
     #isIdentified = false;
     /** Whether `identify` was called just before this socket was opened. */
     #isFreshIdentity = false;
@@ -178,16 +202,77 @@ export class Connection {
         this.#isIdentified = true;
         this.#isFreshIdentity = isFreshIdentity;
         this.#isOpen = false;
-        const socket = this.#settings.openSocket();
-        this.#socket = socket;
+        const socket = this.#settings.openSocket(this.#room);
+        this.#use(socket, this.#room);
         this.#unanswered_since_ms = this.#settings.clock.now();
         socket.onopen = () => {
             this.#isOpen = true;
-            socket.send(JSON.stringify({ t: "hello", protocol: PROTOCOL }));
+            socket.send(JSON.stringify(HELLO));
         };
+        this.#keepAlive();
+    }
+
+    /**
+     * @param {ReturnType<Settings["openSocket"]>} socket
+     * @param {string | null} room
+     */
+    #use(socket, room) {
+        this.#socket = socket;
+        this.#socketRoom = this.#triedRoom = room;
         socket.onmessage = (event) => this.#onMessage(socket, String(event.data));
         socket.onclose = (event) => this.#onClose(socket, event.code);
-        this.#keepAlive();
+    }
+
+    /**
+     * Sets the room that the user is in, or none: later sockets are opened for it.
+     * @param {string | null} room
+     */
+    enterRoom(room) {
+        this.#room = room;
+        this.#triedRoom = this.#socketRoom;
+        this.#closeNext();
+    }
+
+    /**
+     * In a cluster, joins the room on a socket of its own, which then replaces the current one. If
+     * that fails, the current socket stays; each room is tried once.
+     * @param {Omit<Join, "id">} message
+     */
+    joinOnOwnSocket(message) {
+        const welcome = this.#welcome;
+        if (!this.#isWelcomed || welcome === null || (welcome.nodes ?? 1) < 2) return;
+        // The guest of a browser that stores no cookies is bound to its socket.
+        if (welcome.token || message.room === this.#triedRoom) return;
+        this.#closeNext();
+        this.#triedRoom = message.room;
+        const { openSocket, clock } = this.#settings;
+        const join = { ...message, id: newId() };
+        this.#next = new RoomSocket(openSocket(message.room), HELLO, join, welcome, clock, {
+            onjoined: (socket) => this.#replaceSocket(socket, message.room),
+            onfailed: () => (this.#next = null),
+        });
+    }
+
+    /**
+     * Continues on a socket that has joined the room. Commands without an answer are sent again: the
+     * server executes each once.
+     * @param {ReturnType<Settings["openSocket"]>} socket
+     * @param {string} room
+     */
+    #replaceSocket(socket, room) {
+        const old = this.#socket;
+        this.#next = null;
+        this.#use(socket, room);
+        this.#unanswered_since_ms = null;
+        this.#markUnsent();
+        this.#settings.onreplaced();
+        for (const pending of this.#pending.values()) this.#sendPending(pending);
+        if (old) close(old);
+    }
+
+    #closeNext() {
+        this.#next?.close();
+        this.#next = null;
     }
 
     /**
@@ -221,6 +306,7 @@ export class Connection {
             return this.renew();
         }
         this.#isWelcomed = true;
+        this.#welcome = welcome;
         this.#setStatus({ state: "open", attempt: 0, lag_ms: this.#status.lag_ms, reason: null });
         this.#settings.onmessage(welcome);
         for (const pending of this.#pending.values()) if (!pending.sent) this.#sendPending(pending);
@@ -333,13 +419,16 @@ export class Connection {
         this.#isWelcomed = false;
         this.#unanswered_since_ms = null;
         this.#setTimer(null);
+        this.#closeNext();
+        this.#markUnsent();
+        if (socket) close(socket);
+    }
+
+    /** Makes the next socket begin with all pending commands. */
+    #markUnsent() {
         for (const pending of this.#pending.values()) {
             pending.sent = false;
             pending.busy_since_ms = null;
-        }
-        if (socket) {
-            socket.onopen = socket.onmessage = socket.onclose = null;
-            socket.close();
         }
     }
 

@@ -33,15 +33,15 @@ import { PERSONAS, aiFields, sideName } from "./words.js";
  */
 export function initialChoices(game, before) {
     const defaultLevel = Math.ceil(game.levels / 2);
-    const allowed = (/** @type {string | undefined} */ level) =>
+    const allowedLevel = (/** @type {string | undefined} */ level) =>
         level && level in PERSONAS ? level : String(Math.min(Number(level ?? defaultLevel), game.levels));
     return {
         game: game.id,
         search: before?.search ?? "",
         options: Object.fromEntries(Object.entries(game.options).map(([name, option]) => [name, option.default])),
         opponent: before?.opponent ?? "ai",
-        level: allowed(before?.level),
-        secondLevel: allowed(before?.secondLevel),
+        level: allowedLevel(before?.level),
+        secondLevel: allowedLevel(before?.secondLevel),
         side: before?.side ?? "0",
         visibility: before?.visibility ?? "public",
     };
@@ -124,7 +124,7 @@ const MIN_GAMES_TO_SEARCH = 5;
 function drawGames(games, choices, change) {
     const text = choices.search.trim().toLowerCase();
     const matching = games.filter(({ id, title }) => `${title} ${id}`.toLowerCase().includes(text));
-    const search = (/** @type {Event} */ event) =>
+    const onSearch = (/** @type {Event} */ event) =>
         event.currentTarget instanceof HTMLInputElement && change({ search: event.currentTarget.value });
     // Enter in this field chooses the first matching game instead of submitting the form.
     const chooseOnEnter = (/** @type {KeyboardEvent} */ event) => {
@@ -139,7 +139,7 @@ function drawGames(games, choices, change) {
         placeholder: "Find a game",
         "aria-label": "Find a game",
         ".value": choices.search,
-        oninput: search,
+        oninput: onSearch,
         onkeydown: chooseOnEnter,
     };
     const cards = matching.map((game) => {
@@ -307,7 +307,7 @@ function drawOption(name, option, choices, change) {
     const offered = Object.fromEntries(option.offered.map((text) => [text, text]));
     if (!option.free) return drawChoice(`option-${name}`, option.title, offered, value, pick);
     const isOther = !option.offered.includes(value);
-    const input = (/** @type {Event} */ event) =>
+    const onInput = (/** @type {Event} */ event) =>
         event.currentTarget instanceof HTMLInputElement && pick(event.currentTarget.value.trim());
     const field = isOther
         ? h("input", {
@@ -316,7 +316,7 @@ function drawOption(name, option, choices, change) {
               ".value": value,
               "aria-label": option.title,
               autofocus: true,
-              oninput: input,
+              oninput: onInput,
           })
         : null;
     return [drawChoice(`option-${name}`, option.title, { ...offered, "": "Other…" }, isOther ? "" : value, pick), field];

@@ -2,7 +2,7 @@
  * The app's only connection and its model. After every connect and reconnect the session joins its
  * room and watches the lobby again.
  *
- * @import {Ack, Message} from "./protocol.js"
+ * @import {Ack, Join, Message} from "./protocol.js"
  * @import {Command, ConnectionStatus, Settings} from "./connection.js"
  * @import {Model} from "./model.js"
  */
@@ -48,6 +48,7 @@ export class Session {
         this.#connection = new Connection({
             ...settings,
             onmessage: (message) => this.#onMessage(message),
+            onreplaced: () => this.#onReplaced(),
             onstatus: (status) => {
                 this.status = status;
                 listeners.onchange(this.model);
@@ -84,6 +85,7 @@ export class Session {
         const before = this.model.room?.id;
         if (before !== undefined && before !== id) this.#connection.sendOnce({ t: "leave", room: before });
         this.refusal = null;
+        this.#connection.enterRoom(id);
         this.#setModel(follow(this.model, id));
         this.#join();
     }
@@ -107,10 +109,14 @@ export class Session {
      * arrives, the page keeps its content.
      */
     #join() {
+        const message = this.#joinMessage();
+        if (message !== null) this.#joinId = this.#connection.sendOnce(message);
+    }
+
+    /** @returns {Omit<Join, "id"> | null} */
+    #joinMessage() {
         const { room, epoch } = this.model;
-        if (room === null) return;
-        const since = room.gap ? 0 : room.v;
-        this.#joinId = this.#connection.sendOnce({ t: "join", room: room.id, since, epoch });
+        return room && { t: "join", room: room.id, since: room.gap ? 0 : room.v, epoch };
     }
 
     /** @param {Message} message */
@@ -120,10 +126,27 @@ export class Session {
         this.#setModel(apply(this.model, message));
         if (message.t === "welcome") this.#resubscribe();
         else if (!hadGap && this.model.room?.gap) this.#join();
+        else if (message.t === "snapshot" && message.room === this.model.room?.id) this.#joinOnOwnSocket();
+    }
+
+    /** The room has arrived, so another socket can continue after its last event. */
+    #joinOnOwnSocket() {
+        const message = this.#joinMessage();
+        if (message !== null && message.since) this.#connection.joinOnOwnSocket(message);
+    }
+
+    /** The new socket has joined the room after its last event. If events are missing, it joins anew. */
+    #onReplaced() {
+        if (this.model.room?.gap) this.#join();
+        this.#watchLobbyAgain();
     }
 
     #resubscribe() {
         this.#join();
+        this.#watchLobbyAgain();
+    }
+
+    #watchLobbyAgain() {
         if (this.#watchesLobby) this.#connection.sendOnce({ t: "watch_lobby", on: true });
     }
 

@@ -1,7 +1,7 @@
 """The dispatcher assigns each search to a place, limits its attempts and their time, and decides
 its answer.
 
-It knows no processes, no network and no clock. A transport carries out its decisions and reports
+It uses no process, network or clock. A transport carries out its decisions and reports
 the outcomes: `engine.pool` over the pipes of worker processes, `server.seats` over a broker.
 
     search, attempt = dispatcher.assign(now_s, offers_of)  # the transport sends the attempt

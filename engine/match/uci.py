@@ -12,7 +12,8 @@ DEFAULT_OPTIONS = {"Threads": "1", "Hash": "16"}
 
 
 class UciPlayer:
-    """A UCI program. It starts before its first game, plays on, and restarts after a failure."""
+    """A UCI program. It starts before its first game, runs on between games, and restarts after
+    a failure."""
 
     def __init__(self, description: Description) -> None:
         self.clock = description.clock

@@ -13,14 +13,14 @@ class Kind(Enum):
     WORD = "a word"
     INT = "a number"
     BOOL = "a truth value"
-    INTS = "memory of numbers"
-    WORDS = "memory of words"
+    INTS = "a buffer of numbers"
+    WORDS = "a buffer of words"
     UNKNOWN = "unknown"
 
 
 #: Short names of the kinds that the inference tests most.
 WORD, INT, BOOL, UNKNOWN = Kind.WORD, Kind.INT, Kind.BOOL, Kind.UNKNOWN
-#: The type of an element of each kind of memory.
+#: The type of an element of each kind of buffer.
 ELEMENT_TYPE = {Kind.INTS: INT, Kind.WORDS: WORD}
 
 

@@ -1,44 +1,52 @@
-"""python -m engine.teach LESSON, --game G or --tree FILE: prints the log of a textbook search."""
+"""The classic search algorithms, step by step: on a lesson, a game, a tree or a graph of states."""
 
 import argparse
 import os
+import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
-import msgspec
-
-from engine.command_line import option
 from engine.game import GameError, GameFault
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
-from engine.teach.errors import NotPossible, TeachError, TreeError
+from engine.teach.classic import classic_match
+from engine.teach.compare import format_comparison
+from engine.teach.cost import cost_warning, without_hopeless_count
+from engine.teach.cutoffs import CUT_OFFS
+from engine.teach.errors import NotPossible, TeachError
 from engine.teach.evaluators import EVALUATORS
 from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
-from engine.teach.lessons.catalogue import LESSONS, load_lesson
-from engine.teach.lessons.lesson import Lesson, perform
+from engine.teach.graph import graph_of
+from engine.teach.graph_drawing import format_states
+from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
+from engine.teach.lessons.lesson import Lesson, root_of
+from engine.teach.lessons.page import format_lesson
+from engine.teach.options import Task, check_options, make_parser, make_task
 from engine.teach.order import ORDERS
-from engine.teach.state import GameState, Scale, State, TreeState
-from engine.teach.text import format_trace
-from engine.teach.trace import MAX_TRACE_NODES, Trace
-from engine.teach.tree import MAX_TREE_TEXT, Tree, decode_tree
-from engine.teach.tree_text import parse_tree
+from engine.teach.quiz import ask_questions
+from engine.teach.state import GameState, State
+from engine.teach.stepping import Screen, step_through
+from engine.teach.study import INF
+from engine.teach.style import Style
+from engine.teach.svg import Drawing, document, draw_graph, draw_trace
+from engine.teach.text import LOGS, format_trace
+from engine.teach.trace import Trace, encode_json
 
-#: The default depth of a game's search, in plies.
-GAME_DEPTH = 3
-#: The options that go with --game or --tree, and not with a lesson.
-SEARCH_OPTIONS = (
-    *("algorithm", "depth", "draw", "evaluator", "form", "lose"),
-    *("max_nodes", "option", "order", "position", "seed", "win"),
-)
+#: A lesson without a drawn search is stepped through by its searches of at most this many nodes.
+MAX_SMALL_NODES = 400
+#: A search and the state that it starts from.
+Searched = tuple[Trace, State]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns 0, 2 after printing an error on stderr, or 130 if interrupted."""
-    options = _parser().parse_args(arguments)
+    options = make_parser(__doc__).parse_args(arguments)
     try:
-        sys.stdout.write(_text(options))
+        _run(options)
         sys.stdout.flush()
     except (GameError, GameFault, TeachError) as error:
         print(f"teach: {error}", file=sys.stderr)
@@ -50,99 +58,182 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m engine.teach", description=__doc__)
-    parser.add_argument("lesson", nargs="?", help="one of the lessons that --list shows")
-    parser.add_argument(
-        "--list", action="store_true", help="list the lessons, games, algorithms and so on"
-    )
-    parser.add_argument("--game", metavar="G", help="search a position of this game")
-    parser.add_argument(
-        "--position",
-        metavar="TEXT",
-        help="search this position instead of the start of the game",
-    )
-    parser.add_argument(
-        "--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game"
-    )
-    parser.add_argument(
-        "--tree", metavar="FILE", help="search the tree in this file (JSON or text; - reads stdin)"
-    )
-    parser.add_argument("--algorithm", metavar="A", help=f"{', '.join(ALGORITHMS)} (alphabeta)")
-    parser.add_argument(
-        "--form", metavar="F", help=f"how the algorithm is written: {', '.join(FORMS)} (flat)"
-    )
-    parser.add_argument(
-        "--depth",
-        metavar="D",
-        help=f"plies to look ahead, or end ({GAME_DEPTH} for a game, end for a tree)",
-    )
-    parser.add_argument("--order", metavar="O", help=f"{', '.join(ORDERS)} (game)")
-    parser.add_argument(
-        "--evaluator",
-        metavar="E",
-        help=f"{', '.join(EVALUATORS)}, material:queen=9,rook=5 (estimate)",
-    )
-    parser.add_argument("--seed", type=int, help="the seed of all random choices (0)")
-    for name, noun in (("lose", "loss"), ("draw", "draw"), ("win", "win")):
-        parser.add_argument(f"--{name}", type=int, metavar="N", help=f"the utility of a {noun}")
-    parser.add_argument(
-        "--max-nodes", type=int, metavar="N", help="fail after this many nodes (1000000)"
-    )
-    parser.add_argument("--summary", action="store_true", help="leave out the log")
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print the trace as JSON (of a lesson: a list of traces)",
-    )
-    return parser
-
-
-def _text(options: argparse.Namespace) -> str:
-    """Runs the searches and returns the text to print."""
+def _run(options: argparse.Namespace) -> None:
+    """Does what the options say."""
     if options.list:
-        return _list()
-    if [options.lesson, options.game, options.tree].count(None) != 2:
-        raise NotPossible("give exactly one of a lesson, --game and --tree; --list shows the names")
-    if options.lesson is None:
-        trace = _search(options)
-        return _json(trace) if options.json else format_trace(trace, log=not options.summary)
-    given = [
-        f"--{name.replace('_', '-')}"
-        for name in SEARCH_OPTIONS
-        if getattr(options, name) is not None
+        sys.stdout.write(_list())
+        return
+    if options == make_parser(__doc__).parse_args([]):
+        sys.stdout.write(_topics())
+        return
+    check_options(options)
+    if options.lesson is not None:
+        _show_lesson(options)
+        return
+    task = make_task(options)
+    if options.log == "leaves":
+        sys.stdout.write(_sheet(task.root, task.plan, task.title))
+        return
+    if options.compare:
+        sys.stdout.write(_comparison(options, task.root, task.plan))
+        return
+    if options.match:
+        sys.stdout.write(_match(options, task))
+        return
+    if options.states:
+        _show_states(options, task)
+        return
+    if warning := cost_warning(task.root, task.plan):
+        print(f"teach: {warning}", file=sys.stderr, flush=True)
+    plan = without_hopeless_count(task.root, task.plan)
+    trace = explain(task.root, plan, task.title)
+    _draw(options, [(trace.title, draw_trace(trace))] if options.svg else [])
+    if options.json:
+        sys.stdout.write(_json(trace))
+    elif options.step or options.quiz:
+        _interact(options, [(trace, task.root)])
+    else:
+        sys.stdout.write(format_trace(trace, _log(options) or "tree", terminal_style(sys.stdout)))
+
+
+def _sheet(root: State, plan: Plan, title: str) -> str:
+    """An exercise: the whole tree of a search with its leaves, without any result."""
+    plain = replace(plan, algorithm="minimax", form="flat", plain_limit=0)
+    return format_trace(explain(root, plain, title), "leaves", terminal_style(sys.stdout))
+
+
+def _comparison(options: argparse.Namespace, root: State, plan: Plan) -> str:
+    """The searches of --compare in two columns."""
+    plans = [
+        replace(plan, form=name) if name in FORMS else replace(plan, algorithm=name)
+        for name in options.compare
     ]
-    if given:
-        raise NotPossible(
-            f"a lesson has its own search options: {', '.join(given)} goes with --game or --tree"
-        )
+    for each in plans:
+        if warning := cost_warning(root, each):
+            print(f"teach: {warning}", file=sys.stderr, flush=True)
+    left, right = (explain(root, each) for each in plans)
+    return format_comparison(left, right)
+
+
+def _match(options: argparse.Namespace, task: Task) -> str:
+    """A classic match: the moves of --match against the search."""
+    if not isinstance(task.root, GameState):
+        raise NotPossible("--match goes with --game")
+    moves = options.match.split(",")
+    return "\n".join(classic_match(task.root.position, task.plan, moves)) + "\n"
+
+
+def _show_lesson(options: argparse.Namespace) -> None:
     lesson = load_lesson(options.lesson)
-    traces = [perform(run) for run in lesson.runs]
-    return _json(traces) if options.json else _page(lesson, traces, log=not options.summary)
+    if options.log == "leaves":
+        run = lesson.runs[0]
+        sys.stdout.write(_sheet(root_of(run.subject, run.plan.utilities), run.plan, lesson.title))
+        return
+    if options.compare:
+        run = lesson.runs[0]
+        root = root_of(run.subject, run.plan.utilities)
+        sys.stdout.write(_comparison(options, root, run.plan))
+        return
+    traces = lesson_traces(options.lesson)
+    shown = _shown_searches(lesson, traces)
+    _draw(options, [(t.title, draw_trace(t)) for t, _ in shown] if options.svg else [])
+    if options.json:
+        sys.stdout.write(_json(traces))
+    elif options.step or options.quiz:
+        _interact(options, shown)
+    else:
+        style = terminal_style(sys.stdout)
+        sys.stdout.write(format_lesson(lesson, traces, _log(options), style))
+
+
+def _shown_searches(lesson: Lesson, traces: Sequence[Trace]) -> list[Searched]:
+    """The searches to draw, to step through and to ask about: not those of an exercise's tree.
+
+    If the page draws none, they are the small ones.
+    """
+    runs = zip(lesson.runs, traces, strict=True)
+    searched = [(run, trace, root_of(run.subject, run.plan.utilities)) for run, trace in runs]
+    if lesson.solution:
+        return [(trace, root) for run, trace, root in searched if run.log == "none"]
+    drawn = [(trace, root) for run, trace, root in searched if run.log != "none"]
+    small = [(t, root) for _, t, root in searched if t.counts.nodes <= MAX_SMALL_NODES]
+    return drawn or small
+
+
+def _show_states(options: argparse.Namespace, task: Task) -> None:
+    depth = INF if task.plan.depth is None else task.plan.depth
+    graph = task.graph or graph_of(task.root, depth)
+    _draw(options, [(task.title, draw_graph(graph))] if options.svg else [])
+    sys.stdout.write(format_states(graph, task.title, terminal_style(sys.stdout)))
+
+
+def _draw(options: argparse.Namespace, drawings: Sequence[tuple[str, Drawing]]) -> None:
+    """Writes the drawings into the file of --svg."""
+    if not options.svg:
+        return
+    try:
+        Path(options.svg).write_text(document(drawings), "utf-8")
+    except OSError as error:
+        raise NotPossible(f"{options.svg} cannot be written: {error.strerror}") from error
+
+
+def _log(options: argparse.Namespace) -> str | None:
+    log: str | None = "none" if options.summary else options.log
+    return log
+
+
+def _interact(options: argparse.Namespace, searched: Sequence[Searched]) -> None:
+    """Goes through the searches, or asks questions about them, until the user quits."""
+    size = shutil.get_terminal_size()
+    screen = Screen(
+        sys.stdout.write,
+        _ask,
+        terminal_style(sys.stdout),
+        size.lines,
+        sys.stdout.isatty() and sys.stdin.isatty(),
+    )
+    for trace, root in searched:
+        goes_on = (
+            ask_questions(trace, root, screen) if options.quiz else step_through(trace, screen)
+        )
+        if not goes_on:
+            return
+
+
+def _ask(prompt: str) -> str | None:
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
+    line = sys.stdin.readline()
+    if not (sys.stdin.isatty() and line):
+        sys.stdout.write("\n")
+    return line or None
+
+
+def terminal_style(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Style:
+    """Returns the style for a stream: guide lines and colours on a terminal that has them."""
+    is_terminal = stream.isatty()
+    has_colour = not environ.get("NO_COLOR") and environ.get("TERM", "") not in ("", "dumb")
+    has_guides = "utf" in (stream.encoding or "").lower()
+    return Style(is_terminal and has_guides, is_terminal and has_colour)
 
 
 def _json(answer: object) -> str:
-    return msgspec.json.encode(answer).decode() + "\n"
+    return encode_json(answer).decode() + "\n"
 
 
-def _page(lesson: Lesson, traces: Sequence[Trace], log: bool) -> str:
-    """The text of a lesson: its page, what to look for, and its searches."""
-    parts = [
-        f"{lesson.title}\n{'=' * len(lesson.title)}",
-        textwrap.fill(lesson.page, 80, break_on_hyphens=False),
-    ]
-    points = [
-        textwrap.fill(
-            point, 80, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
+def _topics() -> str:
+    """The lessons by topic, on one screen."""
+    lines = ["plyroom teach LESSON shows one of these lessons, in this order for a course:"]
+    for topic, names in TOPICS.items():
+        lines += ["", f"{topic}:"]
+        lines += textwrap.wrap(
+            ", ".join(names),
+            76,
+            break_on_hyphens=False,
+            initial_indent="  ",
+            subsequent_indent="  ",
         )
-        for point in lesson.look_for
-    ]
-    parts.append("\n".join(["What to look for:", *points]))
-    for number, trace in enumerate(traces, 1):
-        parts.append(
-            f"--- {number} of {len(traces)} ---\n" + format_trace(trace, log=log).rstrip("\n")
-        )
-    return "\n\n".join(parts) + "\n"
+    return "\n".join([*lines, "", "--list has their titles, --help all options."]) + "\n"
 
 
 def _list() -> str:
@@ -150,100 +241,19 @@ def _list() -> str:
     lines += [f"  {name:22} {load_lesson(name).title}" for name in LESSONS]
     lines.append("games")
     lines += [f"  {name:22} {load_game(name).title}" for name in game_ids()]
+    for title, texts in (("algorithms", ALGORITHMS), ("forms", FORMS)):
+        lines += [title, *(f"  {name:22} {text}" for name, text in texts.items())]
     for title, names in (
-        ("algorithms", ALGORITHMS),
-        ("forms", FORMS),
         ("orders", ORDERS),
+        ("cut-off rules", CUT_OFFS),
         ("evaluators", EVALUATORS),
+        ("logs", sorted(LOGS)),
     ):
-        lines += [title, f"  {'  '.join(names)}"]
+        lines += [
+            title,
+            *textwrap.wrap("  ".join(names), 78, initial_indent="  ", subsequent_indent="  "),
+        ]
     return "\n".join(lines) + "\n"
-
-
-def _search(options: argparse.Namespace) -> Trace:
-    """The trace of the search that the options describe."""
-    defaults = Plan()
-    evaluator = options.evaluator or defaults.evaluator
-    tree = read_tree(options) if options.tree else None
-    default = "minimax" if tree and tree.players > 1 else defaults.algorithm
-    plan = Plan(
-        algorithm=options.algorithm or default,
-        depth=_depth(options.depth, None if options.tree else GAME_DEPTH),
-        order=options.order or defaults.order,
-        evaluator=evaluator,
-        form=options.form or defaults.form,
-        seed=options.seed or 0,
-        scale=_scale(options, Plan(evaluator=evaluator).utilities),
-        max_nodes=_max_nodes(options.max_nodes),
-        max_trace=MAX_TRACE_NODES,
-    )
-    if tree is None:
-        root, title = _game_root(options, plan)
-    else:
-        root, title = (
-            TreeState.at_root(tree),
-            tree.title or ("a tree" if options.tree == "-" else Path(options.tree).name),
-        )
-    return explain(root, plan, title)
-
-
-def _depth(text: str | None, default: int | None) -> int | None:
-    if text is None or text == "end":
-        return default if text is None else None
-    if not text.isascii() or not text.isdigit() or len(text) > 4:
-        raise NotPossible(f"a depth is a number of plies, or end, not {text[:40]!r}")
-    return int(text)
-
-
-def _max_nodes(limit: int | None) -> int:
-    if limit is not None and limit < 1:
-        raise NotPossible(f"--max-nodes is at least 1, not {limit}")
-    return Plan().max_nodes if limit is None else limit
-
-
-def _scale(options: argparse.Namespace, default: Scale) -> Scale:
-    """The utilities of finished games: those of the options, otherwise the defaults."""
-    if options.lose is options.draw is options.win is None:
-        return default
-    lose = default.lose if options.lose is None else options.lose
-    win = default.win if options.win is None else options.win
-    draw = default.draw if options.draw is None else options.draw
-    if not lose <= draw <= win or max(-lose, win) > 1_000_000_000:
-        raise NotPossible(
-            "lose, draw and win must not decrease, and lie within -1000000000 and 1000000000;"
-            f" they are {lose}, {draw}, {win}"
-        )
-    return Scale(lose, draw, win)
-
-
-def _game_root(options: argparse.Namespace, plan: Plan) -> tuple[State, str]:
-    game = load_game(options.game)
-    rules = dict(options.option or ())
-    position = (
-        game.start(rules) if options.position is None else game.position(options.position, rules)
-    )
-    return GameState.at_root(position, plan.utilities), game.title
-
-
-def read_tree(options: argparse.Namespace) -> Tree:
-    """Reads a tree from a file, or from stdin for "-"; content that begins with a brace is JSON."""
-    for name in ("position", "option", "lose", "draw", "win"):
-        if getattr(options, name) is not None:
-            raise NotPossible(f"--{name} goes with --game: a tree has its utilities at its leaves")
-    name = options.tree
-    try:
-        if name == "-":
-            content = sys.stdin.buffer.read(MAX_TREE_TEXT + 1)
-        else:
-            with Path(name).open("rb") as file:
-                content = file.read(MAX_TREE_TEXT + 1)
-        if content.lstrip().startswith(b"{"):
-            return decode_tree(content)
-        return parse_tree(content.decode("utf-8"))
-    except OSError as error:
-        raise TreeError(f"{name} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise TreeError(f"{name} is not text in UTF-8") from error
 
 
 if __name__ == "__main__":

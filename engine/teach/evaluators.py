@@ -8,6 +8,7 @@ material:king=10,queen=9    the same, weighted by name; a piece without a weight
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Mapping
 
@@ -84,10 +85,12 @@ def random_between(scale: Scale, seed: int) -> Evaluator:
 
     The seed and the state's text determine the number.
     """
-    low = int(scale.lose // 1) + 1
-    count = max(1, -int(-scale.win // 1) - low)
 
     def value(state: State) -> Value:
+        if math.isinf(scale.lose) or math.isinf(scale.win):
+            raise NotPossible("random values need finite utilities of a loss and a win")
+        low = int(scale.lose // 1) + 1
+        count = max(1, -int(-scale.win // 1) - low)
         if state.players == 1:
             return low + hashed_index(f"{seed}:{state.text()}", count)
         return tuple(

@@ -1,20 +1,51 @@
 """Runs an algorithm on a state and returns its trace: the entry point for commands and lessons."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from engine.teach import flat, mapping, polymorphic
+from engine.teach import flat, mapping, pair, polymorphic, table, variants
+from engine.teach.cutoffs import cut_off_of
 from engine.teach.errors import NotPossible, UnknownName
 from engine.teach.evaluators import Evaluator, evaluator_of, scale_of
+from engine.teach.meaning import meaning_of
 from engine.teach.order import given_names, order_of
-from engine.teach.state import Scale, State
-from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Record, Study, at_depth
-from engine.teach.trace import MAX_TRACE_NODES, Counts, Trace, Value
+from engine.teach.players import mover_of, seen_by
+from engine.teach.state import GameState, Scale, State
+from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Order, Record, Study
+from engine.teach.trace import MAX_TRACE_NODES, Counts, Number, Trace, Value
 
-#: The algorithms by name.
-ALGORITHMS = ("minimax", "negamax", "alphabeta", "average", "random")
-#: The forms of an algorithm: `engine.teach.flat`, `polymorphic` and `mapping`.
-FORMS = ("flat", "nodes", "map")
+#: What each algorithm does, by its name.
+ALGORITHMS = {
+    "minimax": "MAX takes the greatest value, MIN the least",
+    "negamax": "the same by one rule, for the side to move",
+    "alphabeta": "the same with fewer nodes, by a window; fail-soft",
+    "fail-soft": "a node returns the best value that it found",
+    "fail-hard": "a node returns its own bound, alpha or beta",
+    "strict": "cuts only where alpha is greater than beta",
+    "one-bound": "hands down the best of the parent only",
+    "accumulators": "a map over the moves into an accumulator",
+    "average": "the best at our plies, the mean at the opponent's",
+    "max-n": "each player wants the most for themselves",
+    "paranoid": "all others play against one player",
+    "greedy": "the move with the best evaluation, one ply deep",
+    "optimistic": "any path to a good end, as if the opponent helped",
+    "random": "a legal move at random",
+}
+#: What each form of an algorithm is, by its name.
+FORMS = {
+    "flat": "one function that asks who chooses",
+    "nodes": "a template method and classes for the sides",
+    "pair": "two functions, one for MAX and one for MIN",
+    "map": "a map over the moves, a visitor, accumulators",
+    "table": "one function that remembers states in a table",
+}
+#: The algorithms that every form has, but for `average` with a table.
+IN_ALL_FORMS = ("minimax", "alphabeta", "average")
+#: The algorithms that can remember states.
+WITH_TABLE = ("minimax", "alphabeta")
+#: The algorithms for a utility for each player.
+FOR_SEVERAL_PLAYERS = ("minimax", "average", "max-n", "greedy", "random")
 #: The default of `Plan.plain_limit`, in nodes.
 PLAIN_LIMIT = 50_000
 
@@ -33,6 +64,11 @@ class Plan:
     form: str = "flat"
     seed: int = 0
     scale: Scale | None = None
+    cut_off: str = "depth"
+    #: The player whose values are searched, from 1; 0 is the side to move at the root.
+    player: int = 0
+    #: Whether alpha-beta searches each root move with a window of its own.
+    fresh: bool = False
     max_nodes: int = MAX_NODES
     max_trace: int = MAX_TRACE_NODES
     #: Maximum size of plain minimax's tree that is counted, in nodes.
@@ -50,24 +86,29 @@ def explain(
     title: str = "",
     *,
     evaluate: Evaluator | None = None,
-    cut_off: CutOff = at_depth,
+    cut_off: CutOff | None = None,
+    order: Order | None = None,
 ) -> Trace:
     """Returns the trace of a search of a state.
 
-    `evaluate` replaces the evaluator that the plan names, `cut_off` the default cut-off rule.
+    `evaluate` replaces the evaluator that the plan names, `cut_off` its cut-off rule, `order` its
+    move order.
     Raises UnknownName, NotPossible or TooLarge.
     """
+    check_names(plan)
+    plan = with_defaults(root, plan)
+    root = seen_by(root, plan.player) if plan.player else root
     algorithm = algorithm_of(root, plan)
-    if plan.depth is not None and not 0 <= plan.depth <= MAX_PLY:
-        raise NotPossible(f"a depth is 0 to {MAX_PLY}, not {plan.depth}")
     record = Record(min(plan.max_trace, MAX_TRACE_NODES))
     study = Study(
         evaluate or evaluator_of(plan.evaluator, plan.utilities, plan.seed),
-        order_of(plan.order),
-        cut_off,
+        order or order_of(plan.order),
+        cut_off or cut_off_of(plan.cut_off),
         view="mover" if plan.algorithm == "negamax" else "root",
         record=record,
         max_nodes=plan.max_nodes,
+        fresh=plan.fresh,
+        goal=goal_of(root),
     )
     depth = INF if plan.depth is None else plan.depth
     value = algorithm(study, root, depth)
@@ -94,36 +135,99 @@ def explain(
         skipped=skipped,
         steps=steps,
         truncated=record.truncated,
+        cut_off=plan.cut_off,
+        player=plan.player,
+        fresh=plan.fresh,
+        meaning=meaning_of(root, study, plan.algorithm, value),
+        game=root.position.game.id if isinstance(root, GameState) else "",
     )
 
 
-def algorithm_of(root: State, plan: Plan) -> Algorithm:
-    """Returns the function that a plan names; raises UnknownName or NotPossible."""
+def check_names(plan: Plan) -> None:
+    """Raises UnknownName or NotPossible if no search could have this algorithm, form or depth."""
     if plan.algorithm not in ALGORITHMS:
         raise UnknownName(
             f"there is no algorithm {plan.algorithm[:40]!r}; there are {', '.join(ALGORITHMS)}"
         )
     if plan.form not in FORMS:
         raise UnknownName(f"there is no form {plan.form[:40]!r}; there are {', '.join(FORMS)}")
-    if plan.algorithm == "random":
-        return lambda study, state, depth: flat.random_legal(study, state, depth, plan.seed)
-    has_several_players = root.players > 1
-    if has_several_players and plan.algorithm not in ("minimax", "average"):
-        raise NotPossible(
-            f"{plan.algorithm} needs a single utility per leaf;"
-            " for several players there are minimax and average"
-        )
-    if (has_several_players or plan.algorithm == "negamax") and plan.form != "flat":
+    if plan.form != "flat" and plan.algorithm not in IN_ALL_FORMS:
         raise NotPossible(
             f"the form {plan.form} exists only for minimax, alphabeta and average"
             " with a single utility per leaf"
         )
-    if has_several_players:
-        ours = root.kind if plan.algorithm == "average" else ""
-        return lambda study, state, depth: flat.maxn(study, state, depth, ours=ours)
-    module = {"flat": flat, "nodes": polymorphic, "map": mapping}[plan.form]
-    function: Algorithm = getattr(module, plan.algorithm)
-    return function
+    if plan.form == "table" and plan.algorithm not in WITH_TABLE:
+        raise NotPossible(f"the form table exists only for {' and '.join(WITH_TABLE)}")
+    if plan.algorithm == "max-n" and plan.player:
+        raise NotPossible("max-n has a value for each player: choose none, or choose paranoid")
+    if plan.depth is not None and not 0 <= plan.depth <= MAX_PLY:
+        raise NotPossible(f"a depth is 0 to {MAX_PLY}, not {plan.depth}")
+
+
+def with_defaults(root: State, plan: Plan) -> Plan:
+    """Returns the plan with what its algorithm implies: the depth, or whose values they are."""
+    if plan.algorithm == "greedy":
+        return replace(plan, depth=1)
+    if plan.algorithm == "paranoid" and not plan.player:
+        return replace(plan, player=mover_of(root))
+    return plan
+
+
+def goal_of(root: State) -> Number:
+    """Returns the least utility of a win, with which an optimistic search is content."""
+    if isinstance(root, GameState):
+        return root.scale.win - root.scale.by_distance * MAX_PLY
+    return INF
+
+
+def algorithm_of(root: State, plan: Plan) -> Algorithm:
+    """Returns the function that a plan names; raises NotPossible."""
+    name = plan.algorithm
+    if name == "random":
+        return partial(flat.random_legal, seed=plan.seed)
+    ours = "max" if plan.player else root.kind
+    if root.players > 1:
+        return algorithm_for_several_players(plan, ours)
+    if name in variants.VARIANTS:
+        return partial(variants.alphabeta, variants.VARIANTS[name])
+    if plan.form != "flat":
+        return in_form(plan, ours)
+    functions: dict[str, Algorithm] = {
+        "negamax": flat.negamax,
+        "accumulators": mapping.alphabeta,
+        "paranoid": flat.minimax,
+        "max-n": flat.minimax,
+        "greedy": flat.greedy,
+        "optimistic": flat.optimistic,
+        "minimax": flat.minimax,
+        "alphabeta": flat.alphabeta,
+        "average": partial(flat.average, ours=ours),
+    }
+    return functions[name]
+
+
+def in_form(plan: Plan, ours: str) -> Algorithm:
+    """Returns an algorithm in another form than the flat one."""
+    if plan.form == "table":
+        return {"minimax": table.minimax, "alphabeta": table.alphabeta}[plan.algorithm]
+    module = {"nodes": polymorphic, "pair": pair, "map": mapping}[plan.form]
+    functions: dict[str, Algorithm] = {
+        "minimax": module.minimax,
+        "alphabeta": module.alphabeta,
+        "average": partial(module.average, ours=ours),
+    }
+    return functions[plan.algorithm]
+
+
+def algorithm_for_several_players(plan: Plan, ours: str) -> Algorithm:
+    """Returns the function for a utility for each player; raises NotPossible."""
+    name = plan.algorithm
+    if name not in FOR_SEVERAL_PLAYERS or plan.form != "flat":
+        raise NotPossible(
+            f"{name} (form {plan.form}) needs a single utility per leaf: choose a player (1, 2, …),"
+            f" or one of {', '.join(FOR_SEVERAL_PLAYERS)}, which are for several players"
+        )
+    return partial(flat.maxn, ours=ours if name == "average" else "")
 
 
 def line_names(root: State, line: tuple[int, ...]) -> tuple[str, ...]:

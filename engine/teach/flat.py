@@ -1,8 +1,9 @@
 """The algorithms in their flat form: one function each, which tests at every node who chooses.
 
 `study` holds the parameters of the search (evaluator, cut-off rule, move order) and writes the
-trace. Without the calls of `visit`, these are the functions of the textbooks. All of them are
+trace. Without the calls of `visit`, these are the functions of the textbooks. Alpha-beta is
 fail-soft: a node returns the best value that it found, even if that lies outside its window.
+`engine.teach.variants` has its other forms.
 """
 
 from collections.abc import Sequence
@@ -73,7 +74,7 @@ def alphabeta(
     moves = study.moves(state, depth)
     values: list[Number] = []
     for count, move in enumerate(moves, 1):
-        window = (-INF, INF) if state.kind == "mean" else (alpha, beta)
+        window = study.window_below(state.kind, alpha, beta)
         value = alphabeta(study, state.play(move), depth - 1, move, *window)
         visit.returned()
         if is_better(state.kind, value, values):
@@ -109,6 +110,44 @@ def average(
         if is_better(kind, value, values):
             visit.prefer()
         values.append(value)
+    return visit.leave(combine(kind, values))
+
+
+def greedy(study: Study, state: State, depth: float) -> Number:
+    """Returns the value of the move with the best evaluation: hill climbing, where depth is 1.
+
+    Minimax is this step taken more than once, with an opponent who takes it too.
+    """
+    return minimax(study, state, depth)
+
+
+def optimistic(
+    study: Study, state: State, depth: float, move: int | None = None, best: Number = -INF
+) -> Number:
+    """Returns the greatest utility that can be reached if the opponent helps.
+
+    It is an ordinary search for a good end, and stops at the first one that reaches the goal: the
+    utility of a win. What it finds is no plan against an opponent who plays for themselves.
+    """
+    kind = "mean" if state.kind == "mean" else "max"
+    visit = study.enter(state, move, kind, best, study.goal)
+    if study.stops(state, depth):
+        return visit.stop(single_utility(study.leaf_value(state)))
+    moves = study.moves(state, depth)
+    values: list[Number] = []
+    for count, move in enumerate(moves, 1):
+        window = study.window_below(kind, best, study.goal)
+        value = optimistic(study, state.play(move), depth - 1, move, window[0])
+        visit.returned()
+        if is_better(kind, value, values):
+            visit.prefer()
+        values.append(value)
+        if kind == "max":
+            best = max(best, value)
+            visit.narrow(best, study.goal)
+            if best >= study.goal:
+                visit.cut(moves[count:], depth)
+                break
     return visit.leave(combine(kind, values))
 
 

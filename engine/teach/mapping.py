@@ -1,13 +1,15 @@
-"""The algorithms as a map over the legal moves, into an accumulator that can create its opposite.
+"""Design 3: the board maps a function over its moves, into an accumulator.
 
-Python's `map` is lazy: it searches a child only when the loop takes the next value. The loop ends
-when the accumulator's window is empty, and the remaining moves are never searched. The accumulator
-of a child starts with its parent's current window.
+`Board.map` plays each move, calls one function if the game goes on and another if it is finished,
+and takes the move back. A status visitor chooses between the two. An accumulator takes the moves
+with their values: it keeps the best value and its move, makes its own opposite for the next ply,
+and as an alpha-beta accumulator knows when it has enough.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+from engine.teach.board import Board
 from engine.teach.flat import single_utility
 from engine.teach.state import State
 from engine.teach.study import INF, Study, mean
@@ -15,118 +17,173 @@ from engine.teach.trace import Number
 
 
 class Accumulator(ABC):
-    """Takes the children's values one by one and keeps the node's value.
+    """Takes the moves with their values one by one; keeps the best value and its move.
 
-    `sides` maps MAX, MIN and chance to their accumulator classes.
+    `sides` has the accumulator by who chooses; only chance needs it.
     """
 
     kind: str
 
     def __init__(
-        self,
-        sides: "Mapping[str, type[Accumulator]]",
-        prunes: bool,
-        alpha: float = -INF,
-        beta: float = INF,
+        self, sides: "Mapping[str, type[Accumulator]]", alpha: float = -INF, beta: float = INF
     ) -> None:
-        self.sides, self.prunes = sides, prunes
+        self.sides = sides
         self.alpha, self.beta = alpha, beta
         self.value: Number | None = None
+        self.move: int | None = None
+
+    def take(self, move: int, value: Number) -> bool:
+        """Adds a move and its value; returns whether it is the best so far."""
+        if self.value is not None and not self.prefers(value, self.value):
+            return False
+        self.move, self.value = move, value
+        return True
 
     @abstractmethod
-    def take(self, value: Number) -> bool:
-        """Adds a value; returns whether it is the best so far."""
+    def prefers(self, value: Number, other: Number) -> bool:
+        """Returns whether the value is better than the other one."""
+
+    @abstractmethod
+    def opposite(self) -> "type[Accumulator]":
+        """Returns the class of the other side's accumulators."""
 
     @property
-    def is_cut_off(self) -> bool:
-        """Whether the window is empty, so that no further value matters."""
-        return self.alpha >= self.beta
+    def has_enough(self) -> bool:
+        """Whether no further move matters: never, without a window."""
+        return False
 
-    @property
-    def window(self) -> tuple[float, float]:
-        """The window (alpha, beta) for a child."""
-        return self.alpha, self.beta
-
-    def opposite(self) -> "Accumulator":
-        """Returns an empty accumulator for the other side."""
-        return self.empty_for("min" if self.kind == "max" else "max")
-
-    def empty_for(self, kind: str) -> "Accumulator":
-        """Returns an empty accumulator for a child of the given kind."""
-        return self.sides[kind](self.sides, self.prunes, *self.window)
+    def successor(self, study: Study, state: State, after: State) -> "Accumulator":
+        """Returns an empty accumulator for the state after a move."""
+        window = study.window_below(self.kind, self.alpha, self.beta)
+        if after.kind == state.kind:
+            return type(self)(self.sides, *window)
+        side = self.sides["mean"] if after.kind == "mean" else self.opposite()
+        return side(self.sides, *window)
 
 
 class Highest(Accumulator):
-    """Keeps the greatest value; alpha rises with it."""
+    """Keeps the greatest value and its move."""
 
     kind = "max"
 
-    def take(self, value: Number) -> bool:
-        is_best = self.value is None or value > self.value
-        self.value = value if self.value is None else max(self.value, value)
-        if self.prunes:
-            self.alpha = max(self.alpha, value)
-        return is_best
+    def prefers(self, value: Number, other: Number) -> bool:
+        return value > other
+
+    def opposite(self) -> type[Accumulator]:
+        return Lowest
 
 
 class Lowest(Accumulator):
-    """Keeps the least value; beta falls with it."""
+    """Keeps the least value and its move."""
 
     kind = "min"
 
-    def take(self, value: Number) -> bool:
-        is_best = self.value is None or value < self.value
-        self.value = value if self.value is None else min(self.value, value)
-        if self.prunes:
-            self.beta = min(self.beta, value)
-        return is_best
+    def prefers(self, value: Number, other: Number) -> bool:
+        return value < other
+
+    def opposite(self) -> type[Accumulator]:
+        return Highest
+
+
+class Alpha(Highest):
+    """Keeps the greatest value in a window; alpha rises with it."""
+
+    def take(self, move: int, value: Number) -> bool:
+        self.alpha = max(self.alpha, value)
+        return super().take(move, value)
+
+    def opposite(self) -> type[Accumulator]:
+        return Beta
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the window is empty: MIN has something better elsewhere."""
+        return self.alpha >= self.beta
+
+
+class Beta(Lowest):
+    """Keeps the least value in a window; beta falls with it."""
+
+    def take(self, move: int, value: Number) -> bool:
+        self.beta = min(self.beta, value)
+        return super().take(move, value)
+
+    def opposite(self) -> type[Accumulator]:
+        return Alpha
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the window is empty: MAX has something better elsewhere."""
+        return self.alpha >= self.beta
 
 
 class Mean(Accumulator):
-    """Keeps the mean of all values.
-
-    Every value counts, so it is never cut off, and its children get an open window.
-    """
+    """Keeps the mean of all values; every value counts, so it never has enough."""
 
     kind = "mean"
-    is_cut_off = False
-    window = (-INF, INF)
 
     def __init__(
-        self, sides: Mapping[str, type[Accumulator]], prunes: bool, alpha: float, beta: float
+        self, sides: Mapping[str, type[Accumulator]], alpha: float = -INF, beta: float = INF
     ) -> None:
-        super().__init__(sides, prunes, alpha, beta)
+        super().__init__(sides, alpha, beta)
         self.values: list[Number] = []
 
-    def take(self, value: Number) -> bool:
+    def take(self, move: int, value: Number) -> bool:
         self.values.append(value)
         self.value = mean(self.values)
         return False
 
+    def prefers(self, value: Number, other: Number) -> bool:
+        return False
+
+    def opposite(self) -> type[Accumulator]:
+        return Mean
+
+    def successor(self, study: Study, state: State, after: State) -> Accumulator:
+        """Returns an empty accumulator: chance has no opposite, so `sides` says which."""
+        return self.sides[after.kind](self.sides)
+
+
+class HighestAgainstChance(Highest):
+    """MAX's accumulator in average min-max."""
+
+    def opposite(self) -> type[Accumulator]:
+        return Mean
+
+
+class LowestAgainstChance(Lowest):
+    """MIN's accumulator in average min-max."""
+
+    def opposite(self) -> type[Accumulator]:
+        return Mean
+
 
 def search(
-    study: Study, state: State, depth: float, best: Accumulator, move: int | None = None
+    study: Study, board: Board, depth: float, best: Accumulator, move: int | None = None
 ) -> Number:
-    """Returns the value of a state, which its accumulator holds after the map over the moves."""
+    """Returns the value of the board, which the accumulator has after the map over the moves."""
+    state = board.state
     visit = study.enter(state, move, best.kind, best.alpha, best.beta)
     if study.stops(state, depth):
         return visit.stop(single_utility(study.leaf_value(state)))
 
-    def value_after(move: int) -> Number:
-        after = state.play(move)
-        is_opposite = {state.kind, after.kind} == {"max", "min"}
-        child_best = (
-            best.opposite() if is_opposite and best.kind != "mean" else best.empty_for(after.kind)
-        )
-        return search(study, after, depth - 1, child_best, move)
+    def value_of_next(move: int) -> Number:
+        successor = best.successor(study, state, board.state)
+        return search(study, board, depth - 1, successor, move)
+
+    def score_of_finished(move: int) -> Number:
+        successor = best.successor(study, state, board.state)
+        leaf = study.enter(board.state, move, best.kind, successor.alpha, successor.beta)
+        return leaf.stop(single_utility(study.leaf_value(board.state)))
 
     moves = study.moves(state, depth)
-    for count, value in enumerate(map(value_after, moves), 1):
+    values = board.map(moves, value_of_next, score_of_finished)
+    for count, (move, value) in enumerate(values, 1):
         visit.returned()
-        if best.take(value):
+        if best.take(move, value):
             visit.prefer()
         visit.narrow(best.alpha, best.beta)
-        if best.is_cut_off:
+        if best.has_enough:
             visit.cut(moves[count:], depth)
             break
     assert best.value is not None
@@ -134,25 +191,34 @@ def search(
 
 
 # The accumulator of a leaf does not matter: it never takes a value.
-SIDES: Mapping[str, type[Accumulator]] = {
+PLAIN: Mapping[str, type[Accumulator]] = {
     "max": Highest,
     "min": Lowest,
     "mean": Mean,
     "leaf": Highest,
 }
+#: The accumulators of alpha-beta.
+WINDOWED: Mapping[str, type[Accumulator]] = {**PLAIN, "max": Alpha, "min": Beta, "leaf": Alpha}
+#: Our accumulators in average min-max.
+OURS: Mapping[str, type[Accumulator]] = {
+    **PLAIN,
+    "max": HighestAgainstChance,
+    "min": LowestAgainstChance,
+}
 
 
 def minimax(study: Study, state: State, depth: float) -> Number:
-    """Minimax: no accumulator narrows its window, so none is cut off."""
-    return search(study, state, depth, SIDES[state.kind](SIDES, False, -INF, INF))
+    """Minimax: accumulators without a window."""
+    return search(study, Board(state), depth, PLAIN[state.kind](PLAIN))
 
 
 def alphabeta(study: Study, state: State, depth: float) -> Number:
-    """Alpha-beta: the same accumulators, with windows and cut-offs."""
-    return search(study, state, depth, SIDES[state.kind](SIDES, True, -INF, INF))
+    """Alpha-beta: accumulators with a window."""
+    return search(study, Board(state), depth, WINDOWED[state.kind](WINDOWED))
 
 
-def average(study: Study, state: State, depth: float) -> Number:
+def average(study: Study, state: State, depth: float, ours: str = "") -> Number:
     """Average min-max: `Mean` takes the place of the opponent's accumulator."""
-    sides = {kind: side if kind in (state.kind, "leaf") else Mean for kind, side in SIDES.items()}
-    return search(study, state, depth, sides[state.kind](sides, False, -INF, INF))
+    ours = ours or state.kind
+    sides = {kind: OURS[kind] if kind in (ours, "leaf") else Mean for kind in PLAIN}
+    return search(study, Board(state), depth, sides[state.kind](sides))

@@ -12,6 +12,7 @@ from engine.teach import flat
 from engine.teach.errors import UnknownName
 from engine.teach.state import State
 from engine.teach.study import Order, Study
+from engine.teach.table import Table, search
 from engine.teach.trace import Number
 
 #: The orders, as messages and the help list them.
@@ -26,8 +27,8 @@ def order_of(text: str) -> Order:
     orders: dict[str, Order] = {
         "game": rules_order,
         "reversed": reversed_order,
-        "best": best_first,
-        "worst": worst_first,
+        "best": best_first(),
+        "worst": best_first(-1),
     }
     if names or name not in orders:
         raise UnknownName(f"there is no order {text[:40]!r}; there are {', '.join(ORDERS)}")
@@ -50,26 +51,21 @@ def reversed_order(study: Study, state: State, moves: Sequence[int], depth: floa
     return moves[::-1]
 
 
-def best_first(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
-    """Sorts the moves from best to worst for the side to move; equal ones keep their order.
+def best_first(sign: int = 1) -> Order:
+    """Returns an order that sorts the moves from best to worst for the side to move.
 
-    At a chance node the order of the rules stays.
+    Equal moves keep their order, and chance nodes the order of the rules. The searches that find
+    the order remember states. With the sign -1 the worst move comes first.
     """
-    if state.kind == "mean" or len(moves) < 2:
-        return moves
-    values = {move: _preference(study, state, move, depth) for move in moves}
-    return sorted(moves, key=lambda move: -values[move])
+    table = Table()
 
+    def order(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
+        if state.kind == "mean" or len(moves) < 2:
+            return moves
+        values = {move: _preference(study, state, move, depth, table) for move in moves}
+        return sorted(moves, key=lambda move: -sign * values[move])
 
-def worst_first(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
-    """Sorts the moves from worst to best for the side to move; equal ones keep their order.
-
-    At a chance node the order of the rules stays.
-    """
-    if state.kind == "mean" or len(moves) < 2:
-        return moves
-    values = {move: _preference(study, state, move, depth) for move in moves}
-    return sorted(moves, key=lambda move: values[move])
+    return order
 
 
 def given(names: Sequence[str]) -> Order:
@@ -82,7 +78,7 @@ def given(names: Sequence[str]) -> Order:
     return order
 
 
-def _preference(study: Study, state: State, move: int, depth: float) -> Number:
+def _preference(study: Study, state: State, move: int, depth: float, table: Table) -> Number:
     """The value of a move for the side to move, by a plain search one ply shallower."""
     nodes_before = study.visited + study.ordering
     shallow = Study(
@@ -97,6 +93,6 @@ def _preference(study: Study, state: State, move: int, depth: float) -> Number:
     if state.players > 1:
         value = flat.maxn(shallow, after, plies)[flat.player(state.kind)]
     else:
-        value = flat.minimax(shallow, after, plies) * flat.sign(state.kind)
+        value = search(shallow, after, plies, table, prunes=False) * flat.sign(state.kind)
     study.ordering += shallow.visited
     return value

@@ -6,6 +6,7 @@ node of an explicit tree are both states. A move is a number that only its own s
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from typing import Protocol
 
@@ -14,7 +15,7 @@ import numpy as np
 from engine.game import Position
 from engine.rules.data import load_data
 from engine.teach.trace import Number, Value
-from engine.teach.tree import Node, Tree
+from engine.teach.tree import Node, Tree, value_of
 
 _data = cache(load_data)
 
@@ -30,6 +31,33 @@ class Scale:
     draw: Number = 0
     win: Number = 1
     by_distance: Number = 0
+
+
+class Status(Enum):
+    """Whether the game goes on, or what its end means to one side."""
+
+    WON = "won"
+    LOST = "lost"
+    DRAWN = "drawn"
+    ONGOING = "ongoing"
+
+    @property
+    def reversed(self) -> "Status":
+        """The same end for the opponent."""
+        return {Status.WON: Status.LOST, Status.LOST: Status.WON}.get(self, self)
+
+
+def status_of_utility(utility: Value | None) -> Status:
+    """Returns MAX's status at a leaf that has nothing but a utility: more than 0 is a win.
+
+    A state without a utility goes on; so does one with a utility for each player, where no single
+    side wins.
+    """
+    if utility is None or isinstance(utility, tuple):
+        return Status.ONGOING
+    if utility == 0:
+        return Status.DRAWN
+    return Status.WON if utility > 0 else Status.LOST
 
 
 class State(Protocol):
@@ -49,6 +77,15 @@ class State(Protocol):
 
     def utility(self) -> Value | None:
         """Returns the utility of a final state, None for any other."""
+
+    def status(self) -> Status:
+        """Returns MAX's status."""
+
+    def score(self, status: Status) -> Value:
+        """Returns the utility of this final state if it had ended so for MAX.
+
+        A leaf with a utility of its own has this utility, whatever the status.
+        """
 
     def estimate(self) -> Value | None:
         """Returns the game's own static evaluation of the state, None if there is none."""
@@ -75,6 +112,11 @@ class State(Protocol):
         """
 
 
+def mover_status(state: State) -> Status:
+    """Returns the status of the side to move: the rules of a game know no other."""
+    return state.status() if state.kind == "max" else state.status().reversed
+
+
 @dataclass(frozen=True, slots=True)
 class GameState:
     """A position of a registered game; MAX is the seat that was to move at the root."""
@@ -86,23 +128,35 @@ class GameState:
     players: int = 1
 
     @classmethod
-    def at_root(cls, position: Position, scale: Scale) -> "GameState":
-        """Returns the root state of a search from a position."""
-        return cls(position, position.turn, scale)
+    def at_root(cls, position: Position, scale: Scale, max_seat: int | None = None) -> "GameState":
+        """Returns the root state of a search from a position.
+
+        MAX is the given seat; without one, the side to move.
+        """
+        return cls(position, position.turn if max_seat is None else max_seat, scale)
 
     @property
     def kind(self) -> str:
         return "max" if self.position.turn == self.max_seat else "min"
 
     def utility(self) -> Value | None:
+        status = self.status()
+        return None if status is Status.ONGOING else self.score(status)
+
+    def status(self) -> Status:
         outcome = self.position.outcome()
         if outcome is None:
-            return None
+            return Status.ONGOING
         if outcome.winner is None:
-            return self.scale.draw
-        if outcome.winner == self.max_seat:
+            return Status.DRAWN
+        return Status.WON if outcome.winner == self.max_seat else Status.LOST
+
+    def score(self, status: Status) -> Value:
+        if status is Status.WON:
             return self.scale.win - self.scale.by_distance * self.ply
-        return self.scale.lose + self.scale.by_distance * self.ply
+        if status is Status.LOST:
+            return self.scale.lose + self.scale.by_distance * self.ply
+        return self.scale.draw
 
     def estimate(self) -> Value | None:
         game = self.position.game
@@ -118,7 +172,8 @@ class GameState:
             kind = kinds[piece]
             if kind.side is not None:
                 side = counts[kind.side != self.max_seat]
-                side[kind.name] = side.get(kind.name, 0) + count
+                name = kind.name.rpartition(" ")[2]  # without the colour: white king
+                side[name] = side.get(name, 0) + count
         return counts if any(kind.side is not None for kind in kinds.values()) else None
 
     def moves(self) -> Sequence[int]:
@@ -159,10 +214,18 @@ class TreeState:
         return len(self.path)
 
     def utility(self) -> Value | None:
-        return self.node.utility
+        return value_of(self.node.utility)
+
+    def status(self) -> Status:
+        return status_of_utility(self.utility())
+
+    def score(self, status: Status) -> Value:
+        utility = self.utility()
+        assert utility is not None, "only a leaf with a utility has a score"
+        return utility
 
     def estimate(self) -> Value | None:
-        return self.node.estimate
+        return value_of(self.node.estimate)
 
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
         return self.node.pieces

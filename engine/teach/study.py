@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from engine.teach.errors import TooLarge
+from engine.teach.errors import NotPossible, TooLarge
 from engine.teach.evaluators import Evaluator
 from engine.teach.state import State
 from engine.teach.trace import (
     MAX_TRACE_NODES,
     Bound,
+    End,
     Nodes,
     Number,
     Skipped,
@@ -50,7 +51,7 @@ class Record:
     limit: int = MAX_TRACE_NODES
     nodes: list[list[object]] = field(default_factory=list)
     skipped: list[tuple[int, str, int | None]] = field(default_factory=list)
-    steps: list[tuple[StepKind, int, Number | None, Number | None]] = field(default_factory=list)
+    steps: list[tuple[StepKind, int, End, End]] = field(default_factory=list)
     truncated: bool = False
 
     def add(self, row: list[object]) -> int:
@@ -64,7 +65,7 @@ class Record:
     def step(self, what: StepKind, row: int, low: float, high: float) -> None:
         """Adds a step of a recorded node."""
         if row >= 0:
-            self.steps.append((what, row, _finite(low), _finite(high)))
+            self.steps.append((what, row, low_end(low), high_end(high)))
 
     def skip(self, row: int, move: str, below: int | None) -> None:
         """Adds a skipped child, or marks the record as truncated."""
@@ -83,6 +84,8 @@ class Study:
     """One search: its evaluator, cut-off rule and move order, and its counts of nodes.
 
     `nodes_before` counts towards `max_nodes`: the nodes of the search that this one is part of.
+    With `fresh` each root move is searched with a window of its own. `goal` is the least utility
+    that an optimistic search is content with.
     """
 
     def __init__(
@@ -95,6 +98,8 @@ class Study:
         record: Record | None = None,
         max_nodes: int = MAX_NODES,
         nodes_before: int = 0,
+        fresh: bool = False,
+        goal: Number = INF,
     ) -> None:
         self.evaluate = evaluate
         self.order = order
@@ -103,8 +108,12 @@ class Study:
         self.record = record
         self.max_nodes = max_nodes
         self.nodes_before = nodes_before
+        self.fresh = fresh
+        self.goal = goal
         self.visited = 0
         self.leaves = 0
+        #: The leaves at which the cut-off rule ended the search.
+        self.stopped = 0
         self.ordering = 0
         #: The principal variation, once the root is left.
         self.line: tuple[int, ...] = ()
@@ -125,6 +134,15 @@ class Study:
         visit = Visit(self, state, move, kind, self._open[-1] if self._open else None, alpha, beta)
         self._open.append(visit)
         return visit
+
+    def window_below(self, kind: str, alpha: float, beta: float) -> tuple[float, float]:
+        """Returns the window for a child of the current node.
+
+        It is the node's own, but open below a chance node, which needs exact values, and below a
+        root whose moves have a fresh window each.
+        """
+        is_open = kind == "mean" or (self.fresh and len(self._open) == 1)
+        return (-INF, INF) if is_open else (alpha, beta)
 
     def stops(self, state: State, depth: float) -> bool:
         """Returns whether the game is over here or the cut-off rule ends the search."""
@@ -170,9 +188,10 @@ class Visit:
         if record is not None:
             name = parent.state.name(move) if parent is not None and move is not None else ""
             parent_row = -1 if parent is None else parent.row
-            window = (_finite(alpha), _finite(beta))
+            window = (low_end(alpha), high_end(beta))
+            side = (self._sign, state.kind, "ongoing")
             self.row = record.add(
-                [parent_row, name, kind, state.ply, *window, None, "none", "all", self._sign]
+                [parent_row, name, kind, state.ply, *window, None, "none", "all", *side]
             )
             record.step("enter", self.row, alpha, beta)
 
@@ -204,7 +223,7 @@ class Visit:
                 self.study.record.step("narrowed", self.row, alpha, beta)
 
     def cut(self, rest: Sequence[int], depth: float) -> None:
-        """Records a cut-off: the window is empty, and the remaining moves are not searched."""
+        """Records a cut-off: the remaining moves are not searched."""
         if self.study.record is not None and rest:
             self.study.record.step("cut", self.row, self.alpha, self.beta)
             self._note("reason", "cut")
@@ -223,12 +242,21 @@ class Visit:
         self.study.leaves += 1
         if not isinstance(value, tuple) and value is not None:
             self.low = self.high = value
-        self._note("reason", "depth" if self.state.utility() is None else "leaf")
+        is_over = self.state.utility() is not None
+        self.study.stopped += not is_over
+        self._note("reason", "leaf" if is_over else "depth")
+        self._note("status", self.state.status().value if is_over else "ongoing")
         self._note("kind", "leaf")
         return self.leave(value)
 
+    def recall(self, value: V, low: float, high: float, line: tuple[int, ...]) -> V:
+        """Leaves a state that a table remembers, with its interval and its best line."""
+        self.low, self.high, self.line = low, high, line
+        self._note("reason", "table")
+        return self.leave(value)
+
     def leave(self, value: V) -> V:
-        """Leaves the node with its value (fail-soft: the best one found) and returns the value."""
+        """Leaves the node with its value and returns the value."""
         self.study.close(self)
         if self.parent is None:
             self.study.line = self.line
@@ -271,8 +299,8 @@ class Visit:
             return "none"
         if isinstance(value, tuple) or self.low == self.high == value:
             return "exact"
-        assert value in (self.low, self.high), f"{value} is not an end of [{self.low}, {self.high}]"
-        return "lower" if value == self.low else "upper"
+        assert not self.low < value < self.high, f"{value} lies inside [{self.low}, {self.high}]"
+        return "lower" if value <= self.low else "upper"
 
     def _note(self, column: str, entry: object) -> None:
         if self.study.record is not None and self.row >= 0:
@@ -284,13 +312,24 @@ COLUMN = {name: index for index, name in enumerate(Nodes.__struct_fields__)}
 
 
 def mean(values: Sequence[float]) -> float:
-    """Returns the arithmetic mean, correctly rounded; an int if the mean is whole."""
+    """Returns the arithmetic mean, correctly rounded; an int if the mean is whole.
+
+    Raises NotPossible for the mean of inf and -inf, which is no number.
+    """
     if any(math.isinf(value) for value in values):
-        return sum(values)
+        result = sum(values)
+        if math.isnan(result):
+            raise NotPossible("inf and -inf have no mean: a chance node needs other utilities")
+        return result
     result = math.fsum(values) / len(values)
     return int(result) if result.is_integer() else result
 
 
-def _finite(limit: float) -> Number | None:
-    """An end of a window or an interval as the trace holds it: None instead of infinity."""
-    return None if math.isinf(limit) else limit
+def low_end(limit: float) -> End:
+    """Returns the lower end of a window or an interval as the trace has it: None if it is open."""
+    return None if limit == -INF else limit
+
+
+def high_end(limit: float) -> End:
+    """Returns the upper end of a window or an interval as the trace has it: None if it is open."""
+    return None if limit == INF else limit

@@ -1,141 +1,177 @@
-"""A trace as text: an indented log of all steps, then the result. The trace is the only input."""
+"""A trace as text: the task, a drawing or a log, the result. The trace is the only input."""
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from engine.teach.trace import Counts, Number, OneValue, Skipped, Trace
+from engine.teach.bounds import bounds_lines
+from engine.teach.classic import classic_lines
+from engine.teach.drawing import tree_lines
+from engine.teach.notation import (
+    SIDES,
+    interval_text,
+    relation,
+    value_for_parent,
+    value_text,
+    window_text,
+)
+from engine.teach.snapshot import snapshot
+from engine.teach.style import PLAIN, WIDTH, Line, Style, outline
+from engine.teach.trace import WINDOWED, Counts, Number, Skipped, Trace
 
-#: The width of the text, in columns.
-WIDTH = 80
-#: The deepest ply that is indented; deeper lines show the number of the ply instead.
-DEEPEST_INDENT = 20
-#: A trace with more visited nodes than this has no list of their names.
-MAX_LISTED_NODES = 400
-#: Why a node is a leaf of the search.
-REASONS = {"leaf": "game over", "depth": "search ends here"}
-#: The sides as the log names them; players p1, p2, … keep their names.
-SIDES = {"max": "MAX", "min": "MIN", "mean": "MEAN"}
+#: A trace with more visited and skipped nodes than this has no list of their names.
+MAX_LISTED_NAMES = 100
 
 
-def format_trace(trace: Trace, *, log: bool = True) -> str:
-    """Returns the trace as text: the task, the log (optional), the result, the nodes by name."""
+def format_trace(trace: Trace, log: str = "steps", style: Style = PLAIN) -> str:
+    """Returns the trace as text: the task, the log of that name, and the result.
+
+    The names of the nodes follow, unless the log is the drawn tree, which has them.
+    """
+    lines = list(outline(LOGS[log](trace), PLAIN if log == "classic" else style))
+    if log == "leaves":  # an exercise: the result is for the student to find
+        return "\n".join([f"{trace.title}\n", *lines, ""])
     parts = [_head(trace)]
-    if log:
-        parts.append("\n".join(_log(trace)))
-    parts.append("\n".join(_result(trace)))
+    if lines:
+        parts.append("\n".join(lines))
+    parts.append("\n".join(_result(trace, has_names=log != "tree")))
     return "\n\n".join(parts) + "\n"
 
 
-def number_text(number: Number) -> str:
-    """Returns a number as text; a float has at most six significant digits: 101, 12.5, 3.33333."""
-    # Adding 0.0 turns -0.0 into 0.0.
-    return str(number) if isinstance(number, int) else f"{number + 0.0:.6g}"
+def _drawn_lines(trace: Trace) -> Iterable[Line]:
+    return tree_lines(snapshot(trace))
 
 
-def value_text(value: OneValue) -> str:
-    """Returns a value as text: a number, the numbers of several players as <1, 2, 3>, or none."""
-    if value is None:
-        return "none"
-    if isinstance(value, tuple):
-        return f"<{', '.join(map(number_text, value))}>"
-    return number_text(value)
+def _leaf_lines(trace: Trace) -> Iterable[Line]:
+    inner = {row for row, kind in enumerate(trace.nodes.kind) if kind != "leaf"}
+    return tree_lines(snapshot(trace), hidden=inner)
 
 
-def interval_text(low: Number | None, high: Number | None) -> str:
-    """Returns an interval as text: [3, 5], or (-inf, 5] without a lower limit."""
-    left = "(-inf" if low is None else f"[{number_text(low)}"
-    right = "inf)" if high is None else f"{number_text(high)}]"
-    return f"{left}, {right}"
+def _no_lines(trace: Trace) -> Iterable[Line]:
+    return ()
 
 
-def window_text(alpha: Number | None, beta: Number | None) -> str:
-    """Returns a window as text: alpha 10, beta inf."""
-    low = "-inf" if alpha is None else number_text(alpha)
-    high = "inf" if beta is None else number_text(beta)
-    return f"alpha {low}, beta {high}"
+def step_lines(trace: Trace) -> Iterator[Line]:
+    """Yields the log of all steps: one line for a leaf, two for any other node, one for a cut."""
+    return (line for _, line in step_events(trace))
+
+
+def step_events(trace: Trace) -> Iterator[tuple[int, Line]]:
+    """Yields the lines of the log, each with the number of steps up to it."""
+    steps = trace.steps
+    rows = list(zip(steps.what, steps.node, steps.low, steps.high, strict=True))
+    skipped: dict[int, list[str]] = {}
+    for parent, move in zip(trace.skipped.parent, trace.skipped.move, strict=True):
+        skipped.setdefault(parent, []).append(move)
+    for count, (what, row, low, high) in enumerate(rows, 1):
+        match what:
+            case "enter" if trace.nodes.kind[row] != "leaf":
+                yield count, _entered(trace, row, low, high)
+            case "returned":
+                following = rows[count] if count < len(rows) else None
+                has_narrowed = following is not None and following[0] == "narrowed"
+                line = _returned(trace, row, low, high, following if has_narrowed else None)
+                yield count + has_narrowed, line
+            case "cut":
+                window = f"{value_text(low)} >= {value_text(high)}"
+                moves = ", ".join(skipped.get(row, ()))
+                text = f"cut-off, {window}; skipped: {moves}"
+                yield count, Line(trace.nodes.depth[row] + 1, text, "cut")
+            case "leave" if not row:
+                yield count, Line(0, result_text(trace), "best")
+
+
+def _entered(trace: Trace, row: int, low: Number | None, high: Number | None) -> Line:
+    nodes = trace.nodes
+    side = SIDES.get(nodes.kind[row], nodes.kind[row])
+    text = f"{nodes.move[row]} {side}" if row else side
+    if trace.algorithm in WINDOWED:
+        text += f": {window_text(low, high)}"
+    return Line(nodes.depth[row], text, "", ((side, nodes.kind[row]),))
+
+
+def _returned(
+    trace: Trace,
+    row: int,
+    low: Number | None,
+    high: Number | None,
+    narrowed: tuple[str, int, Number | None, Number | None] | None,
+) -> Line:
+    """The line of a value that returns to the parent: the parent's interval, its new window."""
+    nodes = trace.nodes
+    parent = nodes.parent[row]
+    value = value_for_parent(trace, row)
+    text = f"{nodes.move[row]} {relation(trace, row)} {value_text(value)}"
+    if not isinstance(value, tuple):
+        text += f": {nodes.move[parent] or 'root'} in {interval_text(low, high)}"
+    if narrowed is not None:
+        is_max = nodes.kind[parent] == "max"
+        end = narrowed[2] if is_max else narrowed[3]
+        text += f", {'alpha' if is_max else 'beta'} {value_text(end)}"
+    return Line(nodes.depth[row], text)
+
+
+#: The logs by name: each returns the lines that show a search.
+LOGS: dict[str, Callable[[Trace], Iterable[Line]]] = {
+    "tree": _drawn_lines,
+    "steps": step_lines,
+    "classic": classic_lines,
+    "bounds": bounds_lines,
+    "leaves": _leaf_lines,
+    "none": _no_lines,
+}
+
+
+def result_text(trace: Trace) -> str:
+    """Returns the result in a few words: MAX = 10, plays A."""
+    kind = trace.nodes.kind[0]
+    side = SIDES.get(kind, kind)
+    if trace.value is None:
+        return f"{side} chooses {trace.line[0]}"
+    play = f", plays {trace.line[0]}" if trace.line else ""
+    return f"{side} = {value_text(trace.value)}{play}"
+
+
+def counts_text(trace: Trace) -> str:
+    """Returns the number of nodes and leaves beside those of plain minimax: 19 of 31 nodes, …"""
+    counts = trace.counts
+    if counts.plain_nodes is None or counts.plain_nodes == counts.nodes:
+        return _count_text(counts.nodes, counts.leaves)
+    return (
+        f"{counts.nodes:,} of {counts.plain_nodes:,} nodes,"
+        f" {counts.leaves:,} of {counts.plain_leaves:,} leaves"
+    )
+
+
+def task_text(trace: Trace) -> str:
+    """Returns how the search was made: its algorithm, form, depth, order and evaluator."""
+    depth = "to the end" if trace.depth is None else f"depth {trace.depth}"
+    form = "" if trace.form == "flat" else f" (form: {trace.form})"
+    return f"{trace.algorithm}{form}, {depth}, order {trace.order}, evaluator {trace.evaluator}"
 
 
 def _head(trace: Trace) -> str:
-    depth = "to the end" if trace.depth is None else f"depth {trace.depth}"
-    form = "" if trace.form == "flat" else f" (form: {trace.form})"
-    task = f"{trace.algorithm}{form}, {depth}, order {trace.order}, evaluator {trace.evaluator}"
     lines = [trace.title] if trace.title else []
-    lines += [f"from {trace.position}", task]
+    lines += [f"from {trace.position}", task_text(trace)]
     if trace.view == "mover":
         lines.append("scores are those of the side to move")
     return "\n".join(_wrapped(line) for line in lines)
 
 
-def _log(trace: Trace) -> Iterator[str]:
-    """Yields the lines of the log, step by step; some steps have no line."""
-    nodes, steps = trace.nodes, trace.steps
-    is_windowed = trace.algorithm == "alphabeta"
-    rows = zip(steps.what, steps.node, steps.low, steps.high, strict=True)
-    skipped: dict[int, list[str]] = {}
-    for parent, move in zip(trace.skipped.parent, trace.skipped.move, strict=True):
-        skipped.setdefault(parent, []).append(move)
-    for what, row, low, high in rows:
-        pad = _pad(nodes.depth[row])
-        is_leaf = nodes.kind[row] == "leaf"
-        match what:
-            case "enter":
-                if row:
-                    yield f"{pad}try {nodes.move[row]}"
-                if not is_leaf:
-                    side = SIDES.get(nodes.kind[row], nodes.kind[row])
-                    yield (
-                        f"{pad}{side}: {window_text(low, high)}" if is_windowed else f"{pad}{side}"
-                    )
-            case "returned":
-                value = _value_for_parent(trace, row)
-                limits = (
-                    "" if isinstance(value, tuple) else f": value in {interval_text(low, high)}"
-                )
-                yield f"{pad}score {value_text(value)}{limits}"
-            case "narrowed":
-                yield f"{pad}  {window_text(low, high)}"
-            case "cut":
-                names = ", ".join(skipped.get(row, []))
-                line = f"{pad}  cut-off, alpha >= beta; skipped: {names}"
-                yield from textwrap.wrap(line, WIDTH, subsequent_indent=f"{pad}    ") or [line]
-            case "leave" if is_leaf:
-                reason = REASONS[nodes.reason[row]]
-                yield f"{pad}leaf: score {value_text(nodes.value[row])}, {reason}"
-            case "leave" if nodes.value[row] is not None:
-                bound = {"exact": "exact", "lower": "or more", "upper": "or less"}[nodes.bound[row]]
-                yield f"{pad}final score {value_text(nodes.value[row])}, {bound}"
-
-
-def _value_for_parent(trace: Trace, row: int) -> OneValue:
-    """A node's value from its parent's point of view.
-
-    Negamax negates it if the side to move at the node is not the one at its parent.
-    """
-    value, sign, parent = trace.nodes.value[row], trace.nodes.sign, trace.nodes.parent[row]
-    if isinstance(value, tuple) or value is None or sign[row] == sign[parent]:
-        return value
-    return -value
-
-
-def _pad(depth: int) -> str:
-    """The indentation of a node: two spaces a ply; below `DEEPEST_INDENT` the ply as a number."""
-    return "  " * depth if depth <= DEEPEST_INDENT else "  " * DEEPEST_INDENT + f"[ply {depth}] "
-
-
-def _result(trace: Trace) -> Iterator[str]:
+def _result(trace: Trace, has_names: bool) -> Iterator[str]:
     if trace.value is None and trace.line:
         yield f"choice: {trace.line[0]}"
     else:
         yield f"value: {value_text(trace.value)}"
         no_line = "none, chance decides" if trace.counts.nodes > 1 else "none, no move was searched"
+        yield _wrapped(f"meaning: {trace.meaning}")
         yield _wrapped(f"best line: {' '.join(trace.line) or no_line}")
     yield f"searched: {_count_text(trace.counts.nodes, trace.counts.leaves)}"
     if trace.algorithm != "random":
         yield from _count_lines(trace.counts)
     if trace.truncated:
         yield f"the trace holds the first {len(trace.nodes.parent):,} nodes only"
-    elif len(trace.nodes.parent) <= MAX_LISTED_NODES:
+    elif has_names and len(trace.nodes.parent) + len(trace.skipped.parent) <= MAX_LISTED_NAMES:
         yield from _node_lists(trace)
 
 

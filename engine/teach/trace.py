@@ -13,12 +13,14 @@ low and high depends on the step:
     enter      the search enters the node    the window that the node receives
     returned   the node returns its value    the updated interval of its parent
     narrowed   the node's window changes     the new window
-    cut        alpha >= beta: it stops       the empty window
+    cut        it stops                      the window that cuts off
     leave      the node is finished          its interval, summarized by its value and bound
 """
 
+import math
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 Number = int | float
@@ -39,18 +41,35 @@ Kind = Annotated[str, Meta(pattern="^(max|min|mean|leaf|p[1-8])$")]
 #: nothing, because there is no value (none).
 Bound = Literal["exact", "lower", "upper", "none"]
 #: Why a node ended: all children searched (all), empty window (cut), game over (leaf), cut-off rule
-#: (depth), or a move chosen at random (chosen).
-Reason = Literal["all", "cut", "leaf", "depth", "chosen"]
+#: (depth), remembered from an earlier visit of the state (table), or a move chosen at random
+#: (chosen).
+Reason = Literal["all", "cut", "leaf", "depth", "table", "chosen"]
+#: MAX's status: won, lost, drawn, or the game goes on.
+Ending = Literal["won", "lost", "drawn", "ongoing"]
 #: The events of a search; the table above explains them.
 StepKind = Literal["enter", "returned", "narrowed", "cut", "leave"]
 #: Whose values these are: the root player's, or (negamax) those of the side to move at each node.
 View = Literal["root", "mover"]
+
+#: The algorithms whose nodes have a window.
+WINDOWED = (
+    "alphabeta",
+    "fail-soft",
+    "fail-hard",
+    "one-bound",
+    "strict",
+    "accumulators",
+    "optimistic",
+)
 
 Text = Annotated[str, Meta(max_length=4096)]
 Name = Annotated[str, Meta(max_length=64)]
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Vector = Annotated[tuple[int | float, ...], Meta(max_length=MAX_PLAYERS)]
 OneValue = int | float | Vector | None
+#: An end of a window or an interval: None where it is open. A lower end may be inf, an upper end
+#: -inf, by an infinite utility.
+End = int | float | None
 Rows = Meta(max_length=MAX_TRACE_NODES)
 StepRows = Meta(max_length=MAX_STEPS)
 
@@ -62,13 +81,17 @@ class Nodes(Struct, frozen=True, forbid_unknown_fields=True):
     move: Annotated[tuple[Name, ...], Rows]
     kind: Annotated[tuple[Kind, ...], Rows]
     depth: Annotated[tuple[int, ...], Rows]
-    alpha: Annotated[tuple[int | float | None, ...], Rows]
-    beta: Annotated[tuple[int | float | None, ...], Rows]
+    alpha: Annotated[tuple[End, ...], Rows]
+    beta: Annotated[tuple[End, ...], Rows]
     value: Annotated[tuple[OneValue, ...], Rows]
     bound: Annotated[tuple[Bound, ...], Rows]
     reason: Annotated[tuple[Reason, ...], Rows]
     #: Whose value it is: 1 is the player at the root, -1 (negamax only) the opponent.
     sign: Annotated[tuple[Literal[1, -1], ...], Rows]
+    #: Who would choose here, also at a leaf.
+    turn: Annotated[tuple[Kind, ...], Rows]
+    #: What the end of the game means to MAX.
+    status: Annotated[tuple[Ending, ...], Rows]
 
 
 class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,8 +110,8 @@ class Steps(Struct, frozen=True, forbid_unknown_fields=True):
 
     what: Annotated[tuple[StepKind, ...], StepRows]
     node: Annotated[tuple[int, ...], StepRows]
-    low: Annotated[tuple[int | float | None, ...], StepRows]
-    high: Annotated[tuple[int | float | None, ...], StepRows]
+    low: Annotated[tuple[End, ...], StepRows]
+    high: Annotated[tuple[End, ...], StepRows]
 
 
 class Counts(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,7 +134,7 @@ class Trace(Struct, frozen=True, forbid_unknown_fields=True):
     """The record of one search.
 
     `line` is the principal variation; its first move is the chosen move. It is empty if the game is
-    over at the root.
+    over at the root. `meaning` says what the value means, in words.
     """
 
     title: Text
@@ -130,3 +153,27 @@ class Trace(Struct, frozen=True, forbid_unknown_fields=True):
     skipped: Skipped
     steps: Steps
     truncated: bool
+    cut_off: Name = "depth"
+    #: The player whose values these are: a number from 1, or 0 for the side to move at the root.
+    player: int = 0
+    #: Whether each root move has a window of its own, instead of the one that is handed down.
+    fresh: bool = False
+    meaning: Text = ""
+    #: The game's id, or "" for a tree or a graph.
+    game: Name = ""
+
+
+def encode_json(answer: object) -> bytes:
+    """Returns traces as JSON, with infinite utilities as the texts "inf" and "-inf"."""
+    return msgspec.json.encode(_finite(msgspec.to_builtins(answer)))
+
+
+def _finite(part: object) -> object:
+    """Returns the same tree of built-in values, with text in place of infinite numbers."""
+    if isinstance(part, float) and math.isinf(part):
+        return "inf" if part > 0 else "-inf"
+    if isinstance(part, list | tuple):
+        return [_finite(item) for item in part]
+    if isinstance(part, dict):
+        return {name: _finite(item) for name, item in part.items()}
+    return part

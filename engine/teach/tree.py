@@ -1,19 +1,20 @@
 """Explicit trees: a whole game as JSON (these types) or as text (`engine.teach.tree_text`).
 
-A leaf has one utility, which is MAX's, or one for each player. Every other node says who chooses:
-max, min, mean (chance), or p1 to p8. For a search that stops before the leaves, a node may have an
-estimate, and the pieces of both sides.
+A leaf has one utility, which is MAX's, or one for each player; a utility is a real number, or "inf"
+or "-inf". Every other node says who chooses: max, min, mean (chance), or p1 to p8. For a search
+that stops before the leaves, a node may have an estimate, and the pieces of both sides.
 """
 
+import math
 import re
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from engine.teach.errors import TreeError
-from engine.teach.trace import MAX_PLAYERS, Number, Value
+from engine.teach.trace import MAX_PLAYERS, Number, Value, encode_json
 
 #: Maximum number of levels below the root.
 MAX_LEVELS = 64
@@ -34,13 +35,34 @@ Bounded = (
     Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
     | Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 )
-Utility = Bounded | Annotated[tuple[Bounded, ...], Meta(min_length=2, max_length=MAX_PLAYERS)]
+#: Infinity as JSON has it: it has no number for it.
+Infinite = Literal["inf", "-inf"]
+Single = Bounded | Infinite
+Utility = (
+    Bounded
+    | Infinite
+    | Annotated[tuple[Bounded | Infinite, ...], Meta(min_length=2, max_length=MAX_PLAYERS)]
+)
 Pieces = dict[
     Annotated[str, Meta(min_length=1, max_length=24)],
     Annotated[int, Meta(ge=1, le=100)],
 ]
 #: The pieces of MAX and those of MIN, by name.
 Sides = tuple[Pieces, Pieces]
+
+#: The infinite utilities, as JSON has them.
+INFINITE: dict[str, float] = {"inf": math.inf, "-inf": -math.inf}
+
+
+def value_of(utility: "Utility | None") -> Value | None:
+    """Returns a utility or an estimate of a tree as numbers."""
+    if isinstance(utility, tuple):
+        return tuple(map(_number, utility))
+    return None if utility is None else _number(utility)
+
+
+def _number(utility: "Single") -> Number:
+    return INFINITE[utility] if isinstance(utility, str) else utility
 
 
 class Node(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -109,7 +131,7 @@ def decode_tree(content: bytes) -> Tree:
 
 def encode_tree(tree: Tree) -> bytes:
     """Returns the tree as JSON that `decode_tree` reads back."""
-    return msgspec.json.encode(tree)
+    return encode_json(tree)
 
 
 def check_tree(tree: Tree) -> Tree:
@@ -186,7 +208,7 @@ def _check_players(kinds: set[str], width: int) -> None:
         )
 
 
-def _count(value: Value | None) -> int:
+def _count(value: Utility | None) -> int:
     """The number of utilities in a value."""
     if value is None:
         return 0

@@ -6,15 +6,16 @@ node    = kind ["~" value] [pieces] "(" branch ("," branch)* ")"        ~ preced
         | [value] ["~" value] [pieces]                                  a leaf: at least one part
 branch  = [name ":"] node
 kind    = max | min | mean | p1 … p8
+number  = 12 | -0.5 | 1e-3 | inf | -inf
 value   = number | "<" number ("," number)+ ">"         one utility, or one for each player
 pieces  = "[" names "|" names "]"                       MAX's, MIN's: [king bishop*2 | king queen]
 """
 
+import math
 import re
 from typing import NoReturn
 
 from engine.teach.errors import TreeError
-from engine.teach.trace import Number, Value
 from engine.teach.tree import (
     MAX_LEVELS,
     MAX_NUMBER,
@@ -22,15 +23,17 @@ from engine.teach.tree import (
     Node,
     Pieces,
     Sides,
+    Single,
     Tree,
+    Utility,
     check_tree,
     is_name,
 )
 
 #: White space, a comment, a word or a mark.
 TOKEN = re.compile(r"\s+|#[^\n]*|(?P<word>[^\s,:()\[\]<>|~#*]+)|(?P<mark>[,:()\[\]<>|~*])")
-#: A utility or an estimate, before its limit is checked.
-NUMBER = re.compile(r"[+-]?\d{1,10}(\.\d{1,20})?(e[+-]?\d{1,3})?")
+#: A utility or an estimate, before its limit is checked; inf is infinite.
+NUMBER = re.compile(r"[+-]?\d{1,10}(\.\d{1,20})?(e[+-]?\d{1,3})?|[+-]?inf")
 #: Who chooses at a node.
 KIND = re.compile(r"max|min|mean|p[1-8]")
 
@@ -39,7 +42,7 @@ def parse_tree(text: str, title: str = "") -> Tree:
     """Parses a tree; raises TreeError with the line and column of a syntax error."""
     if len(text) > MAX_TREE_TEXT:
         raise TreeError(f"a tree has at most {MAX_TREE_TEXT} characters")
-    parser = _Parser(text)
+    parser = Parser(text)
     root = parser.node("", 0)
     if parser.peek():
         parser.fail("the end of the text")
@@ -48,10 +51,10 @@ def parse_tree(text: str, title: str = "") -> Tree:
 
 def format_tree(tree: Tree) -> str:
     """Returns the tree as one line of text that `parse_tree` reads back."""
-    return _format(tree.root)
+    return format_node(tree.root)
 
 
-class _Parser:
+class Parser:
     """A recursive descent parser: the tokens of a text, and the index of the next one."""
 
     def __init__(self, text: str) -> None:
@@ -79,12 +82,16 @@ class _Parser:
         return is_next
 
     def fail(self, expected: str) -> NoReturn:
-        """Raises TreeError with the line and column of the next token."""
-        offset = self.tokens[self.index][1] if self.index < len(self.tokens) else len(self.text)
+        """Raises TreeError with the line and column of the next token, and what it should be."""
+        token = repr(self.peek()[:24]) if self.peek() else "the end"
+        self.fail_at(self.index, f"{expected} was expected, not {token}")
+
+    def fail_at(self, index: int, problem: str) -> NoReturn:
+        """Raises TreeError with the line and column of a token."""
+        offset = self.tokens[index][1] if index < len(self.tokens) else len(self.text)
         line = self.text.count("\n", 0, offset) + 1
         column = offset - self.text.rfind("\n", 0, offset)
-        token = repr(self.peek()[:24]) if self.peek() else "the end"
-        raise TreeError(f"line {line}, column {column}: {expected} was expected, not {token}")
+        raise TreeError(f"line {line}, column {column}: {problem}")
 
     def node(self, move: str, level: int) -> Node:
         if level > MAX_LEVELS:
@@ -117,7 +124,7 @@ class _Parser:
         pieces = self.pieces() if self.peek() == "[" else None
         return Node(None, (), move, utility, estimate, pieces)
 
-    def value(self) -> Value:
+    def value(self) -> Utility:
         if not self.take_if_next("<"):
             return self.number()
         numbers = [self.number()]
@@ -129,12 +136,12 @@ class _Parser:
             self.fail("two to eight utilities")
         return tuple(numbers)
 
-    def number(self) -> Number:
+    def number(self) -> Single:
         word = self.peek()
         if not NUMBER.fullmatch(word):
             self.fail("a number, or max, min, mean, p1 … p8 with children")
         number = float(word)
-        if abs(number) > MAX_NUMBER:
+        if MAX_NUMBER < abs(number) < math.inf:
             self.fail(f"a number up to {MAX_NUMBER}")
         self.index += 1
         return int(word) if word.lstrip("+-").isdigit() else number
@@ -167,23 +174,29 @@ class _Parser:
         return int(word)
 
 
-def _format(node: Node) -> str:
-    estimate = "" if node.estimate is None else f"~{_value(node.estimate)}"
-    pieces = "" if node.pieces is None else f"[{_names(node.pieces[0])}|{_names(node.pieces[1])}]"
+def format_node(node: Node) -> str:
+    """Returns a node as text."""
+    estimate = "" if node.estimate is None else f"~{format_value(node.estimate)}"
+    pieces = (
+        ""
+        if node.pieces is None
+        else f"[{_format_names(node.pieces[0])}|{_format_names(node.pieces[1])}]"
+    )
     if node.kind is None:
-        return ("" if node.utility is None else _value(node.utility)) + estimate + pieces
+        return ("" if node.utility is None else format_value(node.utility)) + estimate + pieces
     named = (
-        f"{child.move}: {_format(child)}" if child.move else _format(child)
+        f"{child.move}: {format_node(child)}" if child.move else format_node(child)
         for child in node.branches()
     )
     return f"{node.kind}{estimate}{pieces}({', '.join(named)})"
 
 
-def _value(value: Value) -> str:
+def format_value(value: Utility) -> str:
+    """Returns a utility or an estimate as text."""
     if isinstance(value, tuple):
         return f"<{', '.join(map(str, value))}>"
     return str(value)
 
 
-def _names(side: Pieces) -> str:
+def _format_names(side: Pieces) -> str:
     return " ".join(name if count == 1 else f"{name}*{count}" for name, count in side.items())

@@ -20,6 +20,7 @@ import uvloop
 
 from server.bench.capacity.machine import percentile
 from server.bench.pairs import Meter, Pair, make_pair
+from server.bench.players import RequestClient, connect
 from server.bench.usage import (
     Usage,
     machine_busy_s,
@@ -31,11 +32,15 @@ from server.bench.usage import (
 )
 from server.deploy.cluster.running import Cluster, temporary_cluster
 from server.limits import by_address as limits
+from server.runtime.duties import SWEEP_S
+from server.runtime.open_rooms import MOVED_ROOM_S
 
 #: Pairs of players.
 PAIRS = 200
 #: Moves per second of the second load, over all pairs.
 PACED_PER_S = 300.0
+#: The required CPU time of all nodes for a move on three nodes, as a multiple of that on one.
+NODES_RATIO = 1.2
 #: The required 99th percentile at that rate with three nodes, in ms.
 P99_MS = 15.0
 #: Length of the warm-up before a measurement, in seconds.
@@ -83,11 +88,29 @@ class LoadResult:
         return self.used[kind].cpu_s / max(1, self.moves) * 1e6
 
 
+async def wait_for_all_nodes(running: Cluster) -> None:
+    """Waits until every node counts all nodes: only then do clients open a socket for each room."""
+    for url in running.urls:
+        while True:
+            client = RequestClient(await connect(int(url.rpartition(":")[2])))
+            welcome = await client.request("welcome", t="hello", protocol=1)
+            client.player.transport.abort()
+            if welcome.get("nodes", 1) == len(running.nodes):
+                break
+            await asyncio.sleep(0.1)
+
+
 @asynccontextmanager
-async def connected_pairs(running: Cluster, meter: Meter, count: int) -> AsyncIterator[list[Pair]]:
-    """Connects this many pairs through the proxy; each plays once its meter allows a move."""
-    pairs = [await make_pair(running.port, meter, number) for number in range(count)]
-    await asyncio.sleep(0.5)
+async def connected_pairs(
+    running: Cluster, meter: Meter, count: int, meet: bool = True
+) -> AsyncIterator[list[Pair]]:
+    """Connects this many pairs through the proxy; each plays once its meter allows a move.
+
+    With `meet` the players of a pair are on one node, otherwise they are spread over the nodes.
+    """
+    pairs = [await make_pair(running.port, meter, number, meet) for number in range(count)]
+    # The nodes on which the rooms were created drop those that are followed elsewhere.
+    await asyncio.sleep(0.5 + (MOVED_ROOM_S + SWEEP_S if len(running.nodes) > 1 else 0))
     try:
         yield pairs
     finally:
@@ -150,6 +173,7 @@ async def fresh_cluster(nodes: int, realtime: bool = False) -> AsyncIterator[Clu
     """A new cluster without workers; with `realtime`, it is measured at real-time priority."""
     async with temporary_cluster(nodes, 0, NODE_SETTINGS) as running:
         running.has_realtime_priority = realtime
+        await wait_for_all_nodes(running)
         yield running
 
 
@@ -209,6 +233,13 @@ def report(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]
             for quantile, share in (("p50", 0.5), ("p99", 0.99)):
                 value = median([result.percentile(share) for result in loads])
                 lines.append(f"{name}, {load}: move to ack, {quantile}: {value:.2f} ms")
+    ratio = median([fast.us("node") for fast, _ in results[3]]) / median(
+        [fast.us("node") for fast, _ in results[1]]
+    )
+    lines.append(
+        f"{PAIRS} pairs: CPU a move of three nodes beside one: {ratio:.2f} x,"
+        f" target {NODES_RATIO:g}: {'reached' if ratio <= NODES_RATIO else 'NOT reached'}"
+    )
     p99_ms = median([paced.percentile(0.99) for _, paced in results[3]])
     lines.append(
         f"p99 through the cluster at {PACED_PER_S:g} moves/s: {p99_ms:.2f} ms,"

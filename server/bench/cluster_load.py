@@ -8,6 +8,7 @@ import asyncio
 
 import click
 
+from server.bench.cluster import wait_for_all_nodes
 from server.bench.moves import Load, play
 from server.bench.pairs import make_pair
 from server.deploy.cluster.running import Cluster, temporary_cluster
@@ -24,6 +25,7 @@ async def measure(
 ) -> tuple[Load, dict[str, float]]:
     """Runs the load; returns its result and each process's CPU seconds."""
     async with temporary_cluster(nodes, workers, UNLIMITED) as running:
+        await wait_for_all_nodes(running)
         before = cpu_s(running)
         load = await play(running.port, running.nodes[0].pid, make_pair, pairs, seconds, per_s)
         return load, {name: after - before[name] for name, after in cpu_s(running).items()}

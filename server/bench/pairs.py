@@ -99,16 +99,38 @@ class Meter:
         self._is_open = False
 
 
-async def make_pair(port: int, meter: Meter, number: int) -> Pair:
-    """Makes two guests and a room in which they start a match."""
-    clients = [RequestClient(await connect(port)) for _ in range(2)]
-    for n, client in enumerate(clients):
-        await client.request("welcome", t="hello", protocol=1, name=f"p{number}-{n}")
+async def make_pair(port: int, meter: Meter, number: int, meet: bool = True) -> Pair:
+    """Makes two guests and a room in which they start a match.
+
+    As real clients do, the host of a cluster joins the new room on a second socket, which names it,
+    and the guest names the room at once, so that they meet on one node. Without `meet` both stay on
+    the nodes to which they happen to connect.
+    """
+    host = RequestClient(await connect(port))
+    welcome = await host.request("welcome", t="hello", protocol=1, name=f"p{number}-0")
     seats = [{"who": "me"}, {"who": "open"}]
-    room = (
-        await clients[0].request("ack", t="create", id="create", game="tic-tac-toe", seats=seats)
-    )["room"]
-    for client in clients:
-        await client.request("joined", t="join", id="join", room=room)
-    await clients[1].request("ack", t="sit", id="sit", room=room, seat=1)
-    return Pair(room, (clients[0].player, clients[1].player), meter)
+    create = await host.request("ack", t="create", id="create", game="tic-tac-toe", seats=seats)
+    room = create["room"]
+    await host.request("joined", t="join", id="join", room=room)
+    path = room_path(room) if meet else "/ws"
+    if meet and welcome.get("nodes", 1) > 1:
+        host = await change_socket(host, port, room, welcome["token"])
+    guest = RequestClient(await connect(port, path))
+    await guest.request("welcome", t="hello", protocol=1, name=f"p{number}-1")
+    await guest.request("joined", t="join", id="join", room=room)
+    await guest.request("ack", t="sit", id="sit", room=room, seat=1)
+    return Pair(room, (host.player, guest.player), meter)
+
+
+async def change_socket(client: RequestClient, port: int, room: str, token: str) -> RequestClient:
+    """Joins the room on a socket that names it, then closes the client's first socket."""
+    following = RequestClient(await connect(port, room_path(room)))
+    await following.request("welcome", t="hello", protocol=1, token=token)
+    await following.request("joined", t="join", id="again", room=room, since=1)
+    client.player.transport.abort()
+    return following
+
+
+def room_path(room: str) -> str:
+    """The path of a socket of the room, by which the proxy chooses the node."""
+    return f"/ws?room={room}"

@@ -47,6 +47,12 @@ most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do 
 - When a client reads too slowly, the server may drop messages that are marked "May be dropped".
   It closes the connection when {MAX_UNSENT_BYTES // 1024} KiB are unread.
 
+- With more than one node (`nodes` of `welcome`), a client that enters a room opens a second
+  socket at `/ws?room=ID`, sends `hello`, and joins the room there with `since`. After the ack it
+  sends its unanswered commands again there and closes the first socket. A client that knows the
+  room when it connects opens its first socket so. The proxy sends all sockets of a room to the
+  same node. This only saves work: every node serves every room, whatever the address says.
+
 ## Commands
 
 - A command carries an `id` of 1 to 36 characters, chosen by the client. The server answers within

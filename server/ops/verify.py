@@ -269,7 +269,7 @@ class _RoomCheck:
             self._report.unjudged += isinstance(event, Moved)
             return
         if isinstance(event, Moved):
-            if match is None or before.playing is None or match.id != event.match:
+            if match is None or before.running_match is None or match.id != event.match:
                 self._add_problem("I9", "a move in a match that is not running", v)
             elif match.position is None:
                 self._report.unjudged += 1

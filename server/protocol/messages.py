@@ -288,10 +288,7 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
 
     A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence
     to show: the guest of the cookie was not found, and this is a new one. `nodes` is the number of
-    nodes that serve these rooms. With more than one, a client that enters a room opens another
-    socket at `/ws?room=ID`, joins the room there with `since`, and then closes the first: the proxy
-    sends the clients of a room to the same node. This only saves work, every node serves every
-    room.
+    nodes that are up; with more than one, clients open a socket for each room that they enter.
     """
 
     protocol: int

@@ -1,6 +1,6 @@
 """The commands of a room: those of players and spectators, and the server's own.
 
-A command names neither its actor nor its room: the actor is in the `Moment` in which it is decided
+A command names neither its actor nor its room: the actor is in its `Moment`
 (`server.rooms.model`), and each room decides only its own commands. `id` is unique for each actor
 and room, so that a command that is sent twice is carried out once. `server.protocol.commands` maps
 the messages of clients to these commands.

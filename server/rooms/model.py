@@ -171,12 +171,12 @@ class Room(Struct, frozen=True):
     frozen: Code | None = None
 
     @property
-    def playing(self) -> Match | None:
+    def running_match(self) -> Match | None:
         """The running match, or None."""
         return self.match if self.match is not None and self.match.over is None else None
 
     def seat_of(self, identity: IdentityId) -> int | None:
-        """The seat that an identity holds, or None. AI seats belong to no identity."""
+        """The seat that a person's identity holds, or None. It is never an AI seat."""
         for number, occupant in enumerate(self.seats):
             if occupant is not None and occupant.identity == identity and occupant.kind != "ai":
                 return number
@@ -189,14 +189,14 @@ class Room(Struct, frozen=True):
 
     def ai_to_move(self) -> int | None:
         """The seat to move, if an AI holds it and this server can play the match; else None."""
-        match = self.playing
+        match = self.running_match
         if match is None or match.position is None or self.frozen is not None:
             return None
         return match.turn if match.seats[match.turn].kind == "ai" else None
 
     def ai_to_answer_draw(self) -> int | None:
         """The AI seat that must answer a draw offer, or None."""
-        match = self.playing
+        match = self.running_match
         if match is None or not self.offers or self.frozen is Code.ROOM_NEWER:
             return None
         seat = 1 - self.offers[0]
@@ -204,7 +204,7 @@ class Room(Struct, frozen=True):
 
     def forced_pass(self) -> str | None:
         """The move that the server plays if the person to move can only pass; else None."""
-        match = self.playing
+        match = self.running_match
         if match is None or match.position is None or self.frozen is not None:
             return None
         if match.seats[match.turn].kind == "ai":
@@ -234,5 +234,5 @@ class Room(Struct, frozen=True):
         return self.next_deadline_ms(pass_after_ms)
 
 
-#: A rule: the events that a command makes in a room at a moment.
+#: A function that returns the events that a command makes in a room, or raises CommandRejected.
 Rule = Callable[[Room, Any, Moment], list[RoomEvent]]

@@ -8,12 +8,18 @@ from server.rooms.commands import Abort, AiFailure, AiMove, Command, Move, Resig
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
 from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room, Rule
-from server.rooms.permissions import check, game_of, own_seat, playable_position, running_match
+from server.rooms.permissions import (
+    check,
+    game_of,
+    own_seat,
+    playable_position,
+    require_running_match,
+)
 
 
 def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
-    match = running_match(room)
+    match = require_running_match(room)
     if command.ply < match.ply:
         raise CommandRejected(
             Code.MOVE_STALE, f"ply {command.ply} is already played; the next is {match.ply}"
@@ -27,13 +33,13 @@ def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
 
 
 def ai_move(room: Room, command: AiMove, moment: Moment) -> list[RoomEvent]:
-    match = running_match(room)
+    match = require_running_match(room)
     position = _check_ai_turn(room, match, command, moment.actor)
     return _play(match, position, command.seat, command.move)
 
 
 def ai_failure(room: Room, command: AiFailure, moment: Moment) -> list[RoomEvent]:
-    match = running_match(room)
+    match = require_running_match(room)
     _check_ai_turn(room, match, command, moment.actor)
     return [end_match(match, None, "failure", f"the AI could not move: {command.reason}"[:200])]
 
@@ -44,7 +50,7 @@ def tick(room: Room, command: Tick, moment: Moment) -> list[RoomEvent]:
     deadline_ms = room.next_deadline_ms(moment.settings.forced_pass_ms)
     if deadline_ms is None or max(moment.now_ms, command.at_ms) < deadline_ms:
         return []
-    match, token = running_match(room), room.forced_pass()
+    match, token = require_running_match(room), room.forced_pass()
     assert token is not None, "a pass is due"
     return _play(match, playable_position(room, match), match.turn, token, forced=True)
 
@@ -88,13 +94,13 @@ def _play(
 
 def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
     check(permissions.resign(room, permissions.viewer_of(room, moment.actor.identity)))
-    seat, match = own_seat(room, moment.actor), running_match(room)
+    seat, match = own_seat(room, moment.actor), require_running_match(room)
     return [end_match(match, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
 
 
 def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
     check(permissions.abort(room, permissions.viewer_of(room, moment.actor.identity)))
-    return [end_match(running_match(room), None, "abort", "the match was aborted")]
+    return [end_match(require_running_match(room), None, "abort", "the match was aborted")]
 
 
 def _side_name(room: Room, seat: int) -> str:

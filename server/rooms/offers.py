@@ -11,14 +11,14 @@ from server.rooms.permissions import (
     game_of,
     own_seat,
     playable_position,
-    running_match,
+    require_running_match,
     viewer_of,
 )
 
 
 def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
-    match = running_match(room)
+    match = require_running_match(room)
     position = playable_position(room, match)
     reason = position.claim() if match.turn == seat else None
     if reason is None:
@@ -31,19 +31,19 @@ def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
 
 def offer_draw(room: Room, command: OfferDraw, moment: Moment) -> list[RoomEvent]:
     check(permissions.offer_draw(room, viewer_of(room, moment.actor.identity)))
-    seat, match = own_seat(room, moment.actor), running_match(room)
+    seat, match = own_seat(room, moment.actor), require_running_match(room)
     return [_agree_draw(match)] if 1 - seat in room.offers else [Offered(seat, "draw")]
 
 
 def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
     check(permissions.accept(room, viewer_of(room, moment.actor.identity)))
-    if room.playing is not None:
-        return [_agree_draw(room.playing)]
+    if room.running_match is not None:
+        return [_agree_draw(room.running_match)]
     return rematch(room, command, moment)
 
 
 def ai_reply(room: Room, command: AiReply, moment: Moment) -> list[RoomEvent]:
-    match = running_match(room)
+    match = require_running_match(room)
     if moment.actor.kind is not ActorKind.AI:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
     if match.id != command.match or room.ai_to_answer_draw() != command.seat:
@@ -67,7 +67,7 @@ def rematch(room: Room, command: Rematch | Accept, moment: Moment) -> list[RoomE
 def decline(room: Room, command: Decline, moment: Moment) -> list[RoomEvent]:
     check(permissions.decline(room, viewer_of(room, moment.actor.identity)))
     seat = own_seat(room, moment.actor)
-    return [Declined(seat, "draw" if room.playing is not None else "rematch")]
+    return [Declined(seat, "draw" if room.running_match is not None else "rematch")]
 
 
 #: The rules of this module.

@@ -117,7 +117,7 @@ def game_of(room: Room) -> Game:
     return room.game
 
 
-def running_match(room: Room) -> Match:
+def require_running_match(room: Room) -> Match:
     """The running match. Raises CommandRejected if there is none."""
     match = room.match
     if match is None or match.over is not None:
@@ -157,7 +157,7 @@ def sit(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
 def stand(room: Room, viewer: Viewer) -> Refusal | None:
     if viewer.seat is None:
         return NO_SEAT
-    return SEAT_LOCKED if room.playing is not None else None
+    return SEAT_LOCKED if room.running_match is not None else None
 
 
 def add_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
@@ -174,7 +174,7 @@ def remove_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | 
     occupant = None if seat is None else room.seats[seat]
     if not (room.has_ai if seat is None else occupant is not None and occupant.kind == "ai"):
         return NO_AI
-    return AI_LOCKED if room.playing is not None else None
+    return AI_LOCKED if room.running_match is not None else None
 
 
 def resign(room: Room, viewer: Viewer) -> Refusal | None:
@@ -182,7 +182,7 @@ def resign(room: Room, viewer: Viewer) -> Refusal | None:
 
 
 def abort(room: Room, viewer: Viewer) -> Refusal | None:
-    match = room.playing
+    match = room.running_match
     if match is None:
         return refusal_unless_running(room)
     if viewer.seat is None:
@@ -209,7 +209,7 @@ def rematch(room: Room, viewer: Viewer) -> Refusal | None:
 
 
 def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
-    seat, match = viewer.seat, room.playing
+    seat, match = viewer.seat, room.running_match
     if seat is None:
         return NO_SEAT
     if match is None:
@@ -229,7 +229,7 @@ def accept(room: Room, viewer: Viewer) -> Refusal | None:
         return NO_SEAT
     if 1 - viewer.seat not in room.offers:
         return NO_OFFER_BY_OPPONENT
-    return rematch(room, viewer) if room.playing is None else None
+    return rematch(room, viewer) if room.running_match is None else None
 
 
 def decline(room: Room, viewer: Viewer) -> Refusal | None:
@@ -342,7 +342,7 @@ def permitted(
         return ()
     viewer = viewer_of(room, identity)
     types: list[type[Command]] = []
-    conditions = BETWEEN_MATCHES if room.playing is None else DURING_MATCH
+    conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for command_type, condition in conditions.items():
         try:
             if condition(room, viewer) is None:

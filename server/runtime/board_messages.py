@@ -27,7 +27,7 @@ def turn_message(room: Room) -> tuple[wire.Turn | None, str | None]:
 
     Returns (None, None) when no person is to move, and when the rules fail.
     """
-    match = room.playing
+    match = room.running_match
     try:
         turn = views.turn(room, match) if match else None
     except GameFault as fault:

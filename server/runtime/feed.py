@@ -155,7 +155,7 @@ def _is_current(thinking: wire.Thinking, room: Room) -> bool:
     """Whether the message is about the current turn. Another node's may arrive before the event
     that starts its turn.
     """
-    match = room.playing
+    match = room.running_match
     return match is not None and (thinking.match, thinking.ply) == (match.id, match.ply)
 
 

@@ -138,7 +138,7 @@ class Hub:
         Returns the number of these rooms, 0 when none is left.
         """
         node, before_ms = self.ports.node, self._wake_before_ms()
-        rooms = await self.ports.store.nodes.due_rooms(before_ms, node, all_nodes)
+        rooms = await self.ports.store.nodes.take_over_due_rooms(before_ms, node, all_nodes)
         for room_id in rooms:
             self._wake(room_id)
         return len(rooms)

@@ -1,9 +1,9 @@
 """The interface of a store, and the guarantees of every backend.
 
-A store has a part for each thing that it holds: `store.logs.append(…)`. `append` and `create_room`
-return only after the commit. All that one call writes is committed together or not at all. The
-versions `v` of a room count 1, 2, 3, … without a gap. The events of a command key (room, identity,
-id) are committed at most once.
+A store has a sub-interface for each kind of data, such as `store.logs` and `store.identities`.
+`append` and `create_room` return only after the commit. All that one call writes is committed
+together or not at all. The versions `v` of a room count 1, 2, 3, … without a gap. The events of a
+command key (room, identity, id) are committed at most once.
 
 All backends pass the same contract tests. Database rows never leave a backend; callers receive the
 structs below.
@@ -23,7 +23,7 @@ EVERYONE, SPECTATORS = 0, 1
 #: Longest validity of a heartbeat, in ms: one that reaches further ahead was written before the
 #: store's clock was set back.
 MAX_HEARTBEAT_MS = 60_000
-#: Due rooms in one page.
+#: Maximum number of due rooms that one query returns.
 DUE_PAGE = 500
 
 
@@ -41,10 +41,10 @@ def day_of(at_ms: int) -> int:
     return at_ms // DAY_MS
 
 
-def batched(names: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:
-    """Yields the names in slices of at most `size`, each short enough for one statement."""
-    for start in range(0, len(names), size):
-        yield names[start : start + size]
+def batched(ids: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:
+    """Yields the ids in slices of at most `size`, each short enough for one statement."""
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]
 
 
 class StoreError(Exception):
@@ -68,7 +68,10 @@ class Duplicate(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store failed: a write may be committed or not. The caller looks up its command key."""
+    """The store failed; a write may or may not be committed.
+
+    The caller looks up its command key.
+    """
 
 
 class StoredEvent(Struct, frozen=True):
@@ -162,7 +165,7 @@ class NewRoom(Struct, frozen=True):
 
 class RoomHead(Struct, frozen=True):
     """The head of a room's log, the node responsible for its wake-up, and the last day on which the
-    room was seen open (None: never).
+    room was open (None: never).
     """
 
     v: int
@@ -220,7 +223,7 @@ class DueRoom(NamedTuple):
     room: RoomId
 
 
-class Page(Struct, frozen=True):
+class ExpiryPage(Struct, frozen=True):
     """The result of one expiry pass over a page of rows.
 
     `deleted` are ids. `next` is the id of the page's last row, None after the last page.
@@ -259,7 +262,9 @@ class LogStore(Protocol):
 
 
 class ProjectionStore(Protocol):
-    """The tables that appends write beside the events: lobby's list, matches, AI's analyses."""
+    """The tables that an append writes with its events: the lobby's list, the matches, the AI's
+    analyses of its moves.
+    """
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
         """The rooms of the lobby's list, most recently changed first."""
@@ -280,10 +285,10 @@ class ProjectionStore(Protocol):
 class NodeStore(Protocol):
     """The nodes that are alive, and the rooms that one of them has to wake up."""
 
-    async def due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
+    async def take_over_due_rooms(
+        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
     ) -> list[RoomId]:
-        """Makes `node` responsible for due rooms of dead nodes; returns their ids.
+        """Makes `node` responsible for due rooms of dead nodes; returns the ids of these rooms.
 
         With `all_nodes`, it takes over those of all other nodes, dead or alive. A wake-up that was
         due when the room's last event was written is due even if `now_ms` is earlier: clocks
@@ -335,7 +340,7 @@ class ExpiryStore(Protocol):
         Does nothing for an unknown identity.
         """
 
-    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
+    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> ExpiryPage:
         """Runs one expiry pass over the `limit` identities that follow `after`.
 
         Deletes guests who are not permanent and were last seen before `span.before_day`. Identities
@@ -345,7 +350,7 @@ class ExpiryStore(Protocol):
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         """Records that the rooms were open on that day; returns the ids that exist."""
 
-    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> ExpiryPage:
         """Runs one expiry pass over the `limit` rooms that follow `after`.
 
         Deletes rooms, with their logs, that never had a match and were last seen before
@@ -354,7 +359,7 @@ class ExpiryStore(Protocol):
 
 
 class Store(Protocol):
-    """All state that must outlive the process, by what it holds."""
+    """All state that must outlive the process, in a sub-interface for each kind of data."""
 
     @property
     def epoch(self) -> str:

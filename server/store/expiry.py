@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, select, text
 
 from server.ids import IdentityId
 from server.store import tables as t
-from server.store.base import DaySpan, Page
+from server.store.base import DaySpan, ExpiryPage
 from server.store.database import SqlDatabase
 
 #: Deletes rooms on PostgreSQL, where one statement is one transaction. The comparison of heads
@@ -57,7 +57,7 @@ class SqlExpiry:
             .returning(c.id)
         )
 
-    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
+    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> ExpiryPage:
         rows = await self._database.select(identity_page_query(after, limit))
         expired, never_seen = split_rows(rows, span)
         if never_seen:
@@ -81,7 +81,7 @@ class SqlExpiry:
             )
         )
 
-    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> ExpiryPage:
         rows = await self._database.select(room_page_query(after, limit))
         expired, never_seen = split_rows(rows, span)
         if never_seen:
@@ -182,6 +182,6 @@ def split_rows(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str]
     return expired, [row[0] for row in deletable if row[1] is None]
 
 
-def pass_result(rows: Sequence[Any], limit: int, deleted: Sequence[str]) -> Page:
+def pass_result(rows: Sequence[Any], limit: int, deleted: Sequence[str]) -> ExpiryPage:
     """The result of an expiry pass over a page of rows."""
-    return Page(tuple(sorted(deleted)), rows[-1][0] if len(rows) == limit else None)
+    return ExpiryPage(tuple(sorted(deleted)), rows[-1][0] if len(rows) == limit else None)

@@ -22,12 +22,12 @@ from server.store.base import (
     DaySpan,
     DueRoom,
     Duplicate,
+    ExpiryPage,
     Identity,
     Listing,
     MatchFinished,
     MatchStarted,
     NewRoom,
-    Page,
     Projection,
     RoomHead,
     StoredEvent,
@@ -244,8 +244,8 @@ class MemoryNodes:
         self._tables = tables
         self._alive_until_ms: dict[str, int] = {}
 
-    async def due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
+    async def take_over_due_rooms(
+        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
     ) -> list[RoomId]:
         await asyncio.sleep(0)
         alive = self._alive()
@@ -338,7 +338,7 @@ class MemoryExpiry:
         if identity in self._identities:
             self._tables.permanent.add(identity)
 
-    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
+    async def expire_identities(self, after: str, span: DaySpan, limit: int) -> ExpiryPage:
         await asyncio.sleep(0)
         page = sorted(key for key in self._identities if key > after)[:limit]
         deleted = set()
@@ -354,7 +354,7 @@ class MemoryExpiry:
         self._tables.tokens = {
             token: key for token, key in self._tables.tokens.items() if key not in deleted
         }
-        return Page(tuple(sorted(deleted)), page[-1] if len(page) == limit else None)
+        return ExpiryPage(tuple(sorted(deleted)), page[-1] if len(page) == limit else None)
 
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         await asyncio.sleep(0)
@@ -363,7 +363,7 @@ class MemoryExpiry:
             self._rooms[room].seen_day = _later_day(self._rooms[room].seen_day, day)
         return known
 
-    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
+    async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> ExpiryPage:
         await asyncio.sleep(0)
         page = sorted(room_id for room_id in self._rooms if room_id > after)[:limit]
         rooms_with_match = {match.room for match in self._tables.matches.values()}
@@ -380,7 +380,7 @@ class MemoryExpiry:
         self._tables.created = {
             key: room for key, room in self._tables.created.items() if room in self._rooms
         }
-        return Page(tuple(deleted), page[-1] if len(page) == limit else None)
+        return ExpiryPage(tuple(deleted), page[-1] if len(page) == limit else None)
 
 
 def _later_day(day: int | None, other: int) -> int:

@@ -229,8 +229,8 @@ class SqlNodes:
         self._clock = clock
         self._is_takeover_unanswered = False
 
-    async def due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
+    async def take_over_due_rooms(
+        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
     ) -> list[RoomId]:
         c = t.rooms.c
         can_take_over: ColumnElement[bool] = c.node != node
@@ -243,8 +243,8 @@ class SqlNodes:
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
         is_due = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
-        # PostgreSQL skips rooms that another transaction has locked: a node takes them over or
-        # appends to them. SQLite has a single writer.
+        # PostgreSQL skips rooms that another transaction has locked, because another node is taking
+        # them over or appending to them. SQLite has a single writer.
         due = (
             select(c.id).where(is_due, can_take_over).limit(limit)
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")

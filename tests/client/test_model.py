@@ -161,7 +161,7 @@ def test_after_each_event_the_model_equals_the_servers_room(
         model = apply(model, event)
         assert as_snapshot(model) == snapshot(room, player=False)
         assert model.my_seat == room.seat_of(IdentityId("ada"))
-        assert model.running == (room.playing is not None)
+        assert model.running == (room.running_match is not None)
 
 
 @given(histories, st.data())

@@ -47,7 +47,8 @@ AFTER_BOOK_NODES = 3 * HARD_NODES
 
 
 def test_a_book_is_made(tmp_path: Path) -> None:
-    """A book has all positions that its moves lead to in its first plies, and later hard ones.
+    """A book has every position of the first plies that a player who follows it can meet, and the
+    hard ones of the later plies.
 
     An interrupted run is resumed; a work file of another kind is refused and unchanged.
     """
@@ -96,16 +97,16 @@ def test_a_book_is_made(tmp_path: Path) -> None:
     assert make_book(best_entry, 5, work, lambda plies, done, total: None) == entries
     assert 0 < len(searches) - before < before
     assert work.read_text() == text
-    for other in ("nonsense\n", "nonsense", "two lines\nof something else"):
-        work.write_text(other)
+    for content in ("nonsense\n", "nonsense", "two lines\nof something else"):
+        work.write_text(content)
         with pytest.raises(BookError, match="line 1"):
             make_book(best_entry, 5, work, lambda plies, done, total: None)
-        assert work.read_text() == other, "the file is unchanged"
+        assert work.read_text() == content, "the file is unchanged"
 
 
 @cache
 def book_levels() -> tuple[list[Board], ...]:
-    """Returns the positions that a player of the book can meet, by the number of discs."""
+    """Returns the positions that a player who follows the book can meet, by number of discs."""
     levels: list[dict[Board, None]] = [{} for _ in range(CELLS + 3)]
     levels[0] = {(0, 0): None}
     levels[1] = dict.fromkeys(drop((0, 0), column) for column in range(7))
@@ -132,8 +133,8 @@ def mirrored_board(board: Board) -> Board:
     return mirrored_word(board[0]), mirrored_word(board[1])
 
 
-def test_the_book_has_every_position_that_its_player_can_meet() -> None:
-    """The book has every position that its player can meet, up to its last ply.
+def test_the_book_has_every_position_that_a_player_who_follows_it_can_meet() -> None:
+    """The book has every position that a player who follows it can meet, up to its last ply.
 
     With more than RESULT_DISCS discs it has no other positions.
     """
@@ -287,7 +288,7 @@ def last_positions_of_the_book() -> list[Board]:
 
 
 def positions_after_the_book() -> list[Board]:
-    """Returns the first positions without an entry that a player of the book meets."""
+    """Returns the first positions without an entry that a player who follows the book meets."""
     return [
         board
         for boards in book_levels()

@@ -1,11 +1,11 @@
 """A client changes to another node: it joins its room there, then closes its first socket."""
 
 import asyncio
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.bus.base import BusMessage
 from server.runtime.duties import SWEEP_S
 from server.runtime.hub import Hub
 from server.runtime.open_rooms import MOVED_ROOM_S
@@ -25,7 +25,7 @@ class DelayingBus(FaultyBus):
         self._delays_s = delays_s
         self._sent = 0
 
-    def publish(self, message: Any) -> None:
+    def publish(self, message: BusMessage) -> None:
         self._sent += 1
         delay_s = self._delays_s[self._sent % len(self._delays_s)]
         loop = asyncio.get_running_loop()

@@ -147,7 +147,7 @@ def seat_taken_twice(patch: Patch) -> FakeServer:
 def spectator_can_move(patch: Patch) -> FakeServer:
     def replacement(room: Room, actor: Actor) -> int:
         seat = room.seat_of(actor.identity)
-        match = room.playing
+        match = room.running_match
         if seat is None and match is not None and match.position is not None:
             return match.position.turn
         if seat is None:

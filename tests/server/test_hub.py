@@ -296,12 +296,12 @@ async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
     """A starting node serves players before it has read its due rooms; it retries that read."""
     fake = server_with(sole_node=True)
     rooms = await leave_due_rooms(fake)
-    fake.store.fail("due_rooms", Fault(), Fault())
-    gate = fake.store.hold("due_rooms")
+    fake.store.fail("take_over_due_rooms", Fault(), Fault())
+    gate = fake.store.hold("take_over_due_rooms")
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
         await ada.ack(ada.join(await ada.create()))
-        await fake.store.waiting["due_rooms"].wait()
+        await fake.store.waiting["take_over_due_rooms"].wait()
         assert await fake.store.logs.heads(rooms) == dict.fromkeys(rooms, 4)
         gate.set()
         await asyncio.sleep(1)

@@ -217,7 +217,7 @@ async def test_another_node_takes_over_at_once() -> None:
     async with fake.hub("n1") as hub:
         await Client(hub, "ada").create("sticks", seats=(AiSeat(1), MySeat()))
         await fake.engines.requested.wait()
-    assert await fake.store.nodes.due_rooms(fake.now_ms(), "n2", False) != []
+    assert await fake.store.nodes.take_over_due_rooms(fake.now_ms(), "n2", False) != []
 
 
 def test_settings_of_the_log_and_the_metrics() -> None:

@@ -21,7 +21,7 @@ def default(value: object) -> str:
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 
-def test_the_table_of_settings_is_that_of_the_code() -> None:
+def test_the_page_lists_the_settings_of_the_code() -> None:
     """The table in docs/reference/settings.md has exactly the settings of the code, in their order.
 
     Each has its default.

@@ -105,7 +105,7 @@ def with_newer_event(room: Room) -> Room:
 
 def moves_of(room: Room) -> list[str]:
     """Returns the legal moves, or none without a match in progress."""
-    match = room.playing
+    match = room.running_match
     return match.position.tokens() if match is not None and match.position is not None else []
 
 
@@ -184,7 +184,7 @@ def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
     played.now_ms += wait_ms
     room = played.room
     if kind is commands.Move:
-        match, tokens = room.playing, moves_of(room)
+        match, tokens = room.running_match, moves_of(room)
         if match is None or not tokens:
             return []
         token, occupant = tokens[choice % len(tokens)], match.seats[match.turn]
@@ -274,7 +274,7 @@ def test_leaves_permissions_unchanged_has_no_false_positives(opening: str, run: 
                         permitted(room, actor.identity, now_ms, LIMITED) for room in (old, new)
                     )
                     assert len(set(lists)) == 1
-        match_after = after.playing
+        match_after = after.running_match
         if match_after is None or before.match is None or max(match_after.draw_offers) >= 0:
             continue
         has_moved = before.match.id == match_after.id and match_after.ply == before.match.ply + 1

@@ -159,7 +159,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
         for event in decide(room, actor, plain(Rematch), played.new_id):
             room = rules.evolve(room, event, 0)
     assert room.frozen is None
-    assert room.playing is not None
+    assert room.running_match is not None
 
 
 @pytest.mark.parametrize("token", ["z9", "", "a1"])

@@ -220,7 +220,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     def _play_legal_move(self, pick: int) -> bool:
         """Plays a legal move. Returns whether a side was to move."""
-        match = self.played.room.playing
+        match = self.played.room.running_match
         if match is None or self.referee is None:
             return False
         tokens = self.referee.moves()
@@ -242,7 +242,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(seat=st.integers(0, 1), token=st.sampled_from(TOKENS), fail=st.booleans())
     def ai_answer(self, seat: int, token: str, fail: bool) -> None:
-        if self.played.room.playing is not None:
+        if self.played.room.running_match is not None:
             command = (
                 self.played.ai_failure(seat=seat) if fail else self.played.ai_move(token, seat=seat)
             )
@@ -296,7 +296,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case Offered(seat=seat, what=what) | Declined(seat=seat, what=what):
                     assert seat == own
-                    assert (what == "draw") == (before.playing is not None), (
+                    assert (what == "draw") == (before.running_match is not None), (
                         "I18: draws are offered in a match, rematches after it"
                     )
                 case Finished() if actor.kind is not ActorKind.AI:
@@ -309,7 +309,7 @@ class RoomMachine(RuleBasedStateMachine):
                         assert occupant == Occupant(actor.identity, actor.name)
                         assert own is None, "I12: one seat for one identity"
                 case SeatLeft(seat=seat):
-                    assert before.playing is None
+                    assert before.running_match is None
                     assert seat == own or actor.identity == before.host
                 case Said(to=to):
                     assert to == "room" or own is None
@@ -402,17 +402,17 @@ class RoomMachine(RuleBasedStateMachine):
             return
         for watcher in self.watchers:
             watcher.check(room)
-        assert (room.playing is not None) == (self.referee is not None and not self.referee.over), (
-            "the referee agrees"
-        )
-        if room.playing is not None:
-            assert room.playing.position is not None
+        assert (room.running_match is not None) == (
+            self.referee is not None and not self.referee.over
+        ), "the referee agrees"
+        if room.running_match is not None:
+            assert room.running_match.position is not None
             assert self.referee is not None
-            assert room.playing.position.turn == self.referee.turn
-            assert sorted(room.playing.position.tokens()) == sorted(self.referee.moves()), (
+            assert room.running_match.position.turn == self.referee.turn
+            assert sorted(room.running_match.position.tokens()) == sorted(self.referee.moves()), (
                 "I9: the same legal moves"
             )
-            assert room.seats == room.playing.seats, "seats are kept while a match runs"
+            assert room.seats == room.running_match.seats, "seats are kept while a match runs"
         if room.match is not None and room.match.over is not None:
             assert self.results[room.match.id] == room.match.over, "I11"
         if room.offers:

@@ -126,7 +126,7 @@ def test_the_match_starts_when_the_second_seat_is_taken() -> None:
         load_game("tic-tac-toe").digest,
     )
     assert [occupant.identity for occupant in started.seats] == ["ada", "ben"]
-    assert played.room.playing is played.room.match
+    assert played.room.running_match is played.room.match
 
 
 def test_a_seat_is_taken_once() -> None:
@@ -223,7 +223,7 @@ def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: s
     """The last move makes `moved` and `finished`, with the winner and the reason."""
     played = finished(tokens)
     assert played.match.over == MatchResult(winner, "board", reason)
-    assert played.room.playing is None
+    assert played.room.running_match is None
     assert parse_event_body(played.log[-1][1]) == Finished(played.match.id, winner, "board", reason)
 
 

@@ -162,7 +162,7 @@ async def test_each_players_last_list_is_current(seed: int) -> None:
 
 
 def random_command(rng: random.Random, client: Client, room: str, state: Room) -> wire.RoomCommand:
-    match = state.playing
+    match = state.running_match
     if match is not None and rng.random() < 0.5:
         assert match.position is not None
         return client.move(room, match.ply, rng.choice(match.position.tokens()))

@@ -12,8 +12,8 @@ from server.store.base import (
     CommandKey,
     Conflict,
     DaySpan,
+    ExpiryPage,
     Identity,
-    Page,
     RoomHead,
     Store,
 )
@@ -44,7 +44,7 @@ async def expire_rooms(store: Store, span: DaySpan = SPAN, limit: int = 500) -> 
 
 
 async def run_full_round(
-    expire: Callable[[str, DaySpan, int], Awaitable[Page]], span: DaySpan, limit: int
+    expire: Callable[[str, DaySpan, int], Awaitable[ExpiryPage]], span: DaySpan, limit: int
 ) -> list[str]:
     """Expires page by page up to the last row; returns the deleted ids."""
     deleted: list[str] = []
@@ -129,9 +129,9 @@ async def test_a_round_of_the_expiry_has_pages(store: Store) -> None:
         await store.logs.create_room(new_room(name))
     await store.expiry.mark_permanent(IdentityId("n3"))
     await store.expiry.mark_rooms_seen(names, TODAY)
-    assert await store.expiry.expire_identities("", SPAN, 2) == Page(("n0", "n1"), "n1")
+    assert await store.expiry.expire_identities("", SPAN, 2) == ExpiryPage(("n0", "n1"), "n1")
     assert await expire_guests(store, limit=2) == ["n2", "n4", "n5", "n6"]
-    assert await store.expiry.expire_rooms("n1", SPAN, 3) == Page(("n2", "n3", "n4"), "n4")
+    assert await store.expiry.expire_rooms("n1", SPAN, 3) == ExpiryPage(("n2", "n3", "n4"), "n4")
     assert await expire_rooms(store, limit=3) == ["n0", "n1", "n5", "n6"]
 
 

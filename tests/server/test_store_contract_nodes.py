@@ -27,7 +27,7 @@ ADA, BEN = IdentityId("a1"), IdentityId("b1")
 
 
 async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
-    """`due_rooms` takes over, once, the rooms with a due wake-up and a dead node."""
+    """`take_over_due_rooms` takes over, once, the rooms with a due wake-up and a dead node."""
     for node, alive_for_ms in (("alive", 60_000), ("dead", -1), ("me", 60_000)):
         await store.nodes.heartbeat(node, alive_for_ms)
     for room, node, due_ms in (
@@ -36,12 +36,15 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
         ("r5", "never seen", NOW_MS - 99), ("r6", "me", NOW_MS),
     ):  # fmt: skip
         await store.logs.create_room(new_room(room, node=node, due_ms=due_ms))
-    assert sorted(await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)) == ["r2", "r5"]
-    assert await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False) == []
+    assert sorted(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)) == [
+        "r2",
+        "r5",
+    ]
+    assert await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False) == []
     assert await store.logs.head("r2") == RoomHead(2, "me", NOW_MS)
-    assert await store.nodes.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r3"]
+    assert await store.nodes.take_over_due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r3"]
     await store.nodes.heartbeat("alive", -1)
-    assert await store.nodes.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
+    assert await store.nodes.take_over_due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
 
 
 async def test_a_wake_up_at_the_last_event_is_due_at_once(store: Store) -> None:
@@ -56,9 +59,12 @@ async def test_a_wake_up_at_the_last_event_is_due_at_once(store: Store) -> None:
     await store.logs.create_room(new_room("r2", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS))
     await store.logs.create_room(new_room("r3", node="dead", due_ms=NOW_MS + 5, at_ms=NOW_MS))
     await store.logs.append(append("r3", 2, node="dead", due_ms=NOW_MS + 9, at_ms=NOW_MS + 9))
-    assert sorted(await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)) == ["r1", "r3"]
-    assert await store.nodes.due_rooms(NOW_MS, "me", all_nodes=True) == []
-    assert await store.nodes.due_rooms(NOW_MS + hour_ms, "me", all_nodes=False) == ["r2"]
+    assert sorted(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)) == [
+        "r1",
+        "r3",
+    ]
+    assert await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=True) == []
+    assert await store.nodes.take_over_due_rooms(NOW_MS + hour_ms, "me", all_nodes=False) == ["r2"]
 
 
 async def test_own_due_rooms_come_in_the_order_of_their_wake_ups(store: Store) -> None:
@@ -111,7 +117,10 @@ async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
     await store.nodes.heartbeat("before", 10_000)
     for n in range(5):
         await store.logs.create_room(new_room(f"r{n}", node="before", due_ms=NOW_MS))
-    taken = [await store.nodes.due_rooms(NOW_MS, "me", all_nodes=True, limit=2) for _ in range(4)]
+    taken = [
+        await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=True, limit=2)
+        for _ in range(4)
+    ]
     assert [len(rooms) for rooms in taken] == [2, 2, 1, 0]
     assert sorted(itertools.chain(*taken)) == [f"r{n}" for n in range(5)]
 
@@ -123,7 +132,7 @@ async def test_one_node_takes_each_due_room(store: Store) -> None:
     for n in range(4):
         await store.nodes.heartbeat(f"n{n}", 60_000)
     taken = await asyncio.gather(
-        *(store.nodes.due_rooms(NOW_MS, f"n{n}", all_nodes=False) for n in range(4))
+        *(store.nodes.take_over_due_rooms(NOW_MS, f"n{n}", all_nodes=False) for n in range(4))
     )
     assert sorted(itertools.chain(*taken)) == sorted(f"r{n}" for n in range(30))
 
@@ -131,7 +140,7 @@ async def test_one_node_takes_each_due_room(store: Store) -> None:
 async def test_taking_over_does_not_move_the_head(store: Store) -> None:
     """After a takeover the previous node can still append at the same v."""
     await store.logs.create_room(new_room("r1", node="slow", due_ms=NOW_MS))
-    await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)
+    await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)
     await store.logs.append(append("r1", 2, node="slow"))
     assert await store.logs.head("r1") == RoomHead(3, "slow", None)
 

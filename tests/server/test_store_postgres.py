@@ -461,13 +461,13 @@ async def test_a_takeover_whose_answer_is_lost_is_repeated(
             await store.logs.create_room(
                 new_room(f"d{n}", node="dead", due_ms=NOW_MS, at_ms=NOW_MS - 9)
             )
-        assert await store.nodes.due_rooms(NOW_MS - 1, "me", all_nodes=False) == []
+        assert await store.nodes.take_over_due_rooms(NOW_MS - 1, "me", all_nodes=False) == []
         proxy.cut_after(Toward.CLIENT, 1)
         with pytest.raises(StoreUnavailable):
-            await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)
-        assert sorted(await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False)) == [
+            await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)
+        assert sorted(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)) == [
             "d0",
             "d1",
             "d2",
         ]
-        assert await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False) == []
+        assert await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False) == []

@@ -577,4 +577,4 @@ async def test_a_heartbeat_from_the_future_is_not_alive(
         await store.logs.create_room(new_room("r1", node="before", due_ms=NOW_MS))
         monkeypatch.setattr(sqlite, "wall_clock_ms", lambda: wall_clock_ms() - 3_600_000)
         assert await store.nodes.alive_nodes() == frozenset()
-        assert await store.nodes.due_rooms(NOW_MS, "me", all_nodes=False) == ["r1"]
+        assert await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False) == ["r1"]

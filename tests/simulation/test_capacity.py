@@ -9,13 +9,11 @@ import pytest
 from server.bench.capacity import planning
 from server.bench.capacity.calibrate import fit
 from server.bench.capacity.costs import Capacity, read_capacity, write_capacity
+from server.bench.capacity.demand import Demand, Habits, demand
 from server.bench.capacity.flow import Layout, Model, play
 from server.bench.capacity.planning import (
     DOCUMENT,
-    Demand,
-    Habits,
     Predicted,
-    demand,
     number,
     plan,
     predict,
@@ -38,8 +36,8 @@ def predictions(measured: Capacity) -> list[Predicted]:
 
 
 def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) -> None:
-    """Unit costs from fewer pairs on one and two nodes predict 200 pairs on one and three nodes:
-    moves per second, and the costs per move.
+    """Unit costs that were fitted with at most 100 pairs on one and two nodes predict the moves per
+    second, and the costs per move, of 200 pairs on one and three nodes.
     """
     assert [prediction.measured.nodes for prediction in predictions] == [1, 3]
     for prediction in predictions:
@@ -66,10 +64,10 @@ def test_cpu_time_is_the_sum_of_the_unit_costs(measured: Capacity, nodes: int) -
     """The processes' CPU time is the sum of the unit costs, and all pairs make progress."""
     costs = measured.costs
     model = Model(costs, Layout(nodes, measured.cores), seed=5)
-    seen = play(model, pairs=20, per_s=200.0, seconds=5.0)
-    ops, groups = seen.ops, sum(writer.groups for writer in model.writers)
-    assert seen.moves == pytest.approx(1000, rel=0.02)
-    assert ops == pytest.approx(seen.moves * 11 / 9, rel=0.05)
+    counts = play(model, pairs=20, per_s=200.0, seconds=5.0)
+    ops, groups = counts.ops, sum(writer.groups for writer in model.writers)
+    assert counts.moves == pytest.approx(1000, rel=0.02)
+    assert ops == pytest.approx(counts.moves * 11 / 9, rel=0.05)
     assert ops / MAX_GROUP < groups <= ops + nodes
 
     def cpu_s(kind: str, waking_s: float, rest_s: float) -> float:
@@ -123,7 +121,7 @@ def test_demand_adds_up(players: int) -> None:
     habits = Habits()
     base, tenfold = demand(players, habits), demand(10 * players, habits)
     for name in Demand.__dataclass_fields__:
-        is_ratio = name in ("pair_share", "spectators_per_match")
+        is_ratio = name in ("pair_share", "spectators_per_match", "apart")
         assert getattr(tenfold, name) == pytest.approx(
             getattr(base, name) * (1 if is_ratio else 10)
         )
@@ -135,8 +133,8 @@ def test_demand_adds_up(players: int) -> None:
 
 
 def test_a_plan_grows_with_the_players(measured: Capacity) -> None:
-    """More players need more of everything; no node is busier than BUSY, but with half the nodes it
-    is.
+    """More players need more of everything; no node is busier than MAX_UTILIZATION, but with half
+    the nodes they are.
     """
     small, large = plan(20_000, measured), plan(40_000, measured)
     for name in ("nodes", "broker_cores", "proxy_cores", "worker_cores", "broker_out_per_s"):

@@ -50,10 +50,12 @@ class Link:
     async def send(self, message: Message | str) -> None:
         await self._send(message if isinstance(message, str) else json.dumps(message))
 
-    async def hello(self, epoch: str = "e1", token: str | None = "secret") -> Message:
-        """Receives hello and answers with a welcome."""
+    async def hello(
+        self, epoch: str = "e1", token: str | None = "secret", **fields: object
+    ) -> Message:
+        """Receives hello and answers with a welcome that has these fields too."""
         hello = await self.expect("hello")
-        await self.send(welcome(epoch, token))
+        await self.send(welcome(epoch, token) | fields)
         return hello
 
     async def ack(self, command: Message, v: int | None = None) -> None:

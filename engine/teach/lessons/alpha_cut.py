@@ -4,20 +4,21 @@ from engine.teach.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
 from engine.teach.tree_text import parse_tree
 
-TREE = parse_tree("max(A: min(A1: 20, A2: 25), B: min(B1: 15, B2: 30, B3: 40))", "Alpha cut")
+TREE = parse_tree("max(C1: 20, C2: min(D: 15, E: 30, F: 40))", "Alpha cut")
 
 LESSON = Lesson(
     title="Alpha cut",
-    page="""MAX's first move is worth 20. After the second move MIN chooses, and MIN's first
-reply is worth 15. MIN will choose that reply or one that is worth even less, so the second move
-is worth at most 15, and MAX will not play it. The search skips MIN's other replies. Alpha is
-the value that MAX can already be sure of. A cut-off at a MIN node because of MAX's alpha is
-called an alpha cut.""",
+    page="""MAX's first move C1 is worth {pruned[C1]}. After C2 MIN chooses, and MIN's
+first reply D is worth {pruned[D]}. MIN will choose D or a reply that is worth even less, so
+C2 is worth at most {pruned[C2]}, and MAX will not play it. The search skips MIN's other
+replies. Alpha is the value that MAX can already be sure of. A cut-off at a MIN node because
+of MAX's alpha is an alpha cut.""",
     look_for=(
-        "The result of B is 15 or less. That is not its exact value, but it is enough to know that "
-        "B is worse than 20.",
-        "The search is fail-soft: B returns 15, the best value that it found. A fail-hard "
-        "search would return 20, the bound of its window.",
+        "C2 returns {pruned[C2]}. That is not its exact value, but it is enough to know that C2 "
+        "is worse than {pruned[C1]}.",
+        "The search is fail-soft: C2 returns the best value that it found. A fail-hard search "
+        "returns the bound of its window: beta, which is {pruned[C2]} as well.",
+        "The beta cut is its mirror image: solve it in the lesson beta-cut.",
     ),
-    runs=(Run("An alpha cut at B", TREE, Plan("alphabeta")),),
+    runs=(Run("Alpha-beta", TREE, Plan("alphabeta"), "pruned", "steps"),),
 )

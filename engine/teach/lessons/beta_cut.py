@@ -1,17 +1,30 @@
-"""Beta cut: the mirror image of the alpha cut."""
+"""Beta cut: an exercise, the mirror image of the alpha cut."""
 
 from engine.teach.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
 from engine.teach.tree_text import parse_tree
 
-TREE = parse_tree("min(A: max(A1: 20, A2: 15), B: max(B1: 25, B2: 10, B3: 5))", "Beta cut")
+TREE = parse_tree("min(C1: 20, C2: max(D: 25, E: 10, F: 5))", "Beta cut")
 
 LESSON = Lesson(
-    title="Beta cut",
-    page="""MIN's first move is worth 20. After the second move MAX chooses, and MAX's first reply
-is worth 25. MAX will choose that reply or one that is worth even more, so the second move is worth
-at least 25, and MIN will not play it. The search skips MAX's other replies. Beta is the value that
-MIN can already be sure of. A cut-off at a MAX node because of MIN's beta is called a beta cut.""",
-    look_for=("The result of B is 25 or more: this time the value is a lower bound.",),
-    runs=(Run("A beta cut at B", TREE, Plan("alphabeta")),),
+    title="Beta cut: an exercise",
+    page="""The alpha cut in a mirror. MIN is at the root and already has 20 from C1.
+After C2 MAX chooses. Alpha-beta goes through this tree from the left to the right. Beta is
+the value that MIN can already be sure of. Answer on paper first:""",
+    look_for=(
+        "Which leaves does alpha-beta never see? What does C2 return? Is that its exact value, "
+        "at least, or at most its value? What are alpha and beta at C2 when the search leaves "
+        "it?",
+        "Check your answers with --quiz. The solution: --log steps.",
+    ),
+    runs=(
+        Run("The tree", TREE, Plan("minimax"), "plain", "leaves"),
+        Run("Alpha-beta", TREE, Plan("alphabeta"), "pruned", "none"),
+    ),
+    solution=(
+        "MAX's first reply D is worth {pruned[D]}, so C2 is worth {pruned[C2]} or more: a lower "
+        "bound. MIN already has {pruned[C1]} and will not play C2. Alpha is {pruned[D]} and "
+        "beta {pruned[C1]}: the window is empty. E and F are never seen. This is a beta cut: a "
+        "cut-off at a MAX node because of MIN's beta.",
+    ),
 )

@@ -13,35 +13,34 @@ TREE = parse_tree(
     "Evaluation",
 )
 STONES = AtPosition("tic-tac-toe", "XO..X...O")
+#: King and two bishops against king and queen.
+BOARD = AtPosition("chess", "3qk3/8/8/8/8/8/8/2B1KB2 w - - 0 1")
+WEIGHTS = "material:king=10,queen=9,bishop=3"
 
 LESSON = Lesson(
     title="Evaluation",
-    page="""Most games are too deep to be searched to the end. Where the search stops, an evaluator
-estimates the value of the position. The simplest evaluator counts pieces: one's own minus the
-opponent's. A better one gives each kind of piece a weight, because a queen is worth more than a
-pawn. The search itself does not change: the evaluator is a parameter. In A we have three pawns
-against two. In B we have a king and two bishops against a king and a queen. In C we have a king
-and a queen against a king, a bishop and a pawn.""",
+    page="""Most games are too deep to be searched to the end. Where the search stops, an
+evaluator estimates the value of the position. The simplest one counts pieces: ours minus
+the opponent's. A better one gives each kind of piece a weight. The search does not change:
+the evaluator is a parameter.""",
     look_for=(
-        "By counting, A is 3 - 2 = 1, B is 3 - 2 = 1 too, and C is 2 - 3 = -1. The search plays "
-        "A, the first of the best moves.",
-        "With weights of 10 for the king, 9 for the queen, 3 for a bishop and 1 for a pawn, B "
-        "is 16 - 19 = -3 and C is 19 - 14 = 5. Now the search plays C.",
-        "Random values between a loss and a win mean nothing, but the search works in the same "
-        "way.",
-        "The last search counts the stones of tic-tac-toe after one ply of X: 3 - 2 = 1, "
-        "whatever X plays.",
+        "B is king and two bishops against king and queen: 3 - 2 = {counted[B]} by counting, 16 "
+        "- 19 = {weighted[B]} with the weights king 10, queen 9, bishop 3. The same on a real "
+        "chess board: {board.value}.",
+        "By counting the search plays {counted.plays}, with weights {weighted.plays}.",
+        "Random values mean nothing, but the search works in the same way.",
     ),
     runs=(
+        Run("Pieces", TREE, Plan("minimax", depth=1, evaluator="material"), "counted"),
+        Run("Weighted", TREE, Plan("minimax", depth=1, evaluator=WEIGHTS), "weighted"),
+        Run("At random", TREE, Plan("minimax", 1, evaluator="random", seed=1), "random"),
+        Run("Chess", BOARD, Plan("minimax", depth=0, evaluator=WEIGHTS), "board", "none"),
         Run(
-            "Own pieces minus the opponent's", TREE, Plan("minimax", depth=1, evaluator="material")
+            "Stones of tic-tac-toe after one ply of X",
+            STONES,
+            Plan("alphabeta", depth=1, evaluator="material"),
+            "stones",
+            "none",
         ),
-        Run(
-            "The same, weighted",
-            TREE,
-            Plan("minimax", depth=1, evaluator="material:king=10,queen=9,bishop=3"),
-        ),
-        Run("At random", TREE, Plan("minimax", depth=1, evaluator="random", seed=1)),
-        Run("Stones of a game", STONES, Plan("alphabeta", depth=1, evaluator="material")),
     ),
 )

@@ -14,17 +14,17 @@ TREE = parse_tree(
 
 LESSON = Lesson(
     title="Generous friends",
-    page="""This time you are modest and want to take as little as possible, but your friends
-insist on giving you their largest coin. You are MIN at the root, and each friend is MAX. The first
-friend gives 25. The second friend shows a 50 first, and will give at least that much. You can get
-away with 25, so the other coins do not matter.""",
+    page="""Now you are modest and take as little as possible, but your friends insist on
+giving you their largest coin. You are MIN at the root, and each friend is MAX. Friend one
+gives {pruned[one]}. Friend two shows a 50 first, and gives at least that. You get away with
+{pruned.value}.""",
     look_for=(
-        "Everything is mirrored: MIN at the root lowers beta to 25, and the first coin of "
-        "friend two raises alpha to 50.",
-        "The value of friend two is 50 or more: a lower bound.",
+        "Everything is mirrored: MIN at the root lowers beta to {pruned.value}, and the first "
+        "coin of friend two raises alpha to {pruned[two]}. A lower bound: friend two gives "
+        "{pruned[two]} or more.",
     ),
     runs=(
-        Run("Take a coin, with alpha-beta", TREE, Plan("alphabeta")),
-        Run("The same by plain minimax", TREE, Plan("minimax")),
+        Run("Alpha-beta", TREE, Plan("alphabeta"), "pruned", "steps"),
+        Run("Plain minimax", TREE, Plan("minimax"), "plain", "none"),
     ),
 )

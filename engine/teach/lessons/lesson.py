@@ -1,9 +1,17 @@
-"""The parts of a lesson: a page to read, the searches, and what to look for in their logs."""
+"""The parts of a lesson: a page to read, the searches, and what to look for in them.
 
+The texts are templates. `{pruned.nodes}` is the number of nodes of the run that is called `pruned`,
+and `{pruned[D]}` the value of its node D, so that every number is computed by the search itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.rules.registry import load_game
 from engine.teach.explain import Plan, explain
+from engine.teach.graph import Graph, GraphState
+from engine.teach.notation import value_text
 from engine.teach.state import GameState, Scale, State, TreeState
 from engine.teach.trace import Trace
 from engine.teach.tree import Tree
@@ -19,32 +27,97 @@ class AtPosition:
 
 
 #: What a search starts from.
-Subject = Tree | AtPosition
+Subject = Tree | Graph | AtPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One search of a lesson: its caption, the tree or position, and the plan."""
+    """One search of a lesson: its caption, the tree or position, the plan, and its name in texts.
+
+    `log` says how the lesson's page shows it; without a log it is one line.
+    """
 
     caption: str
     subject: Subject
     plan: Plan
+    name: str = ""
+    log: Literal["tree", "steps", "leaves", "none"] = "tree"
+
+
+def no_facts() -> Mapping[str, object]:
+    """Returns no further numbers."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson: `page` is its text, `look_for` says what to look for in the logs of its runs."""
+    """A lesson: `page` is its text, `look_for` says what to look for in its runs.
+
+    `facts` computes the numbers in the texts that come from no run.
+    """
 
     title: str
     page: str
     look_for: tuple[str, ...]
     runs: tuple[Run, ...]
+    facts: Callable[[], Mapping[str, object]] = no_facts
+    #: The solution of an exercise, which the page does not show.
+    solution: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of a lesson with their numbers."""
+
+    page: str
+    look_for: tuple[str, ...]
+    solution: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of a trace, as the texts of a lesson name them."""
+
+    trace: Trace
+
+    def __getitem__(self, move: str) -> str:
+        """Returns the value of the node that a move of the root leads to, or another move."""
+        nodes = self.trace.nodes
+        named = [row for row, name in enumerate(nodes.move) if name == move]
+        row = next((row for row in named if nodes.parent[row] == 0), named[0])
+        return value_text(nodes.value[row])
+
+    def __getattr__(self, name: str) -> object:
+        """Returns a count of nodes by the name of its field in `Counts`."""
+        return getattr(self.trace.counts, name)
+
+    @property
+    def value(self) -> str:
+        """The root's value."""
+        return value_text(self.trace.value)
+
+    @property
+    def plays(self) -> str:
+        """The chosen move."""
+        return self.trace.line[0]
+
+    @property
+    def line(self) -> str:
+        """The principal variation."""
+        return " ".join(self.trace.line)
+
+    @property
+    def recalled(self) -> int:
+        """The number of nodes that a table answered."""
+        return self.trace.nodes.reason.count("table")
 
 
 def root_of(subject: Subject, scale: Scale) -> State:
     """Returns the root state of a search of the subject."""
     if isinstance(subject, Tree):
         return TreeState.at_root(subject)
+    if isinstance(subject, Graph):
+        return GraphState.at_start(subject)
     return GameState.at_root(
         load_game(subject.game).position(subject.position, dict(subject.options)), scale
     )
@@ -53,3 +126,18 @@ def root_of(subject: Subject, scale: Scale) -> State:
 def perform(run: Run) -> Trace:
     """Searches as the run says, and returns the trace."""
     return explain(root_of(run.subject, run.plan.utilities), run.plan, run.caption)
+
+
+def fill_texts(lesson: Lesson, traces: Sequence[Trace]) -> Texts:
+    """Returns the texts of a lesson with the numbers of its runs and its facts."""
+    numbers: dict[str, object] = {
+        run.name: Numbers(trace) for run, trace in zip(lesson.runs, traces, strict=True) if run.name
+    }
+    numbers |= lesson.facts()
+
+    def fill(text: str) -> str:
+        return " ".join(text.format(**numbers).split())
+
+    return Texts(
+        fill(lesson.page), tuple(map(fill, lesson.look_for)), tuple(map(fill, lesson.solution))
+    )

@@ -9,22 +9,23 @@ TREE = check_tree(Tree(uniform(("max", "min", "max", "min"), 3, LEAVES), "Move o
 
 LESSON = Lesson(
     title="Move order",
-    page="""How much alpha-beta can skip depends on the order in which it searches the moves: a
-good first move gives all the other moves a narrow window. With the best move first at every node,
-a tree of depth d in which every node has b children takes b^ceil(d/2) + b^floor(d/2) - 1 leaves,
-as Knuth and Moore proved. That is about as many as a plain search of half the depth takes. This
-tree has three moves at every node and four plies. Of its 81 leaves, alpha-beta must search at
-least 9 + 9 - 1 = 17.""",
+    page="""How much alpha-beta can skip depends on the order in which it searches the
+moves: a good first move gives all the other moves a narrow window. With the best move first
+at every node, a tree of depth d in which every node has b children takes b^ceil(d/2) +
+b^floor(d/2) - 1 leaves, as Knuth and Moore proved. That is about as many as a plain search
+of half the depth takes. This tree has three moves at every node and four plies: of its
+{best.plain_leaves} leaves, alpha-beta must search at least 9 + 9 - 1 =
+{best.minimum_leaves}.""",
     look_for=(
-        "The value and the counts of plain minimax are the same in all three searches, but the "
-        "number of leaves that alpha-beta searches differs.",
-        "With the best move first, alpha-beta searches exactly 17 leaves. Finding the best "
-        "move takes another search, whose nodes are counted separately. Real programs order "
-        "moves by a shallower search, or by what was good in other positions.",
+        "The value is {best.value} each time, but the leaves are {best.leaves}, {given.leaves} "
+        "or {worst.leaves}.",
+        "Finding the best move first takes another search: {best.ordering} nodes, which are "
+        "counted separately. Real programs order moves by a shallower search (deepening), or by "
+        "what was good in other positions.",
     ),
     runs=(
-        Run("Best move first", TREE, Plan("alphabeta", order="best")),
-        Run("In the order of the tree", TREE, Plan("alphabeta")),
-        Run("Worst move first", TREE, Plan("alphabeta", order="worst")),
+        Run("Best move first", TREE, Plan("alphabeta", order="best"), "best", "none"),
+        Run("In the order of the tree", TREE, Plan("alphabeta"), "given", "none"),
+        Run("Worst move first", TREE, Plan("alphabeta", order="worst"), "worst", "none"),
     ),
 )

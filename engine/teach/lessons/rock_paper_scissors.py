@@ -3,7 +3,7 @@
 from engine.teach.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
 from engine.teach.trace import Value
-from engine.teach.tree import Node, Tree, check_tree
+from engine.teach.tree import Node, Tree, check_tree, walk
 
 SIGNS = ("rock", "paper", "scissors")
 BEATS = {"rock": "scissors", "paper": "rock", "scissors": "paper"}
@@ -51,23 +51,21 @@ BOTH = states("p1", "p2", {pair: for_both(*pair) for pair in PAIRS})
 
 LESSON = Lesson(
     title="Rock, paper, scissors by turns",
-    page="""We show our sign first, then the other player answers. The game has thirteen states:
-the empty table, three after our sign, and nine after both signs. With 1 for a win and -1 for a
-loss, every first sign loses, because there is an answer to each. Utilities may be other numbers,
-though. In the second search we are proud of our scissors: cutting paper with them is worth 15, but
-having them smashed by a rock is worth -20. In the third search the other player has the same
-feelings. Every final state then has two utilities, and each player maximizes their own. This is
-max-n: minimax for any number of players.""",
+    page="""We show our sign first, then the other player answers: {states} states. With 1 for a
+win and -1 for a loss every first sign loses, {plain.value}. Utilities may be other numbers:
+in the second search we are proud of our scissors. Cutting paper is worth 15 to us, being
+smashed by a rock -20. In the third search the other player feels the same, and each final
+state has two utilities.""",
     look_for=(
-        "Plain utilities: rock, paper and scissors are worth -1 each, and the search plays "
-        "rock, the first of equal moves.",
-        "Private utilities: rock and paper are worth -1, scissors -20. The search plays rock.",
-        "Max-n: the other player answers rock with paper, but would rather answer paper with "
-        "scissors, for 15.",
+        "Rock, paper and scissors are worth {plain[rock]}, {plain[paper]} and "
+        "{plain[scissors]}, then {private[rock]}, {private[paper]} and {private[scissors]}. "
+        "Rock is played.",
+        "Max-n: paper is worth {both[paper]}: the other player likes to cut it.",
     ),
     runs=(
-        Run("Plain utilities", PLAIN, Plan("minimax")),
-        Run("Private utilities", PRIVATE, Plan("minimax")),
-        Run("A utility for each player, by max-n", BOTH, Plan("minimax")),
+        Run("Plain utilities", PLAIN, Plan("minimax"), "plain"),
+        Run("Private utilities", PRIVATE, Plan("minimax"), "private"),
+        Run("Utilities for both, by max-n", BOTH, Plan("minimax"), "both", "none"),
     ),
+    facts=lambda: {"states": sum(1 for _ in walk(PLAIN.root))},
 )

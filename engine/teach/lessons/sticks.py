@@ -7,29 +7,29 @@ POSITION = AtPosition("sticks", "1-2-0 second")
 
 LESSON = Lesson(
     title="Sticks",
-    page="""There were rows of 1, 2 and 3 sticks, and the opponent has just taken the whole third
-row. It is our turn. A move takes one or more sticks from one row, and the player who is left with
-the last stick loses. A loss is worth -1 and a win 101. Where the search stops before the end, a
-random number from 0 to 100 serves as a guess, but here three plies reach the end. A move such as
-2x1 takes one stick from row 2.""",
+    page="""Of rows of 1, 2 and 3 sticks the opponent has just taken the third. A move
+takes sticks from one row (2x1: one from row 2); who is left with the last stick loses. A
+loss is -1, a win 101, and a guess in between is random; three plies reach the end here.""",
     look_for=(
-        "1x1: the reply 2x1 leaves us with the last stick, which is worth -1. MIN has no other "
-        "move, so 1x1 is worth -1.",
-        "2x1: the reply 1x1 also leaves us with the last stick: -1. The window is empty now, so "
-        "the search skips the other reply.",
-        "2x2 leaves the opponent with the last stick. It is worth 101 at once, and the search "
-        "plays it.",
+        "1x1 loses: the reply 2x1 leaves us the last stick. 2x1 loses too: after the reply 1x1 "
+        "the window is empty, and the other reply is skipped. 2x2 wins.",
+        "With a fresh window for each move of the root nothing is skipped: {fresh.nodes} nodes, "
+        "not {handed.nodes}. Its log as it was printed first: --log classic.",
     ),
     runs=(
         Run(
             "Rows of 1 and 2, our move",
             POSITION,
             Plan("alphabeta", depth=3, evaluator="random"),
+            "handed",
+            "steps",
         ),
         Run(
-            "The same by negamax: -101 is just 101 negated",
+            "Fresh windows at the root",
             POSITION,
-            Plan("negamax", 3, evaluator="random"),
+            Plan("alphabeta", depth=3, evaluator="random", fresh=True),
+            "fresh",
+            "none",
         ),
     ),
 )

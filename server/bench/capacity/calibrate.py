@@ -42,7 +42,8 @@ async def calibrate(
     sizes_before = await _sizes(running)
     for pairs, per_s in LOADS:
         meter = Meter(per_s)
-        async with connected_pairs(running, meter, pairs) as players:
+        # On two nodes the pairs are spread, which gives the cost of an operation on both.
+        async with connected_pairs(running, meter, pairs, meet=False) as players:
             result = await measure_load(running, meter, players, seconds)
         used = {
             kind: usage - idle[kind].scaled(result.seconds) for kind, usage in result.used.items()

@@ -126,6 +126,8 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
     paced_database_us: float
     #: Cores that other processes used meanwhile, in the load with more of them.
     others: float
+    #: Whether the players of a pair were on one node.
+    meet: bool = False
 
 
 class Capacity(Struct, frozen=True, forbid_unknown_fields=True):

@@ -254,16 +254,21 @@ class Pace:
 
 
 def play(
-    model: Model, pairs: int, per_s: float | None, seconds: float, warm_s: float = 1.0
+    model: Model,
+    pairs: int,
+    per_s: float | None,
+    seconds: float,
+    warm_s: float = 1.0,
+    meet: bool = False,
 ) -> LoadCounts:
-    """Simulates pairs of players, whose connections are spread evenly over the nodes; returns their
-    counts.
+    """Simulates pairs of players and returns their counts. The connections are spread evenly over
+    the nodes; with `meet`, the pairs are, and both players of a pair are on one node.
     """
     counts = LoadCounts(seconds)
     schedule = Pace(model.simulation, per_s).schedule
     count = model.layout.nodes
     for n in range(pairs):
-        nodes = (2 * n % count, (2 * n + 1) % count)
+        nodes = (n % count, n % count) if meet else (2 * n % count, (2 * n + 1) % count)
         schedule(SimulatedPair(model, counts, nodes, schedule).send_next)
     model.simulation.run(warm_s)
     end_warm_up(model, counts)

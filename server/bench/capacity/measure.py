@@ -89,6 +89,7 @@ def figures(nodes: int, rounds: list[tuple[LoadResult, LoadResult]]) -> Figures:
         of(1, lambda result: result.conflicts_per_thousand),
         of(1, lambda result: result.us("node")), of(1, lambda result: result.us("database")),
         max(of(0, lambda result: result.other_cores), of(1, lambda result: result.other_cores)),
+        meet=True,
     )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ async def idle_connections(count: int, seconds: float) -> costs.Idle:
     """The cost of one guest who only sends pings, the mean over `count` of them."""
     async with fresh_cluster(1) as running:
         before = _resident(running)
-        idle = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
+        baseline = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
         players = [await _guest(running.port, number) for number in range(count)]
         grown = [after - then for after, then in zip(_resident(running), before, strict=True)]
         pinging = asyncio.create_task(_ping(players))
@@ -57,10 +57,12 @@ async def idle_connections(count: int, seconds: float) -> costs.Idle:
         for player in players:
             player.transport.abort()
 
-    def minute_s(kind: str) -> float:
-        return (pinged.used[kind].cpu_s - idle.used[kind].cpu_s) / seconds * 60 / count
+    def cpu_s_per_minute(kind: str) -> float:
+        return (pinged.used[kind].cpu_s - baseline.used[kind].cpu_s) / seconds * 60 / count
 
-    return costs.Idle(minute_s("node"), minute_s("proxy"), grown[0] / count, grown[1] / count)
+    return costs.Idle(
+        cpu_s_per_minute("node"), cpu_s_per_minute("proxy"), grown[0] / count, grown[1] / count
+    )
 
 
 def _resident(running: Cluster) -> tuple[int, int]:
@@ -130,12 +132,14 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
                 player.transport.abort()
     deliveries = watched.commands * count
 
-    def each_s(kind: str) -> float:
+    def cpu_s_per_delivery(kind: str) -> float:
         return (
             watched.used[kind].cpu_s - alone.used[kind].cpu_s * watched.commands / alone.commands
         ) / deliveries
 
-    return costs.Spectator(each_s("node"), each_s("proxy"), received / max(1, moves))
+    return costs.Spectator(
+        cpu_s_per_delivery("node"), cpu_s_per_delivery("proxy"), received / max(1, moves)
+    )
 
 
 # --- the lobby ------------------------------------------------------------------------------------

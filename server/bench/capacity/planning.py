@@ -16,8 +16,8 @@ import click
 import msgspec
 
 from server.bench.capacity.costs import FILE, Capacity, Figures, read_capacity
+from server.bench.capacity.demand import Demand, Habits, demand
 from server.bench.capacity.flow import Layout, LoadCounts, Model, end_warm_up, play
-from server.bench.capacity.microbenchmarks import PING_S
 from server.bus.codec import LOBBY_BATCH
 from server.runtime.lobby import PERIOD_S
 
@@ -62,7 +62,7 @@ def predict(capacity: Capacity, figures: Figures) -> Predicted:
     """Simulates the measured load, with several seeds together."""
     layout = Layout(figures.nodes, capacity.cores)
     models = [Model(capacity.costs, layout, seed) for seed in SEEDS]
-    fast = [play(model, figures.pairs, None, 2.0) for model in models]
+    fast = [play(model, figures.pairs, None, 2.0, meet=figures.meet) for model in models]
     moves = sum(counts.moves for counts in fast)
     return Predicted(
         measured=figures,
@@ -74,66 +74,6 @@ def predict(capacity: Capacity, figures: Figures) -> Predicted:
         / moves
         * 1e6,
     )
-
-
-# --- what players do ------------------------------------------------------------------------------
-
-
-class Habits(msgspec.Struct, frozen=True):
-    """Assumptions about connected players."""
-
-    #: The share of connected players who are in a match.
-    playing: float = 0.7
-    #: The share who watch a match.
-    watching: float = 0.2
-    #: Moves per minute of a playing person.
-    moves_per_minute: float = 6.0
-    #: The share of playing persons whose opponent is an AI.
-    against_ai: float = 0.3
-    #: The game that AI opponents play.
-    ai_game: str = "chess"
-    #: The level of AI opponents.
-    ai_level: int = 5
-    #: Logged commands other than moves, per move: new rooms, seats, results, chat.
-    extra_ops: float = 0.05
-    #: The share of matches in the lobby's list.
-    public: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """The players' demand on a cluster, per second."""
-
-    players: int
-    matches: float
-    moves: float
-    ai_moves: float
-    ops: float
-    #: The share of operations by people who play each other.
-    pair_share: float
-    spectators_per_match: float
-    #: Events that are sent to spectators.
-    deliveries: float
-    pings: float
-    lobby_entries: float
-
-
-def demand(players: int, habits: Habits) -> Demand:
-    """The demand of a number of players, by arithmetic only."""
-    people = players * habits.playing
-    alone = people * habits.against_ai
-    matches = (people - alone) / 2 + alone
-    human = people * habits.moves_per_minute / 60
-    ai_moves = alone * habits.moves_per_minute / 60
-    moves = human + ai_moves
-    ops = moves * (1 + habits.extra_ops)
-    spectators_per_match = players * habits.watching / matches
-    # A room is published at most once per PERIOD_S.
-    entries = min(ops, matches / PERIOD_S) * habits.public
-    return Demand(
-        players, matches, moves, ai_moves, ops, (human - ai_moves) / moves, spectators_per_match,
-        ops * spectators_per_match, players / PING_S, entries,
-    )  # fmt: skip
 
 
 # --- a large cluster ------------------------------------------------------------------------------
@@ -188,7 +128,8 @@ class RandomLoad:
     def _command(self, node: int) -> None:
         model, rng = self._model, self._model.simulation.rng
         others = [n for n in range(model.layout.nodes) if n != node]
-        away = rng.random() < self._wanted.pair_share * (1 - 1 / self._nodes)
+        is_apart = self._is_apart()
+        away = is_apart and rng.random() < self._wanted.pair_share
         opponent_node = rng.choice(others) if away and others else node
 
         def acked() -> None:
@@ -196,19 +137,28 @@ class RandomLoad:
 
         model.operate(node, opponent_node, acked, lambda: None)
         for _ in range(self._spectators()):
-            self._send_to_spectator(rng.choice(others) if others else node)
+            self._send_to_spectator(node, others)
         self._schedule_command(node)
 
     def _spectators(self) -> int:
-        """The number of a room's spectators, each of them connected to another node."""
+        """The number of a room's spectators."""
         whole = int(self._wanted.spectators_per_match)
         part = self._wanted.spectators_per_match - whole
         return whole + (self._model.simulation.rng.random() < part)
 
-    def _send_to_spectator(self, node: int) -> None:
+    def _is_apart(self) -> bool:
+        """Whether a connection is on another node than the room's."""
+        return self._model.simulation.rng.random() < self._wanted.apart * (1 - 1 / self._nodes)
+
+    def _send_to_spectator(self, node: int, others: list[int]) -> None:
+        """Sends an event to a spectator on the room's node, or through the broker on another."""
         model, costs = self._model, self._capacity.costs
-        model.broker.give(max(0.0, costs.broker_away_op_s - costs.broker_here_op_s))
-        model.nodes[node].give(model.remote_op_s + self._capacity.spectator.node_s)
+        work_s = self._capacity.spectator.node_s
+        if others and self._is_apart():
+            node = model.simulation.rng.choice(others)
+            model.broker.give(max(0.0, costs.broker_away_op_s - costs.broker_here_op_s))
+            work_s += model.remote_op_s
+        model.nodes[node].give(work_s)
         model.proxy[node % len(model.proxy)].give(self._capacity.spectator.proxy_s)
 
     def _add_steady_load(self, node: int) -> None:
@@ -323,7 +273,7 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
     levels_s = capacity.search.levels_s[habits.ai_game]
     level_s = levels_s[min(habits.ai_level, len(levels_s)) - 1]
     incoming, outgoing = bus_messages(wanted, nodes)
-    room_messages = wanted.ops * (wanted.pair_share + wanted.spectators_per_match)
+    room_messages = wanted.ops * remote_receivers(wanted)
     send_s = max(0.0, capacity.costs.broker_away_op_s - capacity.costs.broker_here_op_s)
     return Plan(
         players=players,
@@ -354,11 +304,18 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
     )
 
 
+def remote_receivers(wanted: Demand) -> float:
+    """The other nodes that receive an event of a room, on average: each connection that is apart
+    is on a node of its own.
+    """
+    return wanted.apart * (wanted.pair_share + wanted.spectators_per_match)
+
+
 def bus_messages(wanted: Demand, nodes: int) -> tuple[float, float]:
     """Messages per second to the broker and from it: room messages, presence, the lobby, searches
     and heartbeats.
     """
-    receivers = wanted.pair_share + wanted.spectators_per_match
+    receivers = remote_receivers(wanted)
     presence = wanted.matches * (1 + receivers) / REFRESH_S
     lobby = nodes * max(1 / PERIOD_S, wanted.lobby_entries / nodes / LOBBY_BATCH)
     searches = wanted.ai_moves * SEARCH_MESSAGES

@@ -18,8 +18,8 @@ class Pace:
     """Counts moves and latencies, and schedules the next move of each pair: at once, or after a
     random pause of 0.5 to 1.5 times `pause_s`.
 
-    The latency of a move is the time from its sending until the opponent has received it. A held
-    pace keeps the moves until `release`.
+    The latency of a move is the time from its sending until the opponent has received it. While
+    held, as it is at first, the pace queues the moves until `release`.
     """
 
     def __init__(self, pause_s: float | None = None, seed: int = 1) -> None:
@@ -167,5 +167,5 @@ class Peer:
     environ: dict[str, str] = field(default_factory=dict)
     #: What an idle client sends, and how often in seconds; None sends nothing.
     ping: tuple[bytes, float] | None = None
-    #: Seconds after which matches whose players have gone leave the memory.
+    #: Time for which the server keeps a match in memory after its players have left, in seconds.
     forgets_matches_s: float = 0.0

@@ -1,3 +1,4 @@
+import { JOIN_TIMEOUT_MS } from "/client/web/room-socket.js";
 import { Session } from "/client/web/session.js";
 import { assertEqual, flushPromises, test } from "./testing.js";
 
@@ -19,8 +20,14 @@ class FakeServer {
             after: (ms, call) => this.timers.push({ ms, call }),
             cancel: (timer) => delete this.timers[timer - 1],
         };
-        const openSocket = () => {
-            const socket = { sent: [], send: (frame) => socket.sent.push(JSON.parse(frame)), close() {} };
+        const openSocket = (room) => {
+            const socket = {
+                room,
+                sent: [],
+                isClosed: false,
+                send: (frame) => socket.sent.push(JSON.parse(frame)),
+                close: () => (socket.isClosed = true),
+            };
             this.sockets.push(socket);
             return socket;
         };
@@ -38,8 +45,29 @@ class FakeServer {
         for (const name of names) this.send(await golden(name));
     }
 
-    send(message) {
-        this.socket.onmessage({ data: JSON.stringify(message) });
+    send(message, socket = this.socket) {
+        socket.onmessage?.({ data: JSON.stringify(message) });
+    }
+
+    /** The rooms for which sockets were opened. */
+    get rooms() {
+        return this.sockets.map((socket) => socket.room);
+    }
+
+    /** Connects to one node of two, then enters the room; a socket of the room is opened. */
+    async enterRoomOfCluster(welcome = {}) {
+        this.session.start();
+        await flushPromises();
+        this.socket.onopen();
+        this.send({ ...(await golden("server-welcome")), token: null, nodes: 2, ...welcome });
+        this.session.followRoom(ROOM);
+        await this.sendGolden("server-joined", "server-snapshot");
+    }
+
+    /** Welcomes the newest socket of a cluster. */
+    async welcomeSocket(welcome = {}) {
+        this.socket.onopen();
+        this.send({ ...(await golden("server-welcome")), token: null, nodes: 2, ...welcome });
     }
 
     /** What the client sent on this socket after the hello, without ids. */
@@ -131,4 +159,94 @@ test("a join is repeated while the server is busy; any other refusal is final", 
     server.send({ t: "error", id: server.socket.sent.at(-1).id, code: "room.unknown", message: "there is no such room" });
     assertEqual(server.session.refusal, { code: "room.unknown", message: "there is no such room" });
     assertEqual(server.errors, []);
+});
+
+test("in a cluster a room is joined on a socket of its own, which then replaces the first", async () => {
+    const server = new FakeServer();
+    server.session.watchLobby(true);
+    await server.enterRoomOfCluster();
+    const [first, second] = server.sockets;
+    assertEqual(server.rooms, [null, ROOM]);
+    const acks = [];
+    void server.session.command({ t: "resign", room: ROOM }).then((ack) => acks.push(ack.v));
+    const resign = first.sent.at(-1);
+    await server.welcomeSocket();
+    const join = second.sent.at(-1);
+    assertEqual([join.t, join.room, join.since, join.epoch], ["join", ROOM, 4, "e-1"]);
+    server.send(await golden("event-said"), first);
+    assertEqual([server.session.model.room.v, first.isClosed], [5, false]);
+    server.send({ t: "ack", id: join.id, v: null });
+    assertEqual([first.isClosed, second.isClosed], [true, false]);
+    assertEqual(second.sent.at(-1), resign);
+    assertEqual(second.sent.at(-2).t, "watch_lobby");
+    const before = server.session.model;
+    server.send({ t: "ack", id: resign.id, v: 9 }, first);
+    await server.sendGolden("event-said");
+    assertEqual(server.session.model.room, before.room);
+    server.send({ t: "ack", id: resign.id, v: 6 });
+    await flushPromises();
+    assertEqual(acks, [6]);
+    assertEqual(server.session.status.state, "open");
+});
+
+test("a lone node, a room's own socket and a guest without a cookie get no second socket", async () => {
+    const lone = new FakeServer();
+    await lone.enterRoomOfCluster({ nodes: 1 });
+    assertEqual(lone.rooms, [null]);
+    const bound = new FakeServer();
+    await bound.enterRoomOfCluster({ token: "secret" });
+    assertEqual(bound.rooms, [null]);
+    const direct = new FakeServer();
+    direct.session.followRoom(ROOM);
+    await direct.enterRoomOfCluster();
+    assertEqual(direct.rooms, [ROOM]);
+});
+
+test("a second socket that fails changes nothing, and is tried once for each entry of a room", async () => {
+    const failures = [
+        (server) => server.socket.onclose({ code: 1006 }),
+        (server) => server.timers.findLast((timer) => timer?.ms === JOIN_TIMEOUT_MS).call(),
+        (server) => server.welcomeSocket({ identity: "g-other" }),
+        (server) => server.welcomeSocket({ epoch: "e-2" }),
+        async (server) => {
+            await server.welcomeSocket();
+            server.send({ t: "error", id: server.socket.sent.at(-1).id, code: "room.busy", message: "busy" });
+        },
+    ];
+    for (const fail of failures) {
+        const server = new FakeServer();
+        await server.enterRoomOfCluster();
+        const [first, second] = server.sockets;
+        await fail(server);
+        assertEqual([first.isClosed, second.isClosed], [false, true]);
+        server.send(await golden("event-said"), first);
+        server.send(await golden("server-snapshot"), first);
+        assertEqual(server.rooms, [null, ROOM]);
+        assertEqual([server.session.status.state, server.session.refusal, server.errors], ["open", null, []]);
+        server.session.followRoom(null);
+        server.session.followRoom(ROOM);
+        server.send(await golden("server-snapshot"), first);
+        assertEqual(server.rooms, [null, ROOM, ROOM]);
+    }
+});
+
+test("leaving the room while its socket opens closes that socket", async () => {
+    const server = new FakeServer();
+    await server.enterRoomOfCluster();
+    const [first, second] = server.sockets;
+    server.session.followRoom(null);
+    assertEqual([first.isClosed, second.isClosed], [false, true]);
+});
+
+test("after a loss the socket is opened for the room that the user is in", async () => {
+    const server = new FakeServer();
+    await server.enterRoomOfCluster();
+    const [first, second] = server.sockets;
+    first.onclose({ code: 1006 });
+    assertEqual(second.isClosed, true);
+    server.timers.findLast((timer) => timer).call();
+    await flushPromises();
+    assertEqual(server.rooms, [null, ROOM, ROOM]);
+    await server.welcomeSocket();
+    assertEqual(server.clientMessages(), [{ t: "join", room: ROOM, since: 4, epoch: "e-1" }]);
 });

@@ -1,11 +1,15 @@
 """The command `python -m engine.teach`: docs/explanation/teaching.md is right; errors are clear."""
 
+import contextlib
 import io
+import os
+import pty
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -16,31 +20,46 @@ from engine.teach.explain import ALGORITHMS, FORMS
 from engine.teach.lessons.catalogue import LESSONS
 from engine.teach.trace import Nodes, Skipped, Steps, Trace
 from engine.teach.tree import decode_tree
-from engine.teach.tree_text import parse_tree
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[3]
-#: The text of the page.
+#: The text of the page that explains the command, and of the one that says how to use it.
 PAGE = (ROOT / "docs/explanation/teaching.md").read_text("utf-8")
-#: The arguments of the page's commands.
+GUIDE = (ROOT / "docs/how-to/teaching.md").read_text("utf-8")
+#: The arguments of the pages' commands.
 COMMANDS = re.findall(r"^    python -m engine\.teach (.*)$", PAGE, re.MULTILINE)
+GUIDE_COMMANDS = re.findall(r"^    plyroom teach ?(.*)$", GUIDE, re.MULTILINE)
+#: The trees of the page.
+TREES = re.findall(r"```tree\n(.*?)```", PAGE, re.DOTALL)
 Output = pytest.CaptureFixture[str]
+#: A tree with the value 3.
+TREE = "max(A: min(3, 12), B: min(2, 40))"
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "--help"])
-def test_commands_of_the_page(command: str, capsys: Output) -> None:
-    """Each command of docs/explanation/teaching.md prints at most 80 columns and no error."""
+@pytest.mark.parametrize(
+    "command", [command for command in (*COMMANDS, *GUIDE_COMMANDS) if command != "--help"]
+)
+def test_commands_of_the_pages(
+    command: str, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command of the pages prints at most 80 columns and no error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    Path("mine.txt").write_text(TREE)
     assert main(shlex.split(command)) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert len(out) > 150
-    assert max(map(len, out.splitlines())) <= 80
+    assert len(out) > 30
+    if "--json" not in command:
+        assert max(map(len, out.splitlines())) <= 80
+    if "--svg" in command:
+        assert ElementTree.parse(command.split()[-1]).getroot().tag.endswith("svg")
 
 
 def test_the_page_is_complete() -> None:
-    """The page names all lessons, algorithms, forms and columns, and its trees are valid."""
-    assert {command for command in COMMANDS if command in LESSONS} == set(LESSONS)
+    """The page names all lessons, algorithms, forms and columns, and its JSON tree is valid."""
     for name in (
+        *LESSONS,
         *ALGORITHMS,
         *FORMS,
         *Nodes.__struct_fields__,
@@ -48,19 +67,72 @@ def test_the_page_is_complete() -> None:
         *Steps.__struct_fields__,
     ):
         assert f"`{name}`" in PAGE, name
-    trees = re.findall(r"```tree\n(.*?)```", PAGE, re.DOTALL)
-    assert len(trees) == 3
-    for text in trees:
-        parse_tree(text)
     (json,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     decode_tree(json.encode())
 
 
-def test_the_log_of_the_page(capsys: Output) -> None:
-    """The log that the page explains is part of the output of the lesson `sticks`."""
-    (log,) = re.findall(r"```log\n(.*?)```", PAGE, re.DOTALL)
-    assert main(["sticks"]) == 0
-    assert log in capsys.readouterr().out
+@pytest.mark.parametrize("text", TREES)
+def test_the_trees_of_the_page_work_as_printed(text: str, tmp_path: Path, capsys: Output) -> None:
+    """Each tree of the page is searched without further options; with estimates, to any depth."""
+    assert len(TREES) == 4
+    file = tmp_path / "tree.txt"
+    file.write_text(text)
+    for depth in ("end", "1") if "~" in text or "[" in text else ("end",):
+        assert main(["--tree", str(file), "--depth", depth]) == 0
+        out, err = capsys.readouterr()
+        assert (err, "value: " in out) == ("", True)
+
+
+def test_the_graph_of_the_page(tmp_path: Path, capsys: Output) -> None:
+    """The graph of the page has seven states and a tree of thirteen nodes, as the page says."""
+    (text,) = re.findall(r"```graph\n(.*?)```", PAGE, re.DOTALL)
+    file = tmp_path / "graph.txt"
+    file.write_text(text)
+    assert main(["--graph", str(file), "--states"]) == 0
+    out = capsys.readouterr().out
+    assert "7 states, 3 of them final" in out
+    assert "visits 13 nodes, 9 of them leaves" in out
+    assert main(["--graph", str(file), "--form", "table"]) == 0
+    assert "value: -1" in capsys.readouterr().out
+
+
+def test_the_logs_of_the_page(capsys: Output) -> None:
+    """The tree and the log that the page explains are parts of the output of lessons."""
+    for kind, command in (("log", "sticks --log steps"), ("drawing", "four-level-tree")):
+        (log,) = re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+        assert main(command.split()) == 0
+        assert log in capsys.readouterr().out
+
+
+def test_without_arguments(capsys: Output) -> None:
+    """Without arguments the command lists the lessons by topic on one screen."""
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) <= 23
+    assert set(re.findall(r"[\w-]+", out)) >= set(LESSONS)
+
+
+def test_an_exercise_sheet(tmp_path: Path, capsys: Output) -> None:
+    """--log leaves prints the whole tree with its leaves, and no value, cut or result."""
+    file = tmp_path / "mine.txt"
+    file.write_text(TREE)
+    for command in (["--tree", str(file)], ["every-leaf"]):
+        assert main([*command, "--log", "leaves"]) == 0
+        out = capsys.readouterr().out
+        assert out.count("= ?") == 3
+        assert not any(word in out for word in ("cut", "value", "plays", "window", "searched"))
+    assert "  R MIN = ?: R1 = 3, R2 = 10\n" in out
+
+
+def test_a_classic_log_has_fresh_windows(tmp_path: Path, capsys: Output) -> None:
+    """In a classic log each move of the root has a fresh window, also in a tree, by default."""
+    tree = tmp_path / "tree.txt"
+    tree.write_text("max(min(5, 6), min(3, 4))")
+    opens = []
+    for words in ([], ["--window", "inherited"]):
+        assert main(["--tree", str(tree), "--log", "classic", *words]) == 0
+        opens.append(capsys.readouterr().out.count("A = -2147483648"))
+    assert opens == [4, 2]
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -75,10 +147,6 @@ def test_list(capsys: Output) -> None:
     assert main(["--list"]) == 0
     words = capsys.readouterr().out.split()
     assert set(words) >= {*LESSONS, *game_ids(), *ALGORITHMS, *FORMS, "estimate", "reversed"}
-
-
-#: A tree with the value 3.
-TREE = "max(A: min(3, 12), B: min(2, 40))"
 
 
 def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,8 +171,8 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
 
 #: The expected part of the message by arguments.
 WRONG = {
-    "": "give exactly one of a lesson, --game and --tree",
-    "chess-lesson": "there is no lesson 'chess-lesson'; there are greedy-friends",
+    "--depth 2": "give exactly one of a lesson, --game, --tree and --graph",
+    "chess-lesson": "there is no lesson 'chess-lesson'; there are every-leaf",
     "sticks --depth 2": "a lesson has its own search options: --depth goes with",
     "sticks --game sticks": "exactly one of",
     "--game tic-tac-two": "there is no game 'tic-tac-two'; there are",
@@ -121,13 +189,33 @@ WRONG = {
     "--game sticks --lose 5 --win 3": "must not decrease",
     "--game sticks --win 5000000000": "lie within",
     "--game sticks --max-nodes 0": "at least 1",
-    "--game connect-four --depth 9 --max-nodes 500": "more than 500 nodes",
+    "--game sticks --win many": "a utility is a number, inf or -inf",
+    "--game sticks --cut-off soon": "there is no cut-off 'soon'; there are depth, quiet, never",
+    "--game sticks --player 3": "the players are 1 to 2, not 3",
+    "--game sticks --match 3x3,1x1": "the game is over before 1x1",
+    "--game sticks --compare minimax fast": "there is no algorithm 'fast'",
+    "--game sticks --utilities 1,0/1,0": "a win, a draw and a loss for each player",
+    "--game sticks --utilities 1,0,-1/1,x,0": "a utility is a number, inf or -inf, not 'x'",
+    "--tree TREE --match 1": "--match goes with --game",
+    "sticks --match 3x3": "a lesson has its own search options: --match",
+    "--game connect-four --depth 4 --max-nodes 100": "more than 100 nodes",
+    "--game connect-four --depth 9 --max-nodes 500": "--depth 3 takes about 400",
     "--tree /nowhere/tree.txt": "cannot be read: No such file",
     "--tree TREE --win 3": "goes with --game",
     "--tree TREE --depth 1": "the node A has no estimate",
     "--tree BAD": "line 1, column 5",
     "--tree BINARY": "is not text in UTF-8",
     "--tree JSON": "not a tree",
+    "--graph TREE": "this is a tree: use --tree",
+    "--tree GRAPH": "this is a graph, whose states have names: use --graph",
+    "--graph GRAPH": "a -> b -> a is a cycle; give a --depth",
+    "--graph GRAPH --position x": "--position goes with --game",
+    "every-leaf --states": "a lesson has its own search options: --states",
+    "every-leaf --svg /nowhere/x.svg": "/nowhere/x.svg cannot be written: No such file",
+    "every-leaf --step --quiz": "--quiz and --step do not go together",
+    "--game connect-four --depth 7 --svg x.svg": "a picture has at most 1,500 nodes",
+    "--game chess --depth 9": "--depth 4 takes about 2",
+    "--game connect-four --depth 9 --states": "there are more than 20,000 states",
 }
 
 
@@ -139,6 +227,7 @@ def test_wrong_commands(command: str, tmp_path: Path, capsys: Output) -> None:
         "BAD": b"max(?)",
         "BINARY": b"\xff\xfe\x00",
         "JSON": b'{"root": 3}',
+        "GRAPH": b"a: max(b, 1) b: min(a, 2)",
     }
     words = shlex.split(command)
     for name, content in files.items():
@@ -161,7 +250,8 @@ def test_unknown_options_and_help(capsys: Output) -> None:
         main(["--help"])
     assert ended.value.code == 0
     help_text = capsys.readouterr().out
-    used = {word for command in COMMANDS for word in command.split() if word.startswith("--")}
+    commands = (*COMMANDS, *GUIDE_COMMANDS)
+    used = {word for command in commands for word in command.split() if word.startswith("--")}
     assert {option for option in used if option not in help_text} == set()
 
 
@@ -183,3 +273,32 @@ def test_as_a_process() -> None:
         process.stdout.close()
         assert process.wait(60) == 0
         assert process.stderr.read() == b""
+
+
+def on_terminal(**environ: str) -> str:
+    """Returns what a lesson prints on a terminal."""
+    reader, writer = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "client", "teach", "alpha-cut"],
+        cwd=ROOT,
+        stdout=writer,
+        env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environ},
+    ) as process:
+        os.close(writer)
+        parts = []
+        # The end of a terminal is an error on Linux, an empty read elsewhere.
+        with contextlib.suppress(OSError):
+            while part := os.read(reader, 65536):
+                parts.append(part)
+        assert process.wait(60) == 0
+    os.close(reader)
+    return b"".join(parts).decode()
+
+
+def test_on_a_terminal() -> None:
+    """`plyroom teach` prints guide lines and colours on a terminal; NO_COLOR leaves the lines."""
+    text = on_terminal(NO_COLOR="")
+    assert "\033[2m└─ \033[0m" in text
+    assert "\033[35mMIN\033[0m" in text
+    assert "└─ C2 <= 15" in on_terminal(NO_COLOR="1")
+    assert "C2 <= 15" in on_terminal(NO_COLOR="1", PYTHONIOENCODING="ascii")

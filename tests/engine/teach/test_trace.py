@@ -106,8 +106,11 @@ def test_finished_positions_and_no_depth() -> None:
 #: Plan, expected error, and a part of its message.
 WRONG = [
     (Plan("maximin"), UnknownName, "there is no algorithm 'maximin'; there are minimax, negamax"),
-    (Plan(form="round"), UnknownName, "there are flat, nodes, map"),
+    (Plan(form="round"), UnknownName, "there are flat, nodes, pair, map"),
     (Plan("negamax", form="map"), NotPossible, "the form map exists only for"),
+    (Plan("max-n", player=1), NotPossible, "max-n has a value for each player"),
+    (Plan("strict", form="pair"), NotPossible, "the form pair exists only for"),
+    (Plan("average", form="table"), NotPossible, "the form table exists only for"),
     (Plan(order="random"), UnknownName, "there are game, reversed, best"),
     (Plan(order="best:a1"), UnknownName, "no order 'best:a1'"),
     (Plan(order="given:a1,z9", depth=2), NotPossible, "names z9"),
@@ -156,7 +159,7 @@ def test_the_text_of_numbers() -> None:
     text = format_trace(on_tree(parse_tree("mean(-0.0, 0.5)"), "negamax"))
     assert "best line: none, chance decides" in text
     assert "searched: 3 nodes, 2 leaves" in text
-    assert "score 0," in text
+    assert "1 = 0: root in" in text
     assert "searched: 1 node, 1 leaf" in format_trace(on_tree(parse_tree("3"), "minimax"))
 
 
@@ -223,7 +226,7 @@ def test_large_trees_are_not_counted() -> None:
     assert (
         trace.counts.plain_nodes is trace.counts.plain_leaves is trace.counts.minimum_leaves is None
     )
-    assert "too many to count" in format_trace(trace, log=False)
+    assert "too many to count" in format_trace(trace, "none")
 
 
 def test_deep_logs_fit_into_80_columns() -> None:

@@ -1,0 +1,188 @@
+"""The log of the first founding text, line for line, and the match around it.
+
+Every line names the side and what it does. The root is the TOP node; A and B are alpha and beta
+after a scored move. Without a bound they are the least and the greatest number of the old programs.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from engine.game import Position
+from engine.teach.errors import NotPossible
+from engine.teach.explain import Plan, explain
+from engine.teach.meaning import GUARANTEED_WIN
+from engine.teach.notation import SIDES, value_text
+from engine.teach.state import GameState
+from engine.teach.style import Line
+from engine.teach.trace import WINDOWED, End, OneValue, Trace
+
+#: The numbers of an old program in place of -inf and inf.
+LEAST, GREATEST = -(2**31), 2**31 - 1
+#: The name of the person in a classic match.
+PERSON = "Dave"
+#: The names of the strategies as a classic match shows them; all others are MiniMax.
+STRATEGIES = {
+    "average": "AverageMiniMax",
+    "greedy": "Greedy",
+    "optimistic": "Optimistic",
+    "random": "Random",
+}
+#: The words for the end of a game.
+ENDS = {"won": "WIN", "lost": "LOSE", "drawn": "DRAW", "ongoing": "EVAL"}
+#: What the program says when it has found a win.
+BOAST = "I've got you now"
+#: A move of sticks, in the game's notation.
+STICKS_MOVE = re.compile(r"(\d)x(\d)")
+
+
+def classic_lines(trace: Trace) -> Iterator[Line]:
+    """Yields the classic log of a search."""
+    nodes, steps = trace.nodes, trace.steps
+    if trace.value is None and trace.line:
+        yield _line(trace, 0, f"Random Move : {move_text(trace.game, trace.line[0])}")
+        return
+    rows = list(zip(steps.what, steps.node, steps.low, steps.high, strict=True))
+    for index, (what, row, _, _) in enumerate(rows):
+        if what == "enter" and row:
+            yield _line(trace, nodes.parent[row], f"Try Move : {_move(trace, row)}")
+        elif what == "leave" and nodes.kind[row] == "leaf":
+            end = ENDS[nodes.status[row]]
+            yield _line(trace, row, f"{end} ... {value_text(_value(trace, row))}")
+        elif what == "returned":
+            window = rows[index + 1 : index + 2]
+            yield _scored(trace, row, _window_of(trace, row, index, window))
+        elif what == "leave" and row:
+            yield _line(trace, row, f"Final score = {value_text(_value(trace, row))}")
+    best = value_text(trace.value)
+    if nodes.kind[0] != "leaf":
+        yield _line(trace, 0, f"DONE!!! Best Score = {best}")
+    if trace.truncated:
+        yield Line(0, f"(the log holds the first {len(nodes.parent):,} nodes only)")
+    yield Line(0, f"MINIMAX score for next move = {best}")
+
+
+def _line(trace: Trace, row: int, text: str) -> Line:
+    """A line of a node: the root is the TOP node."""
+    depth = trace.nodes.depth[row]
+    return Line(depth, f"{'' if row else 'TOP '}{_side(trace, row)} node... {text}")
+
+
+def _side(trace: Trace, row: int) -> str:
+    """The side of a node; that of a leaf is the one to move, or the opposite of its parent."""
+    nodes = trace.nodes
+    kind = nodes.kind[row] if nodes.kind[row] != "leaf" else nodes.turn[row]
+    if kind == "leaf" and row:
+        parent = nodes.kind[nodes.parent[row]]
+        kind = {"max": "min", "min": "max"}.get(parent, parent)
+    return SIDES.get(kind, kind.upper())
+
+
+def _value(trace: Trace, row: int) -> OneValue:
+    """The value of a node for MAX, also where negamax has it for the side to move."""
+    value = trace.nodes.value[row]
+    if value is None or isinstance(value, tuple):
+        return value
+    return value * trace.nodes.sign[row]
+
+
+def _move(trace: Trace, row: int) -> str:
+    """The move that leads to a node; that of sticks in words."""
+    return move_text(trace.game, trace.nodes.move[row])
+
+
+def move_text(game: str, move: str) -> str:
+    """Returns a move as the classic log has it: of sticks in words, else in the game's notation."""
+    match = STICKS_MOVE.fullmatch(move) if game == "sticks" else None
+    return f"( Row = {match[1]} : Num Sticks = {match[2]} )" if match else move
+
+
+def _window_of(
+    trace: Trace, row: int, index: int, following: Sequence[tuple[str, int, End, End]]
+) -> tuple[End, End] | None:
+    """The window of a node after a child has returned; None where there is no window."""
+    parent = trace.nodes.parent[row]
+    if trace.algorithm not in WINDOWED or not parent:
+        return None
+    if following and following[0][0] == "narrowed":
+        return following[0][2:]
+    steps = trace.steps
+    for step in range(index, -1, -1):
+        if steps.node[step] == parent and steps.what[step] in ("enter", "narrowed"):
+            return steps.low[step], steps.high[step]
+    return None
+
+
+def _scored(trace: Trace, row: int, window: tuple[End, End] | None) -> Line:
+    """The line of a scored move, with A and B below the root."""
+    text = f"Move scored : {value_text(_value(trace, row))}"
+    if window is not None:
+        alpha, beta = _old_number(window[0], LEAST), _old_number(window[1], GREATEST)
+        text += f"( A = {alpha} : B = {beta} )"
+    return _line(trace, trace.nodes.parent[row], text)
+
+
+def _old_number(end: End, unlimited: int) -> str:
+    """An end of a window as an old program prints it."""
+    if end is None:
+        return str(unlimited)
+    if math.isinf(end):
+        return str(GREATEST if end > 0 else LEAST)
+    return value_text(end)
+
+
+def player_name(plan: Plan, number: int = 1) -> str:
+    """Returns the name of a program in a classic match: CP #1 MiniMax depth=3."""
+    strategy = STRATEGIES.get(plan.algorithm, "MiniMax")
+    depth = "" if plan.algorithm == "random" else f" depth={_depth(plan)}"
+    return f"CP #{number} {strategy}{depth}"
+
+
+def _depth(plan: Plan) -> int | str:
+    if plan.algorithm == "greedy":
+        return 1
+    return "end" if plan.depth is None else plan.depth
+
+
+def board_lines(position: Position) -> list[str]:
+    """Returns the board: sticks as numbered rows of bars, any other game as its position's text."""
+    if position.game.id != "sticks":
+        return [position.text()]
+    rows = position.text().split()[0].split("-")
+    return [f"{row} : {'| ' * int(count)}".rstrip() for row, count in enumerate(rows, 1)]
+
+
+def classic_match(position: Position, plan: Plan, moves: Sequence[str]) -> Iterator[str]:
+    """Yields the lines of a match: Dave plays the given moves, and the program answers with a log.
+
+    It ends after the given moves. Raises NotPossible if one is left when the game is over.
+    """
+    program, seat = player_name(plan), position.turn
+    yield f"{PERSON} against {program}"
+    yield from ("", *board_lines(position), "")
+    for move in moves:
+        if position.outcome() is not None:
+            raise NotPossible(f"the game is over before {move[:40]}")
+        position = position.play(position.parse_move(move))
+        yield f"{PERSON} : {move_text(position.game.id, move)}"
+        yield from ("", *board_lines(position), "")
+        if position.outcome() is None:
+            root = GameState.at_root(position, plan.utilities)
+            trace = explain(root, replace(plan, plain_limit=0))
+            yield from _answer(trace, program)
+            position = position.play(position.parse_move(trace.line[0]))
+            yield from ("", *board_lines(position), "")
+    outcome = position.outcome()
+    if outcome is not None:
+        names = {None: "Nobody", seat: PERSON}
+        yield f"{names.get(outcome.winner, program)} wins"
+
+
+def _answer(trace: Trace, program: str) -> Iterator[str]:
+    """The log of the program's search, and its move."""
+    for line in classic_lines(trace):
+        yield "  " * line.level + line.text
+    if trace.meaning == GUARANTEED_WIN:
+        yield BOAST
+    yield f"{program} : {move_text(trace.game, trace.line[0])}"

@@ -1,0 +1,47 @@
+"""Iterative deepening: searches one ply, then two, then three, each ordered by the one before."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from engine.teach.explain import Plan, explain
+from engine.teach.notation import value_for_parent
+from engine.teach.state import State
+from engine.teach.study import Order, Study
+from engine.teach.trace import Trace
+
+
+def deepen(root: State, plan: Plan, depth: int) -> tuple[Trace, ...]:
+    """Returns the traces of the searches of 1 to `depth` plies.
+
+    At a state that the search before has seen, its best move comes first.
+    """
+    traces: list[Trace] = []
+    best: Mapping[str, str] = {}
+    for plies in range(1, depth + 1):
+        traces.append(explain(root, replace(plan, depth=plies), order=best_first(best)))
+        best = best_moves(root, traces[-1])
+    return tuple(traces)
+
+
+def best_first(best: Mapping[str, str]) -> Order:
+    """Returns an order that puts the best move first, given by the text of a state."""
+
+    def order(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
+        first = best.get(state.text())
+        return sorted(moves, key=lambda move: state.name(move) != first) if first else moves
+
+    return order
+
+
+def best_moves(root: State, trace: Trace) -> dict[str, str]:
+    """Returns the best move, or the one that cut off, at each state that a trace has."""
+    nodes = trace.nodes
+    states = [root]
+    best: dict[str, str] = {}
+    for row, parent in enumerate(nodes.parent[1:], 1):
+        state = states[parent]
+        moves = {state.name(move): move for move in state.moves()}
+        states.append(state.play(moves[nodes.move[row]]))
+        if value_for_parent(trace, row) == nodes.value[parent]:
+            best.setdefault(state.text(), nodes.move[row])
+    return best

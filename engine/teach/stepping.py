@@ -1,0 +1,85 @@
+"""Goes through a search step by step on a terminal: the log's line, and the tree as it stands."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.teach.drawing import tree_lines
+from engine.teach.snapshot import Snapshot, snapshot
+from engine.teach.style import PLAIN, Style, outline
+from engine.teach.text import step_events
+from engine.teach.trace import Trace
+
+#: What the user may type.
+KEYS = "Enter next, b back, c next cut, e end, q quit"
+#: Clears a terminal and moves the cursor to its upper left corner (ECMA-48).
+CLEAR = "\033[H\033[2J"
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A terminal, or a pipe: how to write and to read a line, the style, and the height."""
+
+    write: Callable[[str], object]
+    #: Shows a prompt and returns the line that the user types; None at the end of the input.
+    ask: Callable[[str], str | None]
+    style: Style = PLAIN
+    height: int = 24
+    is_terminal: bool = False
+
+    def show(self, lines: list[str]) -> None:
+        """Shows lines: on a terminal as a page, in a pipe after an empty line."""
+        self.write((CLEAR if self.is_terminal else "\n") + "\n".join(lines) + "\n")
+
+
+def step_through(trace: Trace, screen: Screen) -> bool:
+    """Shows a search step by step; returns whether the user went on to its end."""
+    events = list(step_events(trace))
+    place = 0
+    while True:
+        count, line = events[place]
+        # The prompt, its line, the title and the two lines around the tree take five lines.
+        tree = fitting_tree(snapshot(trace, count), screen.style, screen.height - 5)
+        title = screen.style.paint("title", f"{trace.title or trace.position}: ")
+        step = f"{title}step {place + 1} of {len(events)}"
+        screen.show([step, line.text, "", *tree, ""])
+        following = None
+        while following is None:
+            is_last = place == len(events) - 1
+            keys = KEYS.replace("next,", "ends,") if is_last else KEYS
+            answer = screen.ask(f"{keys} > ")
+            if answer is None or answer.strip() in ("q", "quit"):
+                return False
+            if answer.strip() == "" and is_last:
+                return True
+            following = _place_after(answer.strip(), place, [line.text for _, line in events])
+            if following is None:
+                screen.write(f"{KEYS}, or the number of a step\n")
+        place = following
+
+
+def _place_after(word: str, place: int, texts: list[str]) -> int | None:
+    """The event that a word leads to; None if the word means nothing."""
+    last = len(texts) - 1
+    match word:
+        case "" | "n":
+            return min(place + 1, last)
+        case "b":
+            return max(place - 1, 0)
+        case "e":
+            return last
+        case "c":
+            later = (i for i in range(place + 1, last) if texts[i].startswith("cut-off"))
+            return next(later, last)
+    return min(max(int(word), 1), last + 1) - 1 if word.isascii() and word.isdigit() else None
+
+
+def fitting_tree(shown: Snapshot, style: Style, height: int) -> list[str]:
+    """Returns the tree as lines: all of it, or the current path, or a part of that path."""
+    lines = list(outline(tree_lines(shown), style))
+    if len(lines) > height:
+        rows = list(tree_lines(shown, expanded=shown.path()))
+        lines = list(outline(rows, style))
+        current = next((i for i, row in enumerate(rows) if row.mark == "current"), len(rows) - 1)
+        top = max(0, min(current - height // 2, len(lines) - height))
+        lines = lines[top : top + height]
+    return lines

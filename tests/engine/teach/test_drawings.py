@@ -1,0 +1,211 @@
+"""Pictures of searches and graphs: outlines, snapshots and SVG."""
+
+import random
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+
+from engine.teach.drawing import tree_lines
+from engine.teach.errors import NotPossible
+from engine.teach.explain import Plan, explain
+from engine.teach.graph_text import parse_graph
+from engine.teach.snapshot import snapshot
+from engine.teach.state import TreeState
+from engine.teach.style import Line, Style, outline
+from engine.teach.svg import document, draw_graph, draw_trace
+from engine.teach.text import format_trace, step_events
+from engine.teach.trace import Trace
+from engine.teach.tree import Tree, uniform
+from engine.teach.tree_text import parse_tree
+from tests.engine.teach.checks import on_tree, random_tree
+from tests.engine.teach.test_graphs import random_graph
+
+SVG = "{http://www.w3.org/2000/svg}"
+#: A tree with a cut-off.
+TREE = parse_tree("max(A: min(A1: 3, A2: 12), B: min(B1: 2, B2: max(4, 5), B3: 6))")
+
+
+def plain(text: str) -> str:
+    """Returns a text without colours."""
+    return re.sub(r"\033\[\d+m", "", text)
+
+
+def test_guide_lines() -> None:
+    """Guide lines join each line with its parent and its next sibling; long lines continue."""
+    lines = [(0, "root"), (1, "a"), (2, "b"), (2, "c " + "word " * 20), (1, "d"), (2, "e")]
+    drawn = list(outline([Line(level, text.strip()) for level, text in lines], Style(True)))
+    assert drawn == [
+        "root",
+        "├─ a",
+        "│  ├─ b",
+        "│  └─ c" + " word" * 14,
+        "│       word word word word word word",
+        "└─ d",
+        "   └─ e",
+    ]
+
+
+def test_deep_levels_are_numbered() -> None:
+    """Below the deepest indentation a line begins with the number of its ply."""
+    for style in (Style(), Style(True)):
+        drawn = list(outline([Line(level, "x") for level in range(30)], style))
+        assert drawn[25].endswith("[ply 25] x")
+        assert max(map(len, drawn)) <= 80
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_all_styles_have_the_same_words(seed: int) -> None:
+    """Guide lines and colours change no word of a log, and keep to 80 columns."""
+    trace = on_tree(random_tree(random.Random(seed), ("max", "min", "mean")), "alphabeta")
+    for log in ("tree", "steps", "leaves"):
+        piped = format_trace(trace, log)
+        drawn = plain(format_trace(trace, log, Style(True, True)))
+        assert re.sub(r"[│├└─\s]+", " ", drawn) == re.sub(r"\s+", " ", piped)
+        assert max(map(len, drawn.splitlines())) <= 80
+        assert "\033" not in piped
+
+
+def test_the_drawn_tree() -> None:
+    """A node has one line: its player, its value, its leaves, its window; a cut has its own."""
+    drawn = list(outline(tree_lines(snapshot(on_tree(TREE, "alphabeta")))))
+    assert drawn == [
+        "MAX = 3, plays A",
+        "  A MIN = 3: A1 = 3, A2 = 12",
+        "  B MIN <= 2: B1 = 2; cut, 3 >= 2: skips B2 (and 2 below), B3  window (3, inf)",
+    ]
+
+
+def test_the_tree_half_way() -> None:
+    """An unfinished node has its interval and its present window; the current one is marked."""
+    trace = on_tree(TREE, "alphabeta")
+    cut = trace.steps.what.index("cut")
+    lines = list(tree_lines(snapshot(trace, cut)))
+    assert [line.text for line in lines] == [
+        "MAX in [3, inf)  window (3, inf)",
+        "A MIN = 3: A1 = 3, A2 = 12",
+        "B MIN in (-inf, 2]: B1 = 2  window (3, 2)",
+    ]
+    assert [line.mark for line in lines] == ["", "", "current"]
+
+
+def test_many_leaves_have_a_line_each() -> None:
+    """Leaves that do not fit on the line of their node have one line each."""
+    wide = parse_tree(f"max({', '.join(f'move-number-{i}: {i}' for i in range(9))})")
+    lines = list(outline(tree_lines(snapshot(on_tree(wide, "minimax")))))
+    assert lines[0] == "MAX = 8, plays move-number-8"
+    assert lines[1:] == [f"  move-number-{i} = {i}" for i in range(9)]
+
+
+def test_a_line_of_the_log_includes_the_new_window() -> None:
+    """After the steps of a log's line the snapshot has the window that the line names."""
+    trace = on_tree(TREE, "alphabeta")
+    (count,) = [count for count, line in step_events(trace) if line.text.startswith("A1 = 3")]
+    assert snapshot(trace, count).seen[trace.nodes.move.index("A")].beta == 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_snapshot_holds_what_the_search_has_seen(seed: int) -> None:
+    """After n steps the snapshot has the nodes entered by then; at the end their intervals."""
+    trace = on_tree(random_tree(random.Random(seed)), "alphabeta")
+    for count in range(len(trace.steps.what) + 1):
+        shown = snapshot(trace, count)
+        assert len(shown.seen) == trace.steps.what[:count].count("enter")
+        done = sum(seen.is_done for seen in shown.seen)
+        assert done == trace.steps.what[:count].count("leave")
+    shown = snapshot(trace)
+    for row, seen in enumerate(shown.seen):
+        last = max(
+            i
+            for i, (what, node) in enumerate(zip(trace.steps.what, trace.steps.node, strict=True))
+            if (what, node) == ("leave", row)
+        )
+        assert (seen.low, seen.high) == (trace.steps.low[last], trace.steps.high[last])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_log_has_a_line_for_a_leaf_and_two_for_another_node(seed: int) -> None:
+    """The log has one line for a leaf, two for any other node, and one for each cut-off."""
+    trace = on_tree(random_tree(random.Random(seed)), "alphabeta")
+    leaves = trace.nodes.kind.count("leaf")
+    inner = len(trace.nodes.kind) - leaves
+    events = list(step_events(trace))
+    expected = leaves + 2 * inner + trace.steps.what.count("cut")
+    assert len(events) == expected
+    counts = [count for count, _ in events]
+    assert counts == sorted(set(counts))
+    assert counts[-1] == len(trace.steps.what)
+
+
+def elements(svg: str) -> ElementTree.Element:
+    """Returns a parsed SVG document."""
+    return ElementTree.fromstring(svg)
+
+
+def marked(root: ElementTree.Element, *names: str) -> list[ElementTree.Element]:
+    """Returns the elements of any of some classes."""
+    return [e for e in root.iter() if e.get("class") in names]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_tree_as_svg(seed: int) -> None:
+    """The picture has a shape for each node, an edge to each, and the best line in bold."""
+    trace = on_tree(random_tree(random.Random(seed), ("max", "min", "mean")), "alphabeta")
+    root = elements(document([("A & B", draw_trace(trace))]))
+    shapes = marked(root, "max", "min", "mean", "leaf")
+    assert len(shapes) == len(trace.nodes.parent)
+    assert len(marked(root, "skipped")) == len(trace.skipped.parent)
+    edges = marked(root, "edge", "edge best", "edge back")
+    assert len(edges) == len(shapes) - 1 + len(trace.skipped.parent)
+    assert len(marked(root, "edge best")) == len(trace.line)
+    title = root.find(f"{SVG}title")
+    assert title is not None
+    assert title.text == "A & B"
+    leaves = marked(root, "leaf", "skipped")
+    by_level: dict[str, list[tuple[float, float]]] = {}
+    for leaf in leaves:
+        x, width = float(leaf.get("x", "0")), float(leaf.get("width", "0"))
+        by_level.setdefault(leaf.get("y", ""), []).append((x, x + width))
+    for places in by_level.values():
+        places.sort()
+        assert all(end <= start for (_, end), (start, _) in pairwise(places))
+
+
+def test_what_an_svg_says() -> None:
+    """The picture has the moves, the values with their bounds, the windows and the cuts."""
+    root = elements(document([("", draw_trace(on_tree(TREE, "alphabeta")))]))
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    for text in ("A", "B3", "≤ 2", "12", "(3, inf)", "3 ≥ 2", "+2"):
+        assert text in texts
+
+
+def test_a_graph_as_svg() -> None:
+    """The picture has a box for each state and a line for each pair of states with a transition."""
+    graph = parse_graph("a: max(x: b, y: b, z: c)  b: min(back: a, c)  c: 7")
+    root = elements(document([("", draw_graph(graph))]))
+    assert [len(marked(root, name)) for name in ("max", "min", "leaf")] == [1, 1, 1]
+    assert len(marked(root, "edge")) == 2
+    assert len(marked(root, "edge back")) == 2
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    for text in ("x, y", "z", "back", "MAX", "7"):
+        assert text in texts
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_graph_without_cycles_goes_down(seed: int) -> None:
+    """In the picture of a graph without cycles every transition leads to a lower layer."""
+    graph = parse_graph(random_graph(random.Random(seed)))
+    root = elements(document([("", draw_graph(graph))]))
+    assert len(marked(root, "max", "min", "leaf")) == len(graph.states)
+    assert marked(root, "edge back") == []
+
+
+def test_large_pictures_are_refused() -> None:
+    """A picture of too many nodes, or of a truncated trace, is refused with advice."""
+    large = Tree(uniform(("max",) * 7, 3, tuple(range(3**7))))
+    with pytest.raises(NotPossible, match="reduce the depth"):
+        draw_trace(on_tree(large, "minimax"))
+    truncated: Trace = explain(TreeState.at_root(TREE), Plan("minimax", max_trace=3))
+    with pytest.raises(NotPossible, match="reduce the depth"):
+        draw_trace(truncated)

@@ -1,0 +1,184 @@
+"""The algorithms visit what the founding texts' pseudo-code visits, with its windows and values."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from engine.teach.explain import Plan, explain
+from engine.teach.state import TreeState
+from engine.teach.trace import Trace
+from engine.teach.tree import Node, Tree, check_tree
+from tests.oracle import founding_texts as texts
+
+#: The number of random trees for each algorithm.
+TREES = 300
+INF = math.inf
+
+
+def random_text_tree(
+    rng: random.Random,
+    kinds: Sequence[str],
+    alternates: bool,
+    spread: Sequence[float],
+    level: int = 0,
+) -> texts.Tree:
+    """Returns a random tree in the form of the transcription, with utilities of the spread."""
+    players = sum(kind.startswith("p") for kind in kinds)
+
+    def utility() -> Any:
+        if players:
+            return tuple(rng.choice(spread) for _ in range(players))
+        return rng.choice(spread)
+
+    if level == 4 or (level and rng.random() < 0.12):
+        return utility()
+    kind = kinds[level % len(kinds)] if alternates else rng.choice(kinds)
+    children = [
+        random_text_tree(rng, kinds, alternates, spread, level + 1)
+        for _ in range(rng.randint(1, 3))
+    ]
+    return (kind, utility(), children)
+
+
+def as_node(tree: texts.Tree) -> Node:
+    """Returns the same tree as the program has it."""
+    if texts.is_leaf(tree):
+        return Node(utility=tree)
+    return Node(tree[0], tuple(map(as_node, tree[2])), estimate=tree[1])
+
+
+def visits_of(trace: Trace) -> list[tuple[tuple[int, ...], float, float, Any]]:
+    """Returns the path, window and value (for MAX) of each visit of a trace, in order."""
+    nodes = trace.nodes
+    paths: list[tuple[int, ...]] = []
+    for parent, move in zip(nodes.parent, nodes.move, strict=True):
+        paths.append((*paths[parent], int(move)) if move else ())
+    return [
+        (
+            path,
+            -INF if alpha is None else alpha,
+            INF if beta is None else beta,
+            value if isinstance(value, tuple) or value is None else sign * value,
+        )
+        for path, alpha, beta, value, sign in zip(
+            paths, nodes.alpha, nodes.beta, nodes.value, nodes.sign, strict=True
+        )
+    ]
+
+
+def searched(tree: texts.Tree, algorithm: str, depth: float, **options: Any) -> Trace:
+    """Returns the trace of the program on a tree of the transcription."""
+    limit = None if depth == INF else int(depth)
+    plan = Plan(algorithm, limit, plain_limit=0, **options)
+    return explain(TreeState.at_root(check_tree(Tree(as_node(tree)))), plan)
+
+
+def negamax_for_max(tree: texts.Tree, depth: float, log: texts.Log) -> Any:
+    """Returns the root's score; the values in the log become MAX's, as those of a trace are."""
+    value = texts.negamax(tree, depth, log)
+    for visit in log.visits:
+        visit.value *= 1 if len(visit.path) % 2 == 0 else -1
+    return value
+
+
+#: An algorithm and options of the program, the transcription, and the trees that it is for.
+Case = tuple[str, dict[str, Any], Callable[[texts.Tree, float, texts.Log], Any], str]
+CASES: dict[str, Case] = {
+    "minimax": ("minimax", {}, texts.minimax, "any"),
+    "negamax (002)": ("negamax", {}, negamax_for_max, "max first"),
+    "fail-soft (004)": ("fail-soft", {}, texts.fail_soft, "any"),
+    "fail-hard (000)": ("fail-hard", {}, texts.fail_hard, "any"),
+    "fail-hard, fresh (000)": (
+        "fail-hard",
+        {"fresh": True},
+        lambda tree, depth, log: texts.fail_hard(tree, depth, log, fresh=True),
+        "any",
+    ),
+    "one-bound (003)": ("one-bound", {}, texts.one_bound, "max first"),
+    "strict (002)": ("strict", {}, texts.strict, "any"),
+    "accumulators (001)": ("accumulators", {}, texts.accumulators, "any"),
+    "pair (000)": ("alphabeta", {"form": "pair"}, texts.pair, "any"),
+    "nodes": ("alphabeta", {"form": "nodes"}, texts.fail_soft, "any"),
+    "average (003)": (
+        "average",
+        {},
+        lambda tree, depth, log: texts.average(tree, depth, log, tree[0]),
+        "any",
+    ),
+    "greedy (003)": ("greedy", {}, lambda tree, depth, log: texts.greedy(tree, log), "any"),
+    "optimistic (004)": (
+        "optimistic",
+        {},
+        lambda tree, depth, log: texts.optimistic(tree, depth, log, INF),
+        "any",
+    ),
+    "player 1 (004)": (
+        "minimax",
+        {"player": 1},
+        lambda tree, depth, log: texts.for_player(tree, 1, depth, log),
+        "players",
+    ),
+    "player 3 (004)": (
+        "paranoid",
+        {"player": 3},
+        lambda tree, depth, log: texts.for_player(tree, 3, depth, log),
+        "players",
+    ),
+    "max-n": ("max-n", {}, texts.max_n, "players"),
+}
+#: The kinds of each family of trees, and whether they alternate level by level.
+FAMILIES = {
+    "any": (("max", "min"), False),
+    "max first": (("max", "min"), True),
+    "players": (("p1", "p2", "p3"), False),
+}
+
+
+#: Utilities for means, and for everything else.
+FINITE: Sequence[float] = (*range(-5, 6), 0.5)
+INFINITE = (*FINITE, -INF, INF)
+
+
+def check_case(name: str, count: int = TREES) -> None:
+    """Asserts that the program and the transcription make the same visits on random trees."""
+    algorithm, options, transcription, family = CASES[name]
+    rng = random.Random(name)
+    for _ in range(count):
+        spread = FINITE if algorithm == "average" else INFINITE
+        tree = random_text_tree(rng, *FAMILIES[family], spread)
+        depth = rng.choice((INF, INF, 1, 2, 3))
+        log = texts.Log()
+        answer = transcription(tree, depth, log)
+        trace = searched(tree, algorithm, depth, **options)
+        expected = [(visit.path, visit.alpha, visit.beta, visit.value) for visit in log.visits]
+        assert same(visits_of(trace), expected), tree
+        if isinstance(answer, tuple) and family == "any":
+            assert trace.line[:1] == (str(answer[1]),), "the accumulator keeps the move"
+
+
+def same(
+    found: list[tuple[tuple[int, ...], float, float, Any]],
+    expected: list[tuple[tuple[int, ...], float, float, Any]],
+) -> bool:
+    """Returns whether two lists of visits are equal, up to the rounding of a mean."""
+    return len(found) == len(expected) and all(
+        left[:3] == right[:3] and close(left[3], right[3])
+        for left, right in zip(found, expected, strict=True)
+    )
+
+
+def close(found: Any, expected: Any) -> bool:
+    """Returns whether two values are equal; those in fractions, up to the rounding."""
+    if isinstance(expected, Fraction):
+        return abs(Fraction(found) - expected) < Fraction(1, 10**9)
+    return bool(found == expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_visits_of_the_texts(name: str) -> None:
+    """Values, windows and the order of visits are those of the pseudo-code, on 300 trees."""
+    check_case(name)
