@@ -75,7 +75,7 @@ class NoEngines:
 
 
 class Follower(Protocol):
-    """A connection as a room sees it."""
+    """The part of a connection that a room uses."""
 
     @property
     def identity(self) -> IdentityId:
@@ -97,7 +97,7 @@ class Follower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """All that a node's core uses from outside."""
+    """The implementations of the interfaces that a node's core uses."""
 
     node: NodeId
     settings: Settings

@@ -2,8 +2,8 @@
 
 The file is JSON lines under gzip. It starts with a header that holds the schema's revision. Each
 table follows as a line with its columns and one line per row. The last line holds the row counts,
-so that a truncated file is detected. A backup reads one snapshot: all its rooms are of the same
-moment, and each log is complete up to its head.
+so that a truncated file is detected. A backup reads one snapshot: all its rooms are as they
+were at one time, and each log is complete up to its head.
 
 The file contains no heartbeats, no bus key and no epoch: a restored store gets a new epoch, which
 makes clients resync from scratch.
@@ -58,7 +58,7 @@ def backup(
 ) -> dict[str, int]:
     """Writes all tables to `file`; returns the row count of each table.
 
-    `connection` is in a transaction that sees one snapshot.
+    `connection` is in a transaction that sees one snapshot; `where` names the database in messages.
     """
     revision = schema.revision_of(connection)
     # A database with an older schema is backed up as it is, for example before its migration.
