@@ -261,7 +261,7 @@ async def memory_per_match(folder: Path, matches: int) -> float:
     async with spawn(*server_command(folder), environment=environment) as server:
         warm = await play(server.port, server.pid, make_pair, 20, 1.0, None)
         assert warm.moves, "no pair played"
-        while not await _have_rooms_closed(server):
+        while not _have_rooms_closed(server):
             await asyncio.sleep(1)
         before = resident_bytes(server.pid)
         meter = Meter(None)
@@ -277,9 +277,13 @@ async def memory_per_match(folder: Path, matches: int) -> float:
     return grown / matches
 
 
-async def _have_rooms_closed(server: Process) -> bool:
-    """Whether the rooms of earlier matches have had time to close."""
-    return time.perf_counter() - server.started_s > 15
+#: Time after a server's start by which the rooms of the first load have closed, in seconds.
+ROOMS_CLOSED_S = 15.0
+
+
+def _have_rooms_closed(server: Process) -> bool:
+    """Whether the rooms of the first load have had time to close."""
+    return time.perf_counter() - server.started_s > ROOMS_CLOSED_S
 
 
 def median(values: Any) -> float:

@@ -52,7 +52,7 @@ class Membership:
 
     @property
     def node_count(self) -> int:
-        """The number of nodes that are up, as far as this node knows; it is one of them."""
+        """The number of nodes that this node counts as up, itself included."""
         return 1 + len(self._last_message_s)
 
     # --- messages ---

@@ -160,12 +160,12 @@ def commit_on_sqlite(connection: sqlite3.Connection, ops: list[Op]) -> list[Outc
     connection.execute("BEGIN IMMEDIATE")
     try:
         outcomes = [_insert_room(connection, op) if isinstance(op, NewRoom) else None for op in ops]
-        firsts = [
+        first_appends = [
             op.append
             for op, outcome in zip(ops, outcomes, strict=True)
             if isinstance(op, NewRoom) and outcome is None
         ]
-        _insert_rows(connection, appends, firsts)
+        _insert_rows(connection, appends, first_appends)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -175,14 +175,14 @@ def commit_on_sqlite(connection: sqlite3.Connection, ops: list[Op]) -> list[Outc
 
 
 def _insert_rows(
-    connection: sqlite3.Connection, appends: list[Append], firsts: list[Append]
+    connection: sqlite3.Connection, appends: list[Append], first_appends: list[Append]
 ) -> None:
     """Writes the rows of appends, and of the first events of new rooms."""
     rows = GroupRows()
     for append in appends:
         rows.move_head(append)
         rows.add(append)
-    for append in firsts:
+    for append in first_appends:
         rows.add(append)
     connection.execute(INSERT_ROWS, [_encode(getattr(rows, name)).decode() for name in COLUMNS])
 

@@ -126,6 +126,7 @@ class Api:
         return json_answer(details, status)
 
     async def _readiness(self) -> tuple[HTTPStatus, dict[str, Any]]:
+        """The status of `readyz`, and the reason as a JSON object."""
         if self._is_draining():
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "draining"}
         try:
@@ -212,6 +213,7 @@ class Api:
         return raw_answer(self._games)
 
     def _game(self, game_id: str) -> dict[str, Any]:
+        """The entry of a game in the list of games."""
         game = self.ports.find_game(game_id)
         return {
             "id": game.id,
