@@ -1,4 +1,4 @@
-"""`python -m server.bench`: the cost of a durable move, beside a bare relay in the same run.
+"""`python -m server.bench`: the cost of a durable move, compared with a bare relay in the same run.
 
 The server and the relay run in their own processes; the operating system reports their CPU time.
 All players run in one process with a minimal WebSocket client, which leaves most of the machine to
@@ -202,7 +202,7 @@ LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 3
 async def compare(
     rounds: int, seconds: float, folder: Path, url: str, postgres: int | None
 ) -> None:
-    """Prints the cost of a move on PostgreSQL beside SQLite: one node each, in turns.
+    """Prints the cost of a move on PostgreSQL and on SQLite: one node each, in turns.
 
     `postgres` is the process id of a PostgreSQL server on this machine. With it, the CPU time of
     the database is measured too.
@@ -229,8 +229,8 @@ async def compare(
         print(f"{f'{name}: acknowledged durable moves':56} {rate:9.0f} /s")
         print(f"{f'{name}: CPU a move, node':56} {median(load.cpu_us for load in loads):9.1f} us")
         if name.startswith("PostgreSQL"):
-            beside = figures[name.replace("PostgreSQL", "SQLite")]
-            ratio = median(a.cpu_us / b.cpu_us for a, b in zip(loads, beside, strict=True))
+            sqlite_loads = figures[name.replace("PostgreSQL", "SQLite")]
+            ratio = median(a.cpu_us / b.cpu_us for a, b in zip(loads, sqlite_loads, strict=True))
             print(f"{f'{name}: the node beside a node on SQLite':56} {ratio:9.2f} x")
             if postgres is not None:
                 cost_us = median(load.database_s / max(1, load.moves) * 1e6 for load in loads)
