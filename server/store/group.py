@@ -1,6 +1,6 @@
 """The rows of a group commit, by table, and the commit on SQLite.
 
-One statement writes all rows of all tables, which it receives as one JSON text for each table: it inserts
+One statement writes all rows. It receives them as one JSON text for each table and inserts them
 into a view, whose trigger holds a statement for each table. sqlite3 releases the interpreter lock
 for each statement, and while the event loop is busy, it gets the lock back only after a switch
 interval: with a statement for each row and 50 matches running, a move waited 18 ms.

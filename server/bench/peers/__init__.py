@@ -1,1 +1,1 @@
-"""Compares the server with a bare relay and boardgame.io, by the same matches and load generator."""
+"""Compares the server with a bare relay and boardgame.io: one load generator, the same matches."""
