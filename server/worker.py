@@ -263,13 +263,12 @@ async def open_worker(
     broker: Broker, name: str, cores: int, games: tuple[str, ...] | None = None
 ) -> AsyncIterator[EngineWorker]:
     """Runs a worker on a broker, which need not be up yet. The name gets a random suffix."""
-    wanted = games or tuple(game_ids())
     client_id = f"worker-{name}-{secrets.token_hex(3)}"
     async with (
         Pool(cores, warm=()) as pool,
         open_link(broker, client_id, work.worker_topic(client_id)) as link,
     ):
-        worker = EngineWorker(link, pool, cores, wanted)
+        worker = EngineWorker(link, pool, cores, games or tuple(game_ids()))
         task = asyncio.create_task(worker.run(), name="engine worker")
         try:
             yield worker
@@ -284,11 +283,11 @@ def _parse_games(
 ) -> tuple[str, ...] | None:
     if value is None:
         return None
-    wanted = tuple(part.strip() for part in value.split(",") if part.strip())
-    unknown = set(wanted) - set(game_ids())
-    if unknown or not wanted:
+    names = tuple(part.strip() for part in value.split(",") if part.strip())
+    unknown = set(names) - set(game_ids())
+    if unknown or not names:
         raise click.BadParameter(f"the games are: {', '.join(game_ids())}")
-    return wanted
+    return names
 
 
 def _parse_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str:

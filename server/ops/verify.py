@@ -95,24 +95,25 @@ def _batches(connection: Connection) -> Iterator[list[_Rows]]:
         if not rooms:
             return
         last = list(rooms)[-1]
-        e, k, m, h = t.events.c, t.commands.c, t.matches.c, t.thoughts.c
+        events, commands = t.events.c, t.commands.c
+        matches, thoughts = t.matches.c, t.thoughts.c
         for row in connection.execute(
-            select(t.events).where(e.room.in_(rooms)).order_by(e.room, e.v)
+            select(t.events).where(events.room.in_(rooms)).order_by(events.room, events.v)
         ):
             rooms[row.room].events.append(row)
         for row in connection.execute(
-            select(t.commands).where(k.room.in_(rooms)).order_by(k.first_v)
+            select(t.commands).where(commands.room.in_(rooms)).order_by(commands.first_v)
         ):
             rooms[row.room].commands.append(row)
         room_of_match = {}
-        for row in connection.execute(select(t.matches).where(m.room.in_(rooms))):
+        for row in connection.execute(select(t.matches).where(matches.room.in_(rooms))):
             rooms[row.room].matches[row.id] = row
             room_of_match[row.id] = row.room
         for row in connection.execute(
-            select(h.match, h.v, h.ply)
-            .join(t.matches, m.id == h.match)
-            .where(m.room.in_(rooms))
-            .order_by(h.match, h.v)
+            select(thoughts.match, thoughts.v, thoughts.ply)
+            .join(t.matches, matches.id == thoughts.match)
+            .where(matches.room.in_(rooms))
+            .order_by(thoughts.match, thoughts.v)
         ):
             rooms[room_of_match[row.match]].thoughts.append(row)
         yield list(rooms.values())

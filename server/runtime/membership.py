@@ -115,9 +115,9 @@ class Membership:
         for node in silent - self._in_doubt_since_s.keys():
             self._doubt(node)
         statement_s = self._ports.settings.database_statement_s
-        expired_s = asyncio.get_running_loop().time() - statement_s - COMMIT_MARGIN_S
+        doubted_before_s = asyncio.get_running_loop().time() - statement_s - COMMIT_MARGIN_S
         for node, since_s in tuple(self._in_doubt_since_s.items()):
-            if since_s < expired_s and node not in silent:
+            if since_s < doubted_before_s and node not in silent:
                 del self._in_doubt_since_s[node]
 
     def refresh_presence(self) -> None:
