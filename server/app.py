@@ -142,7 +142,7 @@ def node_name(settings: Settings) -> NodeId:
 
 
 def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
-    """The store that the settings name.
+    """Opens the store that the settings name.
 
     Raises StoreUnavailable for an invalid address or a missing driver.
     """

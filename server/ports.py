@@ -34,7 +34,7 @@ class Engines(Protocol):
     def is_warm(self, game_id: str) -> bool:
         """Whether the game's search is compiled.
 
-        Until then most levels are weaker and other searches wait.
+        Until then most levels and personas play more weakly, and searches without either wait.
         """
 
     def warm_percent(self, game_id: str) -> int:
@@ -75,7 +75,7 @@ class NoEngines:
 
 
 class Follower(Protocol):
-    """A connection as a room sees it."""
+    """The part of a connection that a room uses."""
 
     @property
     def identity(self) -> IdentityId:
@@ -97,7 +97,7 @@ class Follower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """All that a node's core uses from outside."""
+    """The implementations of the interfaces that a node's core uses."""
 
     node: NodeId
     settings: Settings
@@ -108,6 +108,7 @@ class Ports:
     now_ms: Callable[[], int]
     new_id: Callable[[], str]
     metrics: Metrics = field(default_factory=Metrics)
+    #: Called at each failpoint with its name.
     reached: Failpoint = no_failpoint
 
 

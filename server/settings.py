@@ -167,7 +167,7 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
         if variable not in environ:
             continue
         try:
-            changes[setting.name] = _read(str(setting.type), environ[variable])
+            changes[setting.name] = _parse_value(str(setting.type), environ[variable])
         except ValueError as error:
             raise SettingError(f"{variable} is {environ[variable]!r}; {error}") from error
     try:
@@ -195,7 +195,7 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
 
 
 def with_database(settings: Settings) -> Settings:
-    """The settings with the database's address read from its file, if it has one."""
+    """The settings with the database's address from `database_file`, if that is set."""
     if settings.database_file is None:
         return settings
     if settings.database:
@@ -214,8 +214,8 @@ def with_database(settings: Settings) -> Settings:
     return replace(settings, database=address, database_file=None)
 
 
-def _read(kind: str, text: str) -> object:
-    """The value of a variable's text, by the setting's type.
+def _parse_value(kind: str, text: str) -> object:
+    """Parses the text of a variable; `kind` is the setting's type.
 
     Raises ValueError, which says what was expected.
     """

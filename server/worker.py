@@ -1,8 +1,8 @@
 """An engine worker: `python -m server.worker` runs searches for servers on the same broker.
 
 It has a pool like a server's. It advertises its games and its load, receives commands on its own
-topic, and sends its answers to the server that sent the command. It knows neither rooms nor players
-and needs no access to the store.
+topic, and sends its answers to the server that sent the command. It has no access to rooms, players
+or the store.
 """
 
 import asyncio
@@ -56,7 +56,9 @@ class EngineWorker:
         self._speeds: dict[str, int] = {}
         #: The server and the task of each running search, by search id and attempt.
         self._running: dict[tuple[str, int], tuple[str, asyncio.Task[None]]] = {}
+        #: The searches that have arrived, oldest first, so that none runs twice.
         self._seen: dict[tuple[str, int], None] = {}
+        #: The searches that a Stop has named: it may arrive before its Search.
         self._stopped: dict[tuple[str, int], None] = {}
         self._advert_changed = asyncio.Event()
         link.subscribe(work.commands_topic(link.name), self._on_command)
@@ -131,9 +133,9 @@ class EngineWorker:
                     self._running[key][1].cancel()
 
     def _on_malformed(self, payload: bytes, error: Malformed) -> None:
-        """Counts a malformed command, and refuses the search of one that can be answered.
+        """Counts a malformed command; if it is a search with a valid header, refuses the search.
 
-        A field that this program does not know comes from a newer server.
+        An unknown field comes from a newer server.
         """
         self.link.counts.refused += 1
         log.warning("command refused", reason=str(error)[:80], refused=self.link.counts.refused)
@@ -240,7 +242,7 @@ class EngineWorker:
 def _can_load(game: str) -> bool:
     """Whether the game's file loads.
 
-    A plug-in's file may raise anything; the pool reports that itself.
+    A plug-in's file may raise anything; the pool logs the error.
     """
     try:
         load_game(game)
@@ -261,13 +263,12 @@ async def open_worker(
     broker: Broker, name: str, cores: int, games: tuple[str, ...] | None = None
 ) -> AsyncIterator[EngineWorker]:
     """Runs a worker on a broker, which need not be up yet. The name gets a random suffix."""
-    wanted = games or tuple(game_ids())
     client_id = f"worker-{name}-{secrets.token_hex(3)}"
     async with (
         Pool(cores, warm=()) as pool,
         open_link(broker, client_id, work.worker_topic(client_id)) as link,
     ):
-        worker = EngineWorker(link, pool, cores, wanted)
+        worker = EngineWorker(link, pool, cores, games or tuple(game_ids()))
         task = asyncio.create_task(worker.run(), name="engine worker")
         try:
             yield worker
@@ -282,11 +283,11 @@ def _parse_games(
 ) -> tuple[str, ...] | None:
     if value is None:
         return None
-    wanted = tuple(part.strip() for part in value.split(",") if part.strip())
-    unknown = set(wanted) - set(game_ids())
-    if unknown or not wanted:
+    names = tuple(part.strip() for part in value.split(",") if part.strip())
+    unknown = set(names) - set(game_ids())
+    if unknown or not names:
         raise click.BadParameter(f"the games are: {', '.join(game_ids())}")
-    return wanted
+    return names
 
 
 def _parse_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str:

@@ -1,10 +1,10 @@
-"""Expiry: the days on which guests and rooms were last seen, and which guests have ever sat.
+"""Expiry: the days on which guests and rooms were last seen, and permanent guests (`sat`).
 
 A program of schema 0001 or 0002 may run beside one of 0003. Rows that an older program adds have no
 day (`seen_day` is null), so their age counts from the first expiry pass of a program of 0003.
 
-Guests who have sent a command to a room or created one count as having sat, since the log of
-commands records no more.
+Guests who have sent a command to a room or created one become permanent: the table `commands` does
+not record who took a seat.
 """
 
 import sqlalchemy as sa
@@ -15,7 +15,7 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-#: The query for the guests who count as having sat.
+#: The query for the guests who become permanent.
 ACTED = "SELECT DISTINCT identity FROM commands UNION SELECT host FROM rooms"
 
 

@@ -41,7 +41,9 @@ BURST = 4000
 SEARCHES = 200
 #: The key with which both nodes authenticate their messages.
 KEY = b"k" * 32
+#: The game whose searches are measured.
 GAME = load_game("tic-tac-toe")
+#: The stored form of a typical event.
 BODY = format_event_body(
     Moved(match="abcdefghijkm", ply=12, seat=0, move="e2e4", digest="0123456789abcdef", text="e4")
 )
@@ -110,13 +112,13 @@ async def burst(bus: MqttBus, arrivals: ArrivalTimes, first: int) -> tuple[float
 
 async def searches_ms(search: Callable[..., Coroutine[Any, Any, object]]) -> list[float]:
     """The times of sequential searches at the lowest level."""
-    took = []
+    times_ms = []
     for _ in range(SEARCHES):
         job = Job(GAME.id, GAME.digest, {}, GAME.start().text(), (), secrets.token_hex(4), level=1)
         begun_s = time.perf_counter()
         await search(job, lambda info: None)
-        took.append(1000 * (time.perf_counter() - begun_s))
-    return took
+        times_ms.append(1000 * (time.perf_counter() - begun_s))
+    return times_ms
 
 
 def percentiles(values: list[float]) -> str:
@@ -125,6 +127,7 @@ def percentiles(values: list[float]) -> str:
 
 
 async def measure() -> None:
+    """Runs all measurements and prints their results."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         broker = await stack.enter_async_context(

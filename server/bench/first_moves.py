@@ -2,7 +2,7 @@
 
 On an empty code cache each game and level has its own server and cache. The measured time is that
 of the first move of a fresh installation, from the message that creates the room, right after the
-server's start, to the move's arrival. On a warm cache one server answers for all of them. A star
+server's start, to the move's arrival. With a warm cache, one server plays all first moves. A star
 marks a search that was shorter than the level's because the game was not compiled yet; "ready" is
 when it was compiled, for the room of level 1.
 """

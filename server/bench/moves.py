@@ -1,4 +1,4 @@
-"""`python -m server.bench`: the cost of a durable move, beside a bare relay in the same run.
+"""`python -m server.bench`: the cost of a durable move, compared with a bare relay in the same run.
 
 The server and the relay run in their own processes; the operating system reports their CPU time.
 All players run in one process with a minimal WebSocket client, which leaves most of the machine to
@@ -202,7 +202,7 @@ LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 3
 async def compare(
     rounds: int, seconds: float, folder: Path, url: str, postgres: int | None
 ) -> None:
-    """Prints the cost of a move on PostgreSQL beside SQLite: one node each, in turns.
+    """Prints the cost of a move on PostgreSQL and on SQLite: one node each, in turns.
 
     `postgres` is the process id of a PostgreSQL server on this machine. With it, the CPU time of
     the database is measured too.
@@ -229,8 +229,8 @@ async def compare(
         print(f"{f'{name}: acknowledged durable moves':56} {rate:9.0f} /s")
         print(f"{f'{name}: CPU a move, node':56} {median(load.cpu_us for load in loads):9.1f} us")
         if name.startswith("PostgreSQL"):
-            beside = figures[name.replace("PostgreSQL", "SQLite")]
-            ratio = median(a.cpu_us / b.cpu_us for a, b in zip(loads, beside, strict=True))
+            sqlite_loads = figures[name.replace("PostgreSQL", "SQLite")]
+            ratio = median(a.cpu_us / b.cpu_us for a, b in zip(loads, sqlite_loads, strict=True))
             print(f"{f'{name}: the node beside a node on SQLite':56} {ratio:9.2f} x")
             if postgres is not None:
                 cost_us = median(load.database_s / max(1, load.moves) * 1e6 for load in loads)
@@ -261,7 +261,7 @@ async def memory_per_match(folder: Path, matches: int) -> float:
     async with spawn(*server_command(folder), environment=environment) as server:
         warm = await play(server.port, server.pid, make_pair, 20, 1.0, None)
         assert warm.moves, "no pair played"
-        while not await _have_rooms_closed(server):
+        while not _have_rooms_closed(server):
             await asyncio.sleep(1)
         before = resident_bytes(server.pid)
         meter = Meter(None)
@@ -277,9 +277,13 @@ async def memory_per_match(folder: Path, matches: int) -> float:
     return grown / matches
 
 
-async def _have_rooms_closed(server: Process) -> bool:
-    """Whether the rooms of earlier matches have had time to close."""
-    return time.perf_counter() - server.started_s > 15
+#: Time after a server's start by which the rooms of the first load have closed, in seconds.
+ROOMS_CLOSED_S = 15.0
+
+
+def _have_rooms_closed(server: Process) -> bool:
+    """Whether the rooms of the first load have had time to close."""
+    return time.perf_counter() - server.started_s > ROOMS_CLOSED_S
 
 
 def median(values: Any) -> float:

@@ -1,4 +1,4 @@
-"""Servers in processes of their own, and what the operating system says of them."""
+"""Servers in processes of their own, with their CPU time and memory as /proc reports them."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from server.limits import by_address as limits
 
 #: Clock ticks a second, the unit of CPU times in /proc.
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-#: Size of a memory page, the unit of memory in /proc.
+#: Size of a memory page in bytes, the unit of memory in /proc.
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 #: The environment of a server without rate limits that closes idle rooms after 5 s.
 UNLIMITED_ENVIRON = {

@@ -45,20 +45,20 @@ def process_tree(pid: int) -> list[int]:
     return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
 
 
-def pids_of(running: Cluster, players: int) -> dict[str, list[int]]:
-    """The process ids by kind; `players` is the process of the load generator."""
+def pids_of(running: Cluster, load_pid: int) -> dict[str, list[int]]:
+    """The process ids by kind; `load_pid` is the load generator's."""
     return {
         "node": [pid for member in running.nodes for pid in process_tree(member.pid)],
         "database": process_tree(running.postgres.pid),
         "broker": process_tree(running.mosquitto.pid),
         "proxy": process_tree(running.proxy.pid),
-        "client": [players],
+        "client": [load_pid],
     }
 
 
-def usage_by_kind(running: Cluster, players: int) -> dict[str, Usage]:
+def usage_by_kind(running: Cluster, load_pid: int) -> dict[str, Usage]:
     """The usage of each kind of process so far."""
-    return {kind: used_by(pids) for kind, pids in pids_of(running, players).items()}
+    return {kind: used_by(pids) for kind, pids in pids_of(running, load_pid).items()}
 
 
 @contextmanager

@@ -17,7 +17,8 @@ ROOT = "plyroom/1"
 MAX_BYTES = 262_144
 #: The default port of each scheme.
 PORTS = {"mqtt": 1883, "mqtts": 8883}
-#: The path of the URL: no wildcards, and no names that brokers reserve, such as $SYS.
+#: The pattern of a URL's path, the prefix of topics: no wildcards, and no names that brokers
+#: reserve, such as $SYS.
 PREFIX = re.compile(r"(/[A-Za-z0-9_.-]{1,40}){0,8}/?")
 
 

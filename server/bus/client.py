@@ -102,7 +102,8 @@ async def connected(client: aiomqtt.Client) -> AsyncIterator[None]:
 
 
 async def until_disconnected(client: aiomqtt.Client) -> None:
-    """Raises MqttError when the connection ends; it never yields a message."""
+    """Waits for the end of the connection, then raises MqttError."""
+    # The queue of `_inbox` is always empty, so the iteration ends only with the connection.
     async for _ in client.messages:
         raise AssertionError("the inbox holds nothing")
     raise aiomqtt.MqttError("the broker ended the connection")

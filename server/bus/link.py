@@ -35,7 +35,7 @@ MIN_RETRY_S = 0.1
 MAX_RETRY_S = 4.0
 
 #: Called with the topic filters (None: all) whose messages may have been missed.
-GapHandler = Callable[[frozenset[str] | None], None]
+TopicGapHandler = Callable[[frozenset[str] | None], None]
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Link:
         self._status = b""
         self._status_changed = asyncio.Event()
         self._subscriptions = Subscriptions(broker, self._report_gap)
-        self._gap_handlers: list[GapHandler] = []
+        self._gap_handlers: list[TopicGapHandler] = []
         self._in_flight: dict[int, QueuedMessage] = {}
         self.is_closing = False
         self.subscribe(self.health.topic, self.health.receive_echo, include_own=True)
@@ -107,7 +107,7 @@ class Link:
         """
         return self._subscriptions.add(topic_filter, receive, include_own)
 
-    def on_gap(self, call: GapHandler) -> None:
+    def on_gap(self, call: TopicGapHandler) -> None:
         """Calls `call` with the topic filters whose messages may have been missed, or with None
         (all) when the link goes up or down.
         """

@@ -23,7 +23,7 @@ from engine.search.job import Info, Job, Result
 from server.bus.broker import ROOT
 from server.protocol.messages import Count
 
-#: Maximum length of a message, in bytes.
+#: Maximum length of a message about searches, in bytes. The broker module's limit is larger.
 MAX_BYTES = 65_536
 #: Maximum number of games in an advert.
 MAX_GAMES = 1000
@@ -101,7 +101,7 @@ class Expect(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Taken(Struct, frozen=True, tag=True):
-    """A heartbeat of a running search; published twice a second."""
+    """A keepalive message of a running search; published twice a second."""
 
     id: Id
     attempt: Attempt
@@ -159,6 +159,7 @@ _decode_message = msgspec.json.Decoder(WorkerMessage).decode
 _decode_search_id = msgspec.json.Decoder(SearchId).decode
 _decode_search_header = msgspec.json.Decoder(SearchHeader).decode
 
+#: The parent of the topics of the workers' adverts.
 WORKERS_TOPIC = f"{ROOT}/workers"
 
 

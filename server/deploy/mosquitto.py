@@ -39,7 +39,10 @@ def mosquitto_path(name: str = "mosquitto") -> str:
 
 
 class Mosquitto:
-    """A broker process; it keeps its port when it is restarted."""
+    """A broker process; it keeps its port when it is restarted.
+
+    `lines` are added to its configuration.
+    """
 
     def __init__(
         self,

@@ -222,7 +222,7 @@ class Postgres:
         return name
 
 
-#: The statement that ends all other connections to the database and returns how many there were.
+#: The statement that ends all other connections to the database and returns their number.
 DISCONNECT = (
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -284,6 +284,7 @@ def private_postgres(**settings: str) -> Iterator[Postgres]:
             server.kill()
 
 
+#: The settings of every private server.
 _SETTINGS = {
     "listen_addresses": "127.0.0.1", "shared_buffers": "32MB", "max_connections": "60",
     "log_min_messages": "error", "autovacuum_naptime": "1h", "max_wal_size": "256MB",

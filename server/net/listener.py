@@ -93,7 +93,7 @@ class ConnectionSlots:
         if not self._counts[key]:
             del self._counts[key]
 
-    def clear(self) -> None:
+    def abort_incomplete(self) -> None:
         """Aborts the connections whose first request is not complete."""
         for detector in tuple(self._incomplete):
             detector.abort()
@@ -127,7 +127,7 @@ class ProtocolDetector(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._key = self._slots.enter(self, peer[0] if isinstance(peer, tuple) else None)
         if self._key is None:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, FULL)
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, FULL_MESSAGE)
             return
         self._timer = asyncio.get_running_loop().call_later(self._silence_s, self.abort)
 
@@ -194,7 +194,7 @@ class ProtocolDetector(asyncio.Protocol):
 
 
 #: The message of the refusal when no slot is free.
-FULL = "this server has reached its limit of connections"
+FULL_MESSAGE = "this server has reached its limit of connections"
 #: An Upgrade header for a WebSocket, in a request's head.
 UPGRADE = re.compile(rb"\r\n[ \t]*upgrade[ \t]*:[^\r]*websocket", re.IGNORECASE)
 
@@ -300,7 +300,7 @@ async def listen(
         server.close(code=Close.RESTARTING, reason="the server is restarting")
         # From Python 3.12 on, wait_closed() waits for all connections, including idle HTTP ones and
         # those without a complete head.
-        slots.clear()
+        slots.abort_incomplete()
         await runner.cleanup()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S + 0.5):

@@ -139,7 +139,7 @@ class Session:
     async def run(self) -> None:
         """Authenticates the client and serves its messages until the socket closes."""
         try:
-            if await self._hello():
+            if await self._receive_hello():
                 self._socket.reader = self
                 self._socket.on_handled()
                 async for frame in self._socket:
@@ -151,7 +151,7 @@ class Session:
             self._closed = True
             self._hub.forget(self, self._rooms)
 
-    async def _hello(self) -> bool:
+    async def _receive_hello(self) -> bool:
         """Waits for the client's hello and answers it; returns whether it was accepted.
 
         If it was not, the client has received the reason and the socket is closed.
@@ -171,11 +171,11 @@ class Session:
             await self._socket.close(Close.POLICY, "say hello")
             return False
         except ProtocolError as error:
-            self._error(error.command_id, error.code, error.message)
+            self._send_error(error.command_id, error.code, error.message)
             await self._socket.close(Close.POLICY, error.code)
             return False
         except StoreError:
-            self._error(None, Code.STORE_RETRY, "the store does not answer; connect again")
+            self._send_error(None, Code.STORE_RETRY, "the store does not answer; connect again")
             await self._socket.close(Close.RESTARTING, "try again")
             return False
         self._reply(welcome)
@@ -203,8 +203,9 @@ class Session:
         )  # fmt: skip
 
     def serve_at_once(self, text: bytes) -> bool:
-        """Serves a message, unless it is malformed or its service waits; returns whether it has.
-        `run` serves the others.
+        """Serves a message and returns True, unless it is malformed or its service waits.
+
+        Otherwise returns False, and `run` serves the message.
         """
         try:
             message = parse_message(text)
@@ -219,7 +220,7 @@ class Session:
         if isinstance(message, wire.Ping):
             self._reply(wire.Pong(self._hub.ports.now_ms(), message.id))
         else:
-            self._room_command(actor, message)
+            self._submit_room_command(actor, message)
         return True
 
     async def _on_frame(self, frame: str | bytes) -> None:
@@ -229,7 +230,7 @@ class Session:
             message = _parse(frame)
         except ProtocolError as error:
             if self._check_rate_limit(error.command_id):
-                self._error(error.command_id, error.code, error.message)
+                self._send_error(error.command_id, error.code, error.message)
             return
         if self._check_rate_limit(message.id if not isinstance(message, wire.Hello) else None):
             await self._dispatch(message)
@@ -243,7 +244,7 @@ class Session:
             self.close_at_once(Close.POLICY, Code.RATE_EXCEEDED)
         else:
             limit = self._hub.ports.settings.messages_per_s
-            self._error(command_id, Code.RATE_EXCEEDED, f"at most {limit:g} messages a second")
+            self._send_error(command_id, Code.RATE_EXCEEDED, f"at most {limit:g} messages a second")
         return False
 
     async def _dispatch(self, message: wire.ClientMessage) -> None:
@@ -251,7 +252,7 @@ class Session:
         assert actor is not None, "the client has sent hello"
         match message:
             case wire.RoomCommand():
-                self._room_command(actor, message)
+                self._submit_room_command(actor, message)
             case wire.Ping(id=command_id):
                 self._reply(wire.Pong(self._hub.ports.now_ms(), command_id))
             case wire.Create(id=command_id):
@@ -259,14 +260,14 @@ class Session:
             case wire.WatchLobby(id=command_id, on=on):
                 await self._watch_lobby(command_id, on)
             case wire.Hello():
-                self._error(None, Code.HELLO_TWICE, "the client has already sent hello")
+                self._send_error(None, Code.HELLO_TWICE, "the client has already sent hello")
 
-    def _room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
+    def _submit_room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
         # A call of RoomId would cost 0.1 us for each command.
         room_id: RoomId = message.room  # type: ignore[assignment]
         if isinstance(message, wire.Join) and room_id not in self._rooms:
             if len(self._rooms) >= MAX_ROOMS:
-                self._error(
+                self._send_error(
                     message.id, Code.ROOM_LIMIT, f"one connection follows at most {MAX_ROOMS} rooms"
                 )
                 return
@@ -284,9 +285,9 @@ class Session:
         try:
             self._reply(await self._hub.create(actor, parse_create(message), self._address))
         except CommandRejected as rejection:
-            self._error(message.id, rejection.code, rejection.message)
+            self._send_error(message.id, rejection.code, rejection.message)
         except StoreError:
-            self._error(
+            self._send_error(
                 message.id,
                 Code.STORE_RETRY,
                 "the store does not answer; send the same command again",
@@ -302,7 +303,7 @@ class Session:
             await self._hub.lobby.watch(self, ack)
         except StoreError as error:
             log.warning("store unavailable", duty="lobby", error=str(error))
-            self._error(
+            self._send_error(
                 command_id,
                 Code.STORE_RETRY,
                 "the store does not answer; send the same command again",
@@ -311,7 +312,7 @@ class Session:
     def _reply(self, message: wire.Outgoing) -> None:
         self.send(Outbound(message))
 
-    def _error(self, command_id: str | None, code: Code, message: str) -> None:
+    def _send_error(self, command_id: str | None, code: Code, message: str) -> None:
         self._reply(wire.Error(command_id, code, message))
 
 
@@ -340,7 +341,7 @@ class Sessions:
         finally:
             self._open.discard(session)
 
-    async def _mark_present(self, day: int) -> bool:
+    async def _mark_guests_seen(self, day: int) -> bool:
         """Marks all connected guests as seen on `day`. Returns False if the store fails."""
         identities = sorted({session.identity for session in self._open if session.identity})
         try:
@@ -371,9 +372,9 @@ class Sessions:
         while True:
             await asyncio.sleep(silence_s / 4)
             today = day_of(self._hub.ports.now_ms())
-            if today != marked_day and await self._mark_present(today):
+            if today != marked_day and await self._mark_guests_seen(today):
                 marked_day = today
-            limit_s = time.monotonic() - silence_s
+            silent_since_s = time.monotonic() - silence_s
             for session in tuple(self._open):
-                if session.last_received_s < limit_s:
+                if session.last_received_s < silent_since_s:
                     session.close_at_once(Close.POLICY, "silent")

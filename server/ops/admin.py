@@ -66,7 +66,7 @@ def effective_settings(data: Path | None, database: str | None) -> Settings:
     return replace(settings, database="") if data is not None and database is None else settings
 
 
-def in_transaction(
+def run_in_transaction(
     settings: Settings, work: Callable[[Connection], T], snapshot: bool = False
 ) -> T:
     """Runs a function in one transaction on the database that the settings name.
@@ -77,7 +77,7 @@ def in_transaction(
         if settings.database:
             from server.store import postgres
 
-            return asyncio.run(postgres.in_transaction(settings.database, work, snapshot))
+            return asyncio.run(postgres.run_in_transaction(settings.database, work, snapshot))
         path = settings.data / DATABASE_FILE
         with schema.sqlite_engine(
             path, "BEGIN" if snapshot else "BEGIN IMMEDIATE"
@@ -122,7 +122,9 @@ def migrate(data: Path | None, database: str | None) -> None:
     where = _location(settings)
     if not settings.database:
         make_folder(settings.data)
-    before, after = in_transaction(settings, lambda connection: schema.migrate(connection, where))
+    before, after = run_in_transaction(
+        settings, lambda connection: schema.migrate(connection, where)
+    )
     if before == after:
         click.echo(f"{where} is up to date at {after}.")
     else:
@@ -146,7 +148,7 @@ def backup(file: Path, data: Path | None, database: str | None) -> None:
         # No other user may read the file: it holds private data.
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             with progress("rows") as report_progress:
-                rows = in_transaction(
+                row_counts = run_in_transaction(
                     settings,
                     lambda c: backups.backup(c, where, out, report_progress),
                     snapshot=True,
@@ -158,7 +160,9 @@ def backup(file: Path, data: Path | None, database: str | None) -> None:
         raise click.ClickException(f"cannot write {part}: {error.strerror}") from error
     finally:
         part.unlink(missing_ok=True)
-    click.echo(f"{file} holds {rows['rooms']} rooms with {rows['events']} events, of {where}.")
+    click.echo(
+        f"{file} holds {row_counts['rooms']} rooms with {row_counts['events']} events, of {where}."
+    )
 
 
 @main.command()
@@ -174,14 +178,14 @@ def restore(file: Path, data: Path | None, database: str | None) -> None:
     try:
         lock = nullcontext() if settings.database else lock_folder(settings.data)
         with lock, file.open("rb") as packed, progress("rows") as report_progress:
-            rows = in_transaction(
+            row_counts = run_in_transaction(
                 settings, lambda c: backups.restore(c, where, packed, report_progress)
             )
     except StoreUnavailable as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"cannot read {file}: {error.strerror}") from error
-    click.echo(f"{where} holds {rows['rooms']} rooms with {rows['events']} events now.")
+    click.echo(f"{where} holds {row_counts['rooms']} rooms with {row_counts['events']} events now.")
 
 
 @main.command()
@@ -201,7 +205,7 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
     _existing_location(settings)
     ignore_overflow()
     with progress("rooms") as report_progress:
-        report = in_transaction(
+        report = run_in_transaction(
             settings, lambda c: verify_store(c, load_game, report_progress), snapshot=True
         )
     for problem in report.problems:

@@ -49,9 +49,9 @@ most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do 
 
 - With more than one node (`nodes` of `welcome`), a client that enters a room opens a second
   socket at `/ws?room=ID`, sends `hello`, and joins the room there with `since`. After the ack it
-  sends its unanswered commands again there and closes the first socket. A client that knows the
-  room when it connects opens its first socket so. The proxy sends all sockets of a room to the
-  same node. This only saves work: every node serves every room, whatever the address says.
+  sends its unanswered commands again there and closes the first socket. If a client knows the
+  room when it connects, its first socket already names it. The proxy sends all sockets of a room
+  to the same node. This only saves work: every node serves every room, whatever the address says.
 
 ## Commands
 
@@ -129,8 +129,8 @@ EVENTS = """\
 An event arrives as `{"t": "event", "room": …, "v": …, "at": …, "kind": …}`, with further fields
 that depend on its kind. An event may have been written by a newer version of the server. A client
 counts the v of a kind that it does not know, and shows the result of a match whose `how` it does
-not know by its `reason`. A server that does not know an event lets the room be read only: `joined`
-then has `frozen` `room.newer`.
+not know by its `reason`. If a server does not know an event, the room can only be read there:
+`joined` then has `frozen` `room.newer`.
 """
 
 #: The introduction to the HTTP API.

@@ -95,26 +95,27 @@ def _batches(connection: Connection) -> Iterator[list[_Rows]]:
         if not rooms:
             return
         last = list(rooms)[-1]
-        e, k, m, h = t.events.c, t.commands.c, t.matches.c, t.thoughts.c
+        events, commands = t.events.c, t.commands.c
+        matches, thoughts = t.matches.c, t.thoughts.c
         for row in connection.execute(
-            select(t.events).where(e.room.in_(rooms)).order_by(e.room, e.v)
+            select(t.events).where(events.room.in_(rooms)).order_by(events.room, events.v)
         ):
             rooms[row.room].events.append(row)
         for row in connection.execute(
-            select(t.commands).where(k.room.in_(rooms)).order_by(k.first_v)
+            select(t.commands).where(commands.room.in_(rooms)).order_by(commands.first_v)
         ):
             rooms[row.room].commands.append(row)
-        rooms_of = {}
-        for row in connection.execute(select(t.matches).where(m.room.in_(rooms))):
+        room_of_match = {}
+        for row in connection.execute(select(t.matches).where(matches.room.in_(rooms))):
             rooms[row.room].matches[row.id] = row
-            rooms_of[row.id] = row.room
+            room_of_match[row.id] = row.room
         for row in connection.execute(
-            select(h.match, h.v, h.ply)
-            .join(t.matches, m.id == h.match)
-            .where(m.room.in_(rooms))
-            .order_by(h.match, h.v)
+            select(thoughts.match, thoughts.v, thoughts.ply)
+            .join(t.matches, matches.id == thoughts.match)
+            .where(matches.room.in_(rooms))
+            .order_by(thoughts.match, thoughts.v)
         ):
-            rooms[rooms_of[row.match]].thoughts.append(row)
+            rooms[room_of_match[row.match]].thoughts.append(row)
         yield list(rooms.values())
 
 
@@ -126,11 +127,11 @@ def _check_orphans(connection: Connection, report: Report) -> None:
         (t.matches.c.room, t.rooms, "matches of a room"),
         (t.thoughts.c.match, t.matches, "thoughts about a match"),
     ):
-        for name in _without(connection, column, owner):
+        for name in _orphaned_keys(connection, column, owner):
             report.problems.append(Problem("I3", name, None, f"{description} that does not exist"))
 
 
-def _without(connection: Connection, column: Any, owner: Table) -> list[str]:
+def _orphaned_keys(connection: Connection, column: Any, owner: Table) -> list[str]:
     """The keys in a column that have no row in the owner's table."""
     query = select(column).where(column.not_in(select(owner.c.id))).distinct().order_by(column)
     return [str(row[0]) for row in connection.execute(query)]
@@ -148,7 +149,7 @@ class _RoomCheck:
         #: Whether an event has fields that this version does not know.
         self._has_newer_fields = False
         self._moves: dict[tuple[str, int], Moved] = {}
-        self._expected: dict[str, MatchStarted] = {}
+        self._started: dict[str, MatchStarted] = {}
         self._finished: dict[str, MatchFinished] = {}
         self._listing: tuple[Listing, int] | None = None
 
@@ -234,7 +235,7 @@ class _RoomCheck:
                     case Listing():
                         self._listing = (change, self._rows.events[last_v - 1].at_ms)
                     case MatchStarted():
-                        self._expected[change.match] = change
+                        self._started[change.match] = change
                     case MatchFinished():
                         self._finished[change.match] = change
                     case _:
@@ -351,9 +352,9 @@ class _RoomCheck:
 
     def _check_matches(self) -> None:
         """Compares the rows of the room's matches."""
-        for match_id in self._rows.matches.keys() - self._expected.keys():
+        for match_id in self._rows.matches.keys() - self._started.keys():
             self._add_problem("I8", f"match {match_id} is listed but not in the log")
-        for match_id, start in self._expected.items():
+        for match_id, start in self._started.items():
             row = self._rows.matches.get(match_id)
             if row is None:
                 self._add_problem("I8", f"match {match_id} is not in the list of matches", start.v)

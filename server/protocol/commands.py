@@ -26,7 +26,7 @@ _NAMES = {kind: str(message.__struct_config__.tag) for kind, message in _MESSAGE
 
 
 def _parser(kind: type[Command]) -> Callable[[Any], Command]:
-    """A function that makes the command of a message, which has the command's fields and more."""
+    """Returns a function that makes a command from its message, which has all of its fields."""
     fields = kind.__struct_fields__
     make: Callable[..., Command] = kind
     values = attrgetter(*fields)

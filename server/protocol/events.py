@@ -2,15 +2,15 @@
 
 They are the room's own events (`server.rooms.events`) with the same names, fields and order: a log
 entry goes to clients as it is stored, inside an `event` frame. Clients parse the frames with these
-types, so this module knows nothing of the server. A test compares the two.
+types, so this module imports nothing else of the server. A test compares the two modules.
 """
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-#: An enumerated value in an event. The event's docstring lists the values that this version knows;
-#: a newer server may write others.
+#: A word from a set that may grow. The event's docstring lists the words of this version; a newer
+#: server may write others.
 Word = Annotated[str, Meta(max_length=24)]
 
 
@@ -143,7 +143,7 @@ class Hidden(Event, frozen=True, tag="hidden"):
     """
 
 
-#: Every event that a log may contain.
+#: Every event that a server of this version writes to a log.
 RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
 #: Every event that a client may receive.
 AnyEvent = RoomEvent | Hidden

@@ -286,9 +286,10 @@ class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
 class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     """The answer to `hello`.
 
-    A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence
-    to show: the guest of the cookie was not found, and this is a new one. `nodes` is the number of
-    nodes that are up; with more than one, clients open a socket for each room that they enter.
+    If `epoch` differs from that of an earlier welcome, the client joins its rooms again with
+    `since` 0. `notice` is a sentence to show: the guest of the cookie was not found, and this is a
+    new one. `nodes` is the number of nodes that are up; with more than one, clients open a socket
+    for each room that they enter.
     """
 
     protocol: int
@@ -351,9 +352,9 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     """The client now follows the room. Sent again when `frozen` changes.
 
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
-    the room can be read but not played, and is the error code that says why. `may` is what the
-    viewer may do; see `may`. A server of an earlier version sends none: then any command may be
-    tried.
+    the room can be read but not played, and is the error code that says why. `may` lists the
+    commands that the viewer may give, like the message `may`. A server of an earlier version omits
+    it; the client may then try any command.
     """
 
     room: str
@@ -372,7 +373,8 @@ class May(Outgoing, frozen=True, tag="may", kw_only=True):
       empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer
       that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they
       accept the opponent's offer, too.
-    - It is a hint, so that clients need not know the rules of a room. The command itself decides.
+    - It is a hint, so that clients need not implement the rules of a room. The server checks each
+      command again when it arrives.
     - The server sends it to the players and to the host whenever their list changes: after the
       events that changed it, or when time has passed. Spectators receive their list only in
       `joined`.
@@ -484,8 +486,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus
       the plies to it.
     - `number` is the label of the move that is being searched, as in `moved`.
-    - `ready` is the progress of compiling the game, in percent. It is null when the game is
-      compiled, which happens once per installation.
+    - `ready` is the progress of compiling the game, in percent, and null when the game is
+      compiled. A game is compiled once per installation.
     - `warming` means that the search is shorter than the level's because the game is not compiled
       yet.
     """

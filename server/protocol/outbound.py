@@ -19,7 +19,7 @@ class Outbound(Struct, eq=False):
     """A message that goes to any number of connections."""
 
     message: wire.Outgoing | LoggedEvent
-    #: The WebSocket frame, kept by the socket that first needed it.
+    #: The WebSocket frame, which `server.net.frames` builds when a socket first needs it.
     frame: bytes | None = None
 
     def payload(self) -> bytes:
@@ -34,5 +34,5 @@ class Batch(Struct, eq=False):
     """Messages that a number of connections receive together."""
 
     messages: tuple[Outbound, ...]
-    #: The WebSocket frames, kept by the socket that first needed them.
+    #: The WebSocket frames, which `server.net.frames` builds when a socket first needs them.
     frames: bytes | None = None

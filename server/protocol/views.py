@@ -97,7 +97,7 @@ def _without_turn(position_view: PositionView, over: MatchResult) -> PositionVie
 
 
 def turn(room: Room, match: Match) -> wire.Turn | None:
-    """The legal moves of the seat to move; None if no person is to move.
+    """The legal moves of the seat to move; None if no person is, or the room can only be read.
 
     Raises GameFault when the rules fail.
     """

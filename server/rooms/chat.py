@@ -16,13 +16,17 @@ from server.settings import Settings
 WINDOW_MS = 10_000
 
 
-def check_rate_limits(room: Room, identity: str, now_ms: int, lines: int, room_lines: int) -> None:
+def check_rate_limits(
+    room: Room, identity: str, now_ms: int, identity_limit: int, room_limit: int
+) -> None:
     """Raises CommandRejected, with the time to wait, if a limit of lines in WINDOW_MS is reached.
 
-    `lines` is the limit of the identity and `room_lines` that of the room; 0 means no limit. Lines
-    more than WINDOW_MS in the future are ignored: a clock that was set back must not mute players.
+    The limits are those of the identity and of the room, in lines; 0 means no limit. Lines more
+    than WINDOW_MS in the future are ignored: a clock that was set back must not mute players.
     """
-    for subject, limit, until_ms in _reached_limits(room, identity, now_ms, lines, room_lines):
+    for subject, limit, until_ms in _reached_limits(
+        room, identity, now_ms, identity_limit, room_limit
+    ):
         wait_s = -((now_ms - until_ms) // 1000)
         raise CommandRejected(
             Code.RATE_EXCEEDED,
@@ -40,14 +44,16 @@ def next_line_ms(room: Room, identity: str, now_ms: int, settings: Settings) -> 
 
 
 def _reached_limits(
-    room: Room, identity: str, now_ms: int, lines: int, room_lines: int
+    room: Room, identity: str, now_ms: int, identity_limit: int, room_limit: int
 ) -> Iterator[tuple[str, int, int]]:
-    """Yields each limit that is reached: its text, its lines, and the time until which it holds."""
+    """Yields each limit that is reached: the start of its message, its number of lines, and the
+    time until which it holds.
+    """
     recent = [stamp for stamp in room.chat_stamps if abs(now_ms - stamp.at_ms) < WINDOW_MS]
     own = [stamp for stamp in recent if stamp.identity == identity]
     for stamps, limit, subject in (
-        (own, lines, "you may say"),
-        (recent, room_lines, "all of you together may say"),
+        (own, identity_limit, "you may say"),
+        (recent, room_limit, "all of you together may say"),
     ):
         if limit and len(stamps) >= limit:
             yield subject, limit, stamps[-limit].at_ms + WINDOW_MS

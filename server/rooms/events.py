@@ -147,7 +147,7 @@ class Said(Event, frozen=True, tag="said"):
 
 
 class Unknown(Struct, frozen=True):
-    """An event of a newer version, of a kind or with fields that this version does not know.
+    """An event of a newer version, of a kind or with fields that this version does not define.
 
     `raw` is its stored form.
     """

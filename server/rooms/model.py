@@ -1,4 +1,4 @@
-"""The immutable state of a room, which `rules.evolve` folds from its log."""
+"""The immutable state of a room, which `server.rooms.evolve` folds from its log."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -14,7 +14,7 @@ from server.rooms.events import Occupant, RoomEvent
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 from server.settings import Settings
 
-#: Number of the newest lines of chat in a snapshot. The log has all lines.
+#: Maximum number of lines of chat in a snapshot, which has the newest. The log has all lines.
 SNAPSHOT_CHAT_LINES = 50
 
 #: The identity of AI seats and of the server's own commands in the log. People have random

@@ -1,7 +1,7 @@
-"""Moves and views that the rules have computed before, in this match or another one.
+"""Caches of the moves and views that the rules compute, shared by all matches.
 
-Matches of a game begin alike, and rules are slow beside everything else that a move costs. Rules
-are pure functions, so equal positions have equal views, moves and successors.
+Matches of a game begin alike, and the rules take more time than the rest of a move. They are pure
+functions, so equal positions have equal views, moves and successors.
 """
 
 from collections.abc import Callable, Hashable
@@ -14,7 +14,7 @@ from engine.view import MoveView, PositionView
 
 V = TypeVar("V")
 
-#: Number of results of each kind that a process keeps.
+#: Capacity of each cache, in results.
 CAPACITY = 1024
 
 
@@ -28,7 +28,7 @@ class Step(Struct, frozen=True):
 
 
 class _Cache(Generic[V]):
-    """The newest results of a computation. A computation that raises leaves nothing."""
+    """A cache of the newest results of a computation. It does not store exceptions."""
 
     def __init__(self) -> None:
         self._results: dict[Hashable, V] = {}
@@ -53,7 +53,7 @@ _move_views: _Cache[tuple[MoveView, ...]] = _Cache()
 
 
 def advance(position: Position, text: str) -> Step:
-    """Plays the legal move of a text. Raises the errors of `Position.advance`."""
+    """Plays the legal move that a text denotes. Raises the errors of `Position.advance`."""
     key = (*_key(position), text)
     step = _steps.find(key)
     if step is None:
@@ -81,5 +81,5 @@ def move_views(position: Position) -> tuple[MoveView, ...]:
 
 
 def _key(position: Position) -> tuple[Hashable, ...]:
-    """What decides the moves of a position: repetitions end a match in some games."""
+    """The parts of a position that decide its moves; repetitions in its past end some games."""
     return (position.game, *position.options.items(), position.state, position.past)

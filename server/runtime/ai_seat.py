@@ -21,7 +21,7 @@ class AiTasks:
     """Runs the tasks of a room's AI seats: the search for a move, and the reply to a draw offer.
 
     `submit` puts the resulting command into the room's mailbox. `on_store_failure` is called when
-    the store fails; its caller must call `update` again later.
+    the store fails; the owner of the tasks must then call `update` again.
     """
 
     __slots__ = (

@@ -136,8 +136,8 @@ class Feed:
     def _event_messages(self, events: Sequence[StoredEvent], is_player: bool) -> list[Outbound]:
         """Returns the event messages for players or for spectators.
 
-        An event has a hidden body for followers outside its audience, and for all if only a newer
-        version knows the audience.
+        An event has a hidden body for followers outside its audience, and for all followers if this
+        version does not define its audience.
         """
         audiences = (EVERYONE,) if is_player else (EVERYONE, SPECTATORS)
         return [

@@ -114,7 +114,10 @@ class Followers:
     # --- sending ---
 
     def schedule_presence(self, publish: bool = True) -> None:
-        """Schedules a presence message to this node's followers; reports to other nodes at once."""
+        """Schedules a presence message to this node's followers.
+
+        With `publish`, also reports to the other nodes at once.
+        """
         if publish:
             self._publish_report()
         if self._timer is None:

@@ -125,7 +125,7 @@ class Lobby:
         rooms = {entry.room: entry for entry in await self.rooms()}
 
         def is_unreported(room_id: str) -> bool:
-            """Whether the entry stayed as it was during the comparison and has no update due."""
+            """Whether no update of the entry arrived during the comparison, and none is due."""
             return (
                 before.get(room_id) is self._entries.get(room_id)
                 and room_id not in self._changed_rooms

@@ -2,7 +2,7 @@
 
 `EventLog` loads the log, catches up with other nodes, decides commands, appends with a
 compare-and-set on the head, remembers the keys of commands, and passes every commit to its
-subscriber. It depends neither on rooms nor on messages: a `Machine` defines what the events mean.
+subscriber. A `Machine` defines what the events mean.
 """
 
 import time
@@ -31,11 +31,11 @@ log = structlog.get_logger()
 #: Attempts to commit a command while other nodes win the compare-and-set on the head.
 MAX_ATTEMPTS = 5
 
-#: Number of the newest command keys that a log keeps in memory. The store has all of them.
+#: Maximum number of command keys that a log keeps in memory, the newest. The store has all keys.
 MAX_KEYS = 256
 
-#: Number of the newest entries that a log keeps in memory for clients that reconnect. The store has
-#: all of them.
+#: Minimum number of the newest entries that stay in memory, for clients that reconnect. The store
+#: has all entries.
 TAIL = 64
 
 #: Events in one page read from the store.
@@ -319,10 +319,10 @@ class EventLog(Generic[S, C, E]):
                 )  # fmt: skip
                 events = self._machine.decide(self.state, command, moment)
             except CommandRejected as rejection:
-                if not was_checked and await self._was_behind(key):
+                if not was_checked and await self._catch_up_if_behind(key):
                     was_checked = True
                     continue
-                return self._rejected(command, rejection)
+                return self._reject(command, rejection)
             if not events:
                 return Accepted(self.state.v, is_new=False)
             try:
@@ -340,15 +340,16 @@ class EventLog(Generic[S, C, E]):
             Code.ROOM_BUSY, "other nodes changed the room first several times; send it again"
         )
 
-    def _rejected(self, command: C, rejection: CommandRejected) -> Rejected:
+    def _reject(self, command: C, rejection: CommandRejected) -> Rejected:
+        """Counts and logs a rejection; returns it as the outcome."""
         self._ports.metrics.rejected += rejection.code is not Code.GAME_FAULT
         log.debug("refused", room=self.log_id, command=command.id, code=rejection.code)
         return Rejected(rejection.code, rejection.message)
 
-    async def _was_behind(self, key: CommandKey) -> bool:
-        """Returns whether the store was ahead of this node when it rejected the command.
+    async def _catch_up_if_behind(self, key: CommandKey) -> bool:
+        """Catches up if the store was ahead of this node when it rejected the command.
 
-        If it was, catches up.
+        Returns whether it was, or whether the command is committed.
         """
         head = await self._ports.store.logs.head(self.log_id)
         was_behind = head is not None and head.v > self.state.v

@@ -52,7 +52,7 @@ class Membership:
 
     @property
     def node_count(self) -> int:
-        """The number of nodes that are up, as far as this node knows; it is one of them."""
+        """The number of nodes that this node counts as up, itself included."""
         return 1 + len(self._last_message_s)
 
     # --- messages ---
@@ -115,9 +115,9 @@ class Membership:
         for node in silent - self._in_doubt_since_s.keys():
             self._doubt(node)
         statement_s = self._ports.settings.database_statement_s
-        expired_s = asyncio.get_running_loop().time() - statement_s - COMMIT_MARGIN_S
+        doubted_before_s = asyncio.get_running_loop().time() - statement_s - COMMIT_MARGIN_S
         for node, since_s in tuple(self._in_doubt_since_s.items()):
-            if since_s < expired_s and node not in silent:
+            if since_s < doubted_before_s and node not in silent:
                 del self._in_doubt_since_s[node]
 
     def refresh_presence(self) -> None:

@@ -34,7 +34,9 @@ class RoomMachine:
         return rules.evolve(state, event, at_ms)
 
     def decide(self, state: Room, command: Command, moment: Moment) -> list[RoomEvent]:
-        """Returns the events of a command. An AI move that the rules refuse ends the match."""
+        """Returns the events of a command. They end the match if an AI's move is illegal, or if the
+        rules fail on it.
+        """
         try:
             return rules.decide(state, command, moment)
         except CommandRejected as rejection:

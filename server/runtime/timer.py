@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from server.runtime.requests import Wake
 
-#: A room that is due within this time stays in memory, or is opened if it is not, in seconds.
+#: Time before a deadline at which its room must be in memory, in seconds. An open room then stays
+#: open, and any other is opened.
 WAKE_AHEAD_S = 2.5
 
 

@@ -66,7 +66,7 @@ class ThinkingReporter:
         seat: int,
         now_ms: Callable[[], int],
         send: Callable[[wire.Thinking], None],
-        percent: Callable[[], int] = lambda: 100,
+        get_percent: Callable[[], int] = lambda: 100,
     ) -> None:
         assert room.game is not None, "a room without rules has no AI to move"
         number = move_number(room.game, match.ply, seat)
@@ -78,13 +78,13 @@ class ThinkingReporter:
             "number": number,
         }
         self._now_ms = now_ms
-        self._percent = percent
+        self._get_percent = get_percent
         self._send_thinking = send
         self._sent_ms = 0
 
-    def report_waiting(self, warm: bool) -> None:
+    def report_waiting(self, is_warm: bool) -> None:
         """Reports that the search waits for a worker, or for the game to be compiled."""
-        self._send(wire.Thinking(**self._common_fields, state="queued" if warm else "warming"))  # type: ignore[arg-type]
+        self._send(wire.Thinking(**self._common_fields, state="queued" if is_warm else "warming"))  # type: ignore[arg-type]
 
     def report_readiness(self) -> None:
         """Reports only the progress of compiling the game. Clients keep the last analysis."""
@@ -114,7 +114,7 @@ class ThinkingReporter:
 
     def _send(self, thinking: wire.Thinking) -> None:
         """Sends the message, with the progress of compiling the game until it is compiled."""
-        percent = self._percent()
+        percent = self._get_percent()
         if percent < 100:
             thinking = msgspec.structs.replace(thinking, ready=percent)
         self._send_thinking(thinking)
@@ -190,7 +190,7 @@ async def report_readiness(
     """Reports the progress of compiling the game after the AI's move, until it is compiled.
 
     The runner starts it if the game was not compiled when the search started. The last report
-    always says that the game is ready.
+    follows the end of compiling.
     """
     reporter = reporter_of(ports, room, match, seat, send)
     is_ready = False

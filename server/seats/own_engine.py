@@ -31,9 +31,9 @@ class OwnEngine:
     def offer(self, job: Job) -> Offer[str]:
         """The pool as a place; it is free while one of its processes is idle."""
         load = self._engines.load()
-        busy = max(load.running + load.waiting, self._dispatcher.places.running_at(OWN))
+        search_count = max(load.running + load.waiting, self._dispatcher.places.running_at(OWN))
         is_compiled = self._engines.is_warm(job.game)
-        return Offer(OWN, 0.0 if busy < load.workers else 1.0, is_compiled=is_compiled)
+        return Offer(OWN, 0.0 if search_count < load.workers else 1.0, is_compiled=is_compiled)
 
     def start(self, search: RemoteSearch, attempt: Attempt[str]) -> None:
         """Starts an attempt in a task of its own."""

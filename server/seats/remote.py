@@ -121,9 +121,10 @@ class RemoteEngines:
     # --- dispatching
 
     def _dispatch(self) -> None:
-        """Starts the waiting searches for which there is a place, and fails those that have none.
+        """Starts the waiting searches for which there is a place, and fails those that no connected
+        engine can answer.
 
-        If some still wait, it tries again after BUSY_S: an advert expires without a message.
+        If some still wait, it tries again after BUSY_S, because an advert expires silently.
         """
         now_s = asyncio.get_running_loop().time()
         while (assigned := self._dispatcher.assign(now_s, self._offers)) is not None:
@@ -213,6 +214,6 @@ class RemoteEngines:
             self._dispatch()
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:
-        """Loses all attempts if the broker is unreachable, so that the local pool takes over."""
+        """Gives up all attempts if the broker is unreachable, so that the local pool takes over."""
         if topics is None and not self._link.is_up and self._own is not None:
             self._broker.lose_all("the broker is unreachable")

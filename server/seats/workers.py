@@ -1,4 +1,4 @@
-"""The engine workers that a node knows from their adverts, and the games that it trusts each with.
+"""The engine workers that advertise to a node, and the games that the node trusts each with.
 
 After an impossible message, or when it has a game in quarantine, a worker gets no more searches of
 that game under the same rules; the reason is in this node's log. A restarted worker has another
@@ -31,10 +31,11 @@ MAX_QUOTE = 200
 
 @dataclass(eq=False, slots=True)
 class RemoteWorker:
-    """A worker as this node knows it."""
+    """A worker with its latest advert."""
 
     advert: Advert
-    last_heard_s: float
+    #: The loop time at which the advert arrived.
+    last_advert_s: float
 
     def offer_for(self, job: Job) -> ReadyGame | CompilingGame | None:
         """The worker's offer of the job's game with the job's rules.
@@ -51,7 +52,7 @@ class RemoteWorker:
     def load(self, own_searches: int) -> float:
         """The worker's searches per core, running and waiting.
 
-        `own_searches` are those of this node that the worker has not answered yet.
+        `own_searches` is the number of this node's searches that the worker has not answered yet.
         """
         return max(own_searches, self.advert.running + self.advert.waiting) / self.advert.cores
 
@@ -76,7 +77,7 @@ class RemoteWorkers:
         """Handles a worker's advert."""
         worker = self.known.get(advert.worker)
         if worker is not None:
-            worker.advert, worker.last_heard_s = advert, _now_s()
+            worker.advert, worker.last_advert_s = advert, _now_s()
             return
         self.known[advert.worker] = RemoteWorker(advert, _now_s())
         log.info(
@@ -118,7 +119,7 @@ class RemoteWorkers:
         if not self._is_up():
             return []
         since_s = _now_s() - ADVERT_EXPIRY_S
-        return [worker for worker in self.known.values() if worker.last_heard_s > since_s]
+        return [worker for worker in self.known.values() if worker.last_advert_s > since_s]
 
     def offers(self, job: Job, running_at: Callable[[str], int]) -> list[Offer[str]]:
         """The trusted workers that can search the job, for the dispatcher to choose from.
@@ -162,7 +163,7 @@ class RemoteWorkers:
         }
 
     def cores(self) -> int:
-        """The cores of all workers."""
+        """The number of cores of all workers."""
         return sum(worker.advert.cores for worker in self.live())
 
     def other_rules(self) -> int:

@@ -2,8 +2,8 @@
 
 The file is JSON lines under gzip. It starts with a header that holds the schema's revision. Each
 table follows as a line with its columns and one line per row. The last line holds the row counts,
-so that a truncated file is detected. A backup reads one snapshot: all its rooms are of the same
-moment, and each log is complete up to its head.
+so that a truncated file is detected. A backup reads one snapshot: all its rooms are as they
+were at one time, and each log is complete up to its head.
 
 The file contains no heartbeats, no bus key and no epoch: a restored store gets a new epoch, which
 makes clients resync from scratch.
@@ -54,11 +54,11 @@ class BadBackup(StoreError):
 
 
 def backup(
-    connection: Connection, where: str, file: BinaryIO, report: ReportProgress
+    connection: Connection, where: str, file: BinaryIO, report_progress: ReportProgress
 ) -> dict[str, int]:
     """Writes all tables to `file`; returns the row count of each table.
 
-    `connection` is in a transaction that sees one snapshot.
+    `connection` is in a transaction that sees one snapshot; `where` names the database in messages.
     """
     revision = schema.revision_of(connection)
     # A database with an older schema is backed up as it is, for example before its migration.
@@ -87,9 +87,9 @@ def backup(
                 _write_line(gzip_file, row)
                 row_counts[table.name] += 1
                 if row_counts[table.name] % BATCH == 0:
-                    report(sum(row_counts.values()), total)
+                    report_progress(sum(row_counts.values()), total)
         _write_line(gzip_file, {"rows": row_counts})
-    report(total, total)
+    report_progress(total, total)
     return row_counts
 
 
@@ -141,7 +141,7 @@ def _write_line(gzip_file: gzip.GzipFile, line: Any) -> None:
 
 
 def restore(
-    connection: Connection, where: str, file: BinaryIO, report: ReportProgress
+    connection: Connection, where: str, file: BinaryIO, report_progress: ReportProgress
 ) -> dict[str, int]:
     """Fills an empty store in one transaction; returns the row count of each table.
 
@@ -157,7 +157,7 @@ def restore(
         raise BadBackup(f"this backup was made by a newer Plyroom (its schema is {revision})")
     _create_empty_tables(connection, where, revision)
     tables = {table.name: table for table in _reflect_tables(connection)}
-    row_counts = _fill_tables(connection, tables, lines, report)
+    row_counts = _fill_tables(connection, tables, lines, report_progress)
     schema.migrate(connection, where)
     # The time until expiry starts again, so that rows do not expire because the backup is old.
     for table in (t.identities, t.rooms):
@@ -190,7 +190,10 @@ def _create_empty_tables(connection: Connection, where: str, revision: str) -> N
 
 
 def _fill_tables(
-    connection: Connection, tables: dict[str, Table], lines: Iterator[Any], report: ReportProgress
+    connection: Connection,
+    tables: dict[str, Table],
+    lines: Iterator[Any],
+    report_progress: ReportProgress,
 ) -> dict[str, int]:
     row_counts: dict[str, int] = {}
     names: list[str] = []
@@ -225,7 +228,7 @@ def _fill_tables(
                         f"the backup is damaged: a line of it begins {str(line)[:40]!r}"
                     )
         _insert(connection, table, rows, row_counts)
-        report(sum(row_counts.values()), 0)
+        report_progress(sum(row_counts.values()), 0)
     raise BadBackup("the backup was cut short: its end is missing")
 
 

@@ -20,8 +20,8 @@ from server.ids import IdentityId, MatchId, RoomId
 #: The audiences of an event: everyone in the room, and spectators only.
 EVERYONE, SPECTATORS = 0, 1
 
-#: Longest validity of a heartbeat, in ms: one that reaches further ahead was written before the
-#: store's clock was set back.
+#: Longest validity of a heartbeat, in ms: one that expires later was written before the store's
+#: clock was set back.
 MAX_HEARTBEAT_MS = 60_000
 #: Maximum number of due rooms that one query returns.
 DUE_PAGE = 500
@@ -70,7 +70,7 @@ class Duplicate(StoreError):
 class StoreUnavailable(StoreError):
     """The store failed; a write may or may not be committed.
 
-    The caller looks up its command key.
+    The caller looks up its command key to learn which.
     """
 
 
@@ -226,7 +226,8 @@ class DueRoom(NamedTuple):
 class ExpiryPage(Struct, frozen=True):
     """The result of one expiry pass over a page of rows.
 
-    `deleted` are ids. `next` is the id of the page's last row, None after the last page.
+    `deleted` holds the ids of the deleted rows. `next` is the id of the page's last row, None after
+    the last page.
     """
 
     deleted: tuple[str, ...]

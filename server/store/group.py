@@ -1,9 +1,9 @@
 """The rows of a group commit, by table, and the commit on SQLite.
 
-One statement writes all rows of all tables, which it receives as one JSON text a table: it inserts
+One statement writes all rows. It receives them as one JSON text for each table and inserts them
 into a view, whose trigger holds a statement for each table. sqlite3 releases the interpreter lock
-for each statement, and getting it back beside a busy event loop takes a switch interval: with a
-statement for each row and 50 matches running, a move waited 18 ms.
+for each statement, and while the event loop is busy, it gets the lock back only after a switch
+interval: with a statement for each row and 50 matches running, a move waited 18 ms.
 """
 
 import sqlite3
@@ -160,12 +160,12 @@ def commit_on_sqlite(connection: sqlite3.Connection, ops: list[Op]) -> list[Outc
     connection.execute("BEGIN IMMEDIATE")
     try:
         outcomes = [_insert_room(connection, op) if isinstance(op, NewRoom) else None for op in ops]
-        firsts = [
+        first_appends = [
             op.append
             for op, outcome in zip(ops, outcomes, strict=True)
             if isinstance(op, NewRoom) and outcome is None
         ]
-        _insert_rows(connection, appends, firsts)
+        _insert_rows(connection, appends, first_appends)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -175,14 +175,14 @@ def commit_on_sqlite(connection: sqlite3.Connection, ops: list[Op]) -> list[Outc
 
 
 def _insert_rows(
-    connection: sqlite3.Connection, appends: list[Append], firsts: list[Append]
+    connection: sqlite3.Connection, appends: list[Append], first_appends: list[Append]
 ) -> None:
     """Writes the rows of appends, and of the first events of new rooms."""
     rows = GroupRows()
     for append in appends:
         rows.move_head(append)
         rows.add(append)
-    for append in firsts:
+    for append in first_appends:
         rows.add(append)
     connection.execute(INSERT_ROWS, [_encode(getattr(rows, name)).decode() for name in COLUMNS])
 

@@ -56,7 +56,7 @@ class _Room:
 
 @dataclass(slots=True)
 class MemoryTables:
-    """The rows that the parts of a store share."""
+    """The rows that the sub-interfaces of a store share."""
 
     rooms: dict[str, _Room] = field(default_factory=dict)
     created: dict[tuple[str, str], str] = field(default_factory=dict)

@@ -73,7 +73,7 @@ def _server_clock() -> ColumnElement[int]:
     return cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
 
 
-async def in_transaction(
+async def run_in_transaction(
     address: str, work: Callable[[Connection], T], snapshot: bool = False
 ) -> T:
     """Runs a function in one transaction without time limits, on a connection of its own.
@@ -105,7 +105,7 @@ async def in_transaction(
 async def upgrade_postgres(address: str) -> tuple[str | None, str]:
     """Runs the missing migrations of a database; returns the revisions before and after."""
     where = str(PostgresUrl(address))
-    return await in_transaction(address, lambda connection: schema.migrate(connection, where))
+    return await run_in_transaction(address, lambda connection: schema.migrate(connection, where))
 
 
 # --- the pool -------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ SELECT_EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
 # --- the writer -----------------------------------------------------------------------------------
 
 #: Commits appends or new rooms over a connection; the flag says whether to skip locked rooms.
-_CommitSome = Callable[[Any, list[Any], bool], Awaitable[list[Outcome]]]
+_CommitGroup = Callable[[Any, list[Any], bool], Awaitable[list[Outcome]]]
 
 
 class _Writer:
@@ -215,11 +215,11 @@ class _Writer:
             revision = await link.fetchval("SELECT version_num FROM alembic_version")
             needs = await link.fetchval("SELECT value FROM meta WHERE key = $1", schema.NEEDS)
         schema.check_revision(revision, needs, str(self._url))
-        durable = (
+        durability_query = (
             "SELECT current_setting('fsync') = 'on'"
             " AND current_setting('synchronous_commit') <> 'off'"
         )
-        if not await link.fetchval(durable):
+        if not await link.fetchval(durability_query):
             log.warning(
                 "the database may forget what it has acknowledged",
                 needed="fsync and synchronous_commit on",
@@ -285,7 +285,7 @@ class _Writer:
         appends = [op for op in ops if isinstance(op, Append)]
         if new_rooms:
             room_outcomes = await self._commit_with_retries(
-                new_rooms, lambda link, some, skip_locked: commit_rooms(link, some)
+                new_rooms, lambda link, rooms, skip_locked: commit_rooms(link, rooms)
             )
             outcomes |= zip((op.append.room for op in new_rooms), room_outcomes, strict=True)
         if appends:
@@ -293,7 +293,7 @@ class _Writer:
             outcomes |= zip((op.room for op in appends), append_outcomes, strict=True)
         return [outcomes[op.append.room if isinstance(op, NewRoom) else op.room] for op in ops]
 
-    async def _commit_with_retries(self, ops: list[Any], commit: _CommitSome) -> list[Outcome]:
+    async def _commit_with_retries(self, ops: list[Any], commit: _CommitGroup) -> list[Outcome]:
         """Sends a group up to TRIES times; stops when all outcomes are known or cannot change."""
         outcomes: list[Outcome] = [None] * len(ops)
         pending = list(range(len(ops)))
@@ -335,7 +335,7 @@ class _Writer:
             return [_outcome_unknown(link_error)] * len(ops)
         return [StoreUnavailable(f"other transactions won {TRIES} times")] * len(ops)
 
-    async def _send(self, ops: list[Any], commit: _CommitSome, skip_locked: bool) -> list[Outcome]:
+    async def _send(self, ops: list[Any], commit: _CommitGroup, skip_locked: bool) -> list[Outcome]:
         """Makes one attempt; closes the connection if it may be broken or out of step."""
         link = await self._ensure_link()
         try:

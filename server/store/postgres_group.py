@@ -109,10 +109,10 @@ class _Rows:
         """
         match projection:
             case MatchStarted() as m:
-                open_end = (None, None, None, None)
+                unfinished = (None, None, None, None)
                 matches[m.match] = (
                     room, m.match, m.game, m.number, m.options, m.seats, m.start, m.rules,
-                    m.public, m.v, m.at_ms, *open_end,
+                    m.public, m.v, m.at_ms, *unfinished,
                 )  # fmt: skip
             case MatchFinished() as m:
                 ended = (m.v, m.at_ms, m.plies, m.over)
@@ -176,7 +176,8 @@ async def commit_rooms(connection: Any, new_rooms: list[NewRoom]) -> list[Outcom
     earlier = {(row["host"], row["create_id"]): row["id"] for row in records}
     created_rooms = {new.append.room for new in new_rooms} - {row["room"] for row in lost}
     return [
-        None if new.append.room in created_rooms else _earlier(new, earlier) for new in new_rooms
+        None if new.append.room in created_rooms else _earlier_room(new, earlier)
+        for new in new_rooms
     ]
 
 
@@ -184,7 +185,7 @@ def _create_key(new: NewRoom) -> tuple[str, str]:
     return new.host, new.create_id
 
 
-def _earlier(new: NewRoom, earlier: dict[tuple[str, str], str]) -> Outcome:
+def _earlier_room(new: NewRoom, earlier: dict[tuple[str, str], str]) -> Outcome:
     """The id of the earlier room; None if it is this one, whose first answer was lost."""
     room = earlier.get(_create_key(new))
     return None if room == new.append.room else room
@@ -238,11 +239,11 @@ class _StatementBuilder:
 
 @cache
 def _append_statement(
-    listing: bool, matches: bool, finished: bool, thoughts: bool, skip_locked: bool
+    has_listing: bool, has_matches: bool, has_finished: bool, has_thoughts: bool, skip_locked: bool
 ) -> str:
     builder = _StatementBuilder()
     builder.add(
-        "requested", f"SELECT * FROM {builder.rows('a', HEADS | (LISTINGS if listing else {}))}"
+        "requested", f"SELECT * FROM {builder.rows('a', HEADS | (LISTINGS if has_listing else {}))}"
     )
     builder.add(
         "earlier",
@@ -265,13 +266,13 @@ def _append_statement(
             " AND EXISTS (SELECT FROM rooms AS x WHERE x.id = a.room)"
         )
     changes = "head = a.head, due_ms = a.due_ms, node = a.node"
-    if listing:
+    if has_listing:
         changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
     builder.add(
         "moved",
         f"UPDATE rooms AS r SET {changes} FROM requested AS a WHERE {condition} RETURNING r.id",
     )
-    _add_dependents(builder, matches, finished, thoughts)
+    _add_dependents(builder, has_matches, has_finished, has_thoughts)
     return builder.statement(
         f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM requested AS a"
         " LEFT JOIN earlier AS d ON d.room = a.room"
@@ -280,7 +281,7 @@ def _append_statement(
 
 
 @cache
-def _create_statement(matches: bool, finished: bool, thoughts: bool) -> str:
+def _create_statement(has_matches: bool, has_finished: bool, has_thoughts: bool) -> str:
     builder = _StatementBuilder()
     builder.add("requested", f"SELECT * FROM {builder.rows('a', HEADS | LISTINGS | CREATED)}")
     columns = ["head", "due_ms", "node", *LISTINGS, *CREATED]
@@ -290,7 +291,7 @@ def _create_statement(matches: bool, finished: bool, thoughts: bool) -> str:
         f" SELECT room, {', '.join(columns)} FROM requested"
         " ON CONFLICT (host, create_id) DO NOTHING RETURNING id",
     )
-    _add_dependents(builder, matches, finished, thoughts)
+    _add_dependents(builder, has_matches, has_finished, has_thoughts)
     return builder.statement(
         "SELECT a.room, a.host, a.create_id FROM requested AS a"
         f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
@@ -298,7 +299,7 @@ def _create_statement(matches: bool, finished: bool, thoughts: bool) -> str:
 
 
 def _add_dependents(
-    builder: _StatementBuilder, matches: bool, finished: bool, thoughts: bool
+    builder: _StatementBuilder, has_matches: bool, has_finished: bool, has_thoughts: bool
 ) -> None:
     """Adds the inserts and updates that depend on the heads that moved."""
     builder.insert("events", EVENTS)
@@ -308,9 +309,9 @@ def _add_dependents(
         " SELECT a.room, a.identity, a.command, a.expected + 1, a.head FROM requested AS a"
         f" WHERE a.command IS NOT NULL AND {WON.format('a')}",
     )
-    if matches:
+    if has_matches:
         builder.insert("matches", MATCHES)
-    if finished:
+    if has_finished:
         changes = ", ".join(f"{name} = e.{name}" for name in FINISHED if name not in ("room", "id"))
         source = builder.rows("e", FINISHED)
         builder.add(
@@ -318,5 +319,5 @@ def _add_dependents(
             f"UPDATE matches AS m SET {changes} FROM {source}"
             f" WHERE m.id = e.id AND {WON.format('e')}",
         )
-    if thoughts:
+    if has_thoughts:
         builder.insert("thoughts", THOUGHTS, keep_room=False)

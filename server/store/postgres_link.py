@@ -24,12 +24,15 @@ class BadUrl(StoreUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class PostgresUrl:
-    """A URL `postgresql://user:password@host:port/database?sslmode=…`, with options of libpq."""
+    """A URL `postgresql://user:password@host:port/database?sslmode=…`, with options of libpq.
+
+    `secret` is its text with the password.
+    """
 
     secret: str
 
     def __post_init__(self) -> None:
-        if not _is_readable(self.secret):
+        if not _is_well_formed(self.secret):
             raise BadUrl(
                 "the database's address cannot be read;"
                 " postgresql://user:password@host:5432/database was expected,"
@@ -47,8 +50,8 @@ class PostgresUrl:
         return f"{parts.scheme}://{user}{hosts}{parts.path}"
 
 
-def _is_readable(address: str) -> bool:
-    """Whether the address is well-formed: an unescaped password would shift its parts."""
+def _is_well_formed(address: str) -> bool:
+    """Whether the address is well-formed, which it may not be with an unescaped password."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,8 +1,8 @@
 """Migrates a database to this program's schema, or checks that the program can run on its schema.
 
-Old and new nodes can run together (expand, then contract): each schema says which programs may
-still run on it. The row `needs` of `meta` holds the oldest revision whose program may, and each
-migration sets that row.
+Old and new nodes can run together (expand, then contract): a database records which programs may
+run on its schema. The row `needs` of `meta` holds the oldest revision whose program may. A
+migration that excludes older programs changes that row.
 """
 
 import sqlite3

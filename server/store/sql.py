@@ -249,9 +249,11 @@ class SqlNodes:
             select(c.id).where(is_due, can_take_over).limit(limit)
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
         )  # fmt: skip
-        taken = update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
+        take_over = (
+            update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
+        )
         try:
-            rooms = [row[0] for row in await self._database.execute(taken)]
+            rooms = [row[0] for row in await self._database.execute(take_over)]
         except StoreUnavailable:
             self._is_takeover_unanswered = True
             raise

@@ -37,11 +37,11 @@ T = TypeVar("T")
 
 #: The statement that begins a transaction that writes: it takes the write lock at the start, so the
 #: transaction never has to upgrade a read lock.
-WRITE = "BEGIN IMMEDIATE"
+BEGIN_WRITE = "BEGIN IMMEDIATE"
 #: The statement that begins a transaction that only reads.
-READ = "BEGIN"
-#: SQLite connections for reads, each with its own thread.
-READERS = 4
+BEGIN_READ = "BEGIN"
+#: Number of threads for reads, each with its own connection.
+READ_THREADS = 4
 #: Time that a SQLite write waits for another process that holds the database, in ms.
 BUSY_MS = 2000
 #: WAL size at which SQLite checkpoints, in pages (16 MB). In a large WAL, many moves change a page
@@ -65,8 +65,8 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator[SqlSt
     except (OSError, sqlite3.Error, DBAPIError) as error:
         raise StoreUnavailable(f"cannot use the database {path}: {error}") from error
     with (
-        _Threads(path, 1, WRITE, busy_ms) as writer,
-        _Threads(path, READERS, READ, busy_ms) as reader,
+        _Threads(path, 1, BEGIN_WRITE, busy_ms) as writer,
+        _Threads(path, READ_THREADS, BEGIN_READ, busy_ms) as reader,
     ):
 
         async def commit(ops: list[Op]) -> list[Outcome]:
@@ -116,12 +116,12 @@ class _Threads:
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Runs a function in a transaction; see TransactionRunner."""
 
-        def in_transaction() -> T:
+        def run_in_transaction() -> T:
             connection = self._connection()
             with connection.begin():
                 return work(connection)
 
-        return await self._in_thread(in_transaction)
+        return await self._in_thread(run_in_transaction)
 
     async def run_raw(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Runs a function that manages its own transaction on the driver's connection."""
@@ -152,7 +152,7 @@ class _Threads:
 def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
     """Configures WAL, an fsync per commit, and transactions that start with `begin`.
 
-    `begin` is WRITE for the connection that commits groups, READ for the others.
+    `begin` is BEGIN_WRITE for the connection that commits groups, BEGIN_READ for the others.
     """
 
     @event.listens_for(engine, "connect")
@@ -168,7 +168,7 @@ def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
         ):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
-        if begin == WRITE:
+        if begin == BEGIN_WRITE:
             prepare_commits(connection)
 
     @event.listens_for(engine, "begin")

@@ -39,6 +39,7 @@ identities = Table(
     Column("token_hash", LargeBinary, nullable=False, unique=True),
     Column("created_ms", BigInteger, nullable=False),
     Column("seen_day", Integer),
+    # Whether the guest is permanent: has taken a seat or created a room.
     Column("sat", Boolean, nullable=False, server_default=false()),
 )
 

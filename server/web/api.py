@@ -87,7 +87,7 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
             *routes,
         ]
     )
-    app.on_response_prepare.append(_add_headers(settings.hsts_s))
+    app.on_response_prepare.append(_header_adder(settings.hsts_s))
     return app
 
 
@@ -126,6 +126,7 @@ class Api:
         return json_answer(details, status)
 
     async def _readiness(self) -> tuple[HTTPStatus, dict[str, Any]]:
+        """The status of `readyz`, and the reason as a JSON object."""
         if self._is_draining():
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "draining"}
         try:
@@ -212,6 +213,7 @@ class Api:
         return raw_answer(self._games)
 
     def _game(self, game_id: str) -> dict[str, Any]:
+        """The entry of a game in the list of games."""
         game = self.ports.find_game(game_id)
         return {
             "id": game.id,
@@ -314,8 +316,8 @@ def _limit_middleware(rate: RateLimit, ports: Ports) -> Any:
     return middleware
 
 
-def _add_headers(hsts_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    """The signal handler that adds security headers to each response and removes Server."""
+def _header_adder(hsts_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """Returns the signal handler that adds security headers to each response and removes Server."""
 
     async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(SECURITY_HEADERS)

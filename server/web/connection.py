@@ -190,7 +190,9 @@ class HttpConnection(web.RequestHandler):
             self._refused_body.feed_eof()
 
     def abort_if_stuck(self) -> None:
-        """Aborts the connection if its client has sent and read nothing since the previous call."""
+        """Aborts the connection if unsent bytes wait, and its client has sent no request and read
+        nothing since the previous call.
+        """
         unsent_bytes = (
             self._raw_transport.get_write_buffer_size() if self._raw_transport is not None else 0
         )

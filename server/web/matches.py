@@ -207,6 +207,7 @@ class Matches:
         return tuple(played)
 
     def _entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:
+        """The entry of a match in the list of matches."""
         try:
             game = self._ports.find_game(match.game)
             title, length = (

@@ -68,7 +68,7 @@ class Replays:
 
         Calls `charge` once per CHARGED_PLIES plies that must be rendered; it may raise to refuse.
         Passes on exceptions of the game and of `charge`. Raises ConnectionError when `has_left`
-        says that the client has left.
+        returns True: the client has left.
         """
         rendered = self._cached_match(match, start, moves)
         missing = last + 1 - len(rendered.views)

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from server.deploy.cluster.plan import DEPLOY, Service, proxy_config
-from server.deploy.cluster.running import Member, answers
+from server.deploy.cluster.running import Member, is_answering
 from server.deploy.free_ports import free_ports
 from tests.support.node import Http
 
@@ -60,7 +60,7 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
     proxy = proxy_member(folder, port)
     try:
         await proxy.start()
-        assert await answers(port, "/started")
+        assert await is_answering(port, "/started")
         yield port, node
     finally:
         await proxy.close()

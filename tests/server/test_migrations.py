@@ -22,7 +22,7 @@ from server.deploy.postgres import PASSWORD, Postgres
 from server.ids import IdentityId
 from server.store import schema
 from server.store.base import Identity, RoomHead, StoreUnavailable
-from server.store.postgres import in_transaction, open_postgres
+from server.store.postgres import open_postgres, run_in_transaction
 from server.store.tables import meta, metadata
 from tests.support.databases import Database, bare_database, content, migrate
 from tests.support.log_entries import entries, new_room
@@ -161,7 +161,7 @@ async def test_concurrent_migrations_run_one_after_the_other(postgres: Postgres)
     """Of several concurrent migrations one does the work; the others find the new schema."""
     async with postgres.bare_database() as name:
         url = postgres.url(name)
-        done = await asyncio.gather(*(in_transaction(url, migrate) for _ in range(4)))
+        done = await asyncio.gather(*(run_in_transaction(url, migrate) for _ in range(4)))
         assert sorted(done, key=str) == [(schema.HEAD, schema.HEAD)] * 3 + [(None, schema.HEAD)]
 
 
@@ -223,15 +223,15 @@ async def test_an_older_program_runs_during_the_migration(
 
     async with postgres.bare_database() as name:
         url = postgres.url(name)
-        await in_transaction(url, lambda connection: schema.upgrade(connection, PREVIOUS))
+        await run_in_transaction(url, lambda connection: schema.upgrade(connection, PREVIOUS))
         monkeypatch.setattr(schema, "MIN_REVISION", PREVIOUS)
         async with open_postgres(url) as older:
             monkeypatch.undo()
             await older.logs.create_room(new_room("r1"))
-            await in_transaction(url, add_guest("ada"))
-            assert await in_transaction(url, migrate) == (PREVIOUS, schema.HEAD)
+            await run_in_transaction(url, add_guest("ada"))
+            assert await run_in_transaction(url, migrate) == (PREVIOUS, schema.HEAD)
             await older.logs.create_room(new_room("r2"))
-            await in_transaction(url, add_guest("ben"))
+            await run_in_transaction(url, add_guest("ben"))
             async with open_postgres(url) as newer:
                 assert newer.epoch == older.epoch
                 assert await newer.identities.by_token(b"ada") == Identity(

@@ -133,7 +133,7 @@ def connected_guests_are_not_marked(patch: Patch) -> None:
     async def replacement(_self: Sessions, _day: int) -> bool:
         return True
 
-    patch.setattr(Sessions, "_mark_present", replacement)
+    patch.setattr(Sessions, "_mark_guests_seen", replacement)
 
 
 def guests_who_sat_are_not_marked(patch: Patch) -> None:

@@ -13,7 +13,7 @@ from server.deploy.postgres import Postgres
 from server.protocol import messages as wire
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.store import schema
-from server.store.postgres import in_transaction, open_postgres
+from server.store.postgres import open_postgres, run_in_transaction
 from server.store.sql import SqlStore
 from server.store.sqlite import open_sqlite
 from server.store.tables import metadata
@@ -60,7 +60,7 @@ class PostgresDatabase:
         self.url = url
 
     async def run(self, work: Callable[[Connection], T], snapshot: bool = False) -> T:
-        return await in_transaction(self.url, work, snapshot)
+        return await run_in_transaction(self.url, work, snapshot)
 
     def open(self) -> AbstractAsyncContextManager[SqlStore]:
         return open_postgres(self.url)

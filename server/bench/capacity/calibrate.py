@@ -84,8 +84,8 @@ WAL_POSITION = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
 def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
-    """Fits factors of at least 0 whose products with each row come closest to its value: least
-    squares of relative errors, by coordinate descent.
+    """Returns the factors, all at least 0, with which the weighted sum of each row comes closest to
+    its value: least squares of relative errors, by coordinate descent.
     """
     scaled = [[x / value for x in row] for row, value in zip(rows, values, strict=True)]
     factors = [0.0] * len(rows[0])

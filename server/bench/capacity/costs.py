@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+#: The file of the last measurement.
 FILE = Path(__file__).with_name("measured.json")
 
 #: (share, value) pairs, from share 0 to share 1.

@@ -55,16 +55,16 @@ class Demand:
 def demand(players: int, habits: Habits) -> Demand:
     """The demand of a number of players, by arithmetic only."""
     people = players * habits.playing
-    alone = people * habits.against_ai
-    matches = (people - alone) / 2 + alone
-    human = people * habits.moves_per_minute / 60
-    ai_moves = alone * habits.moves_per_minute / 60
-    moves = human + ai_moves
+    against_ai = people * habits.against_ai
+    matches = (people - against_ai) / 2 + against_ai
+    human_moves = people * habits.moves_per_minute / 60
+    ai_moves = against_ai * habits.moves_per_minute / 60
+    moves = human_moves + ai_moves
     ops = moves * (1 + habits.extra_ops)
     spectators_per_match = players * habits.watching / matches
     # A room is published at most once per PERIOD_S.
     entries = min(ops, matches / PERIOD_S) * habits.public
     return Demand(
-        players, matches, moves, ai_moves, ops, (human - ai_moves) / moves, spectators_per_match,
-        ops * spectators_per_match, players / PING_S, entries, habits.apart,
+        players, matches, moves, ai_moves, ops, (human_moves - ai_moves) / moves,
+        spectators_per_match, ops * spectators_per_match, players / PING_S, entries, habits.apart,
     )  # fmt: skip

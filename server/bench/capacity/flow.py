@@ -20,7 +20,7 @@ OPS = PLIES + 2
 
 #: The share of an operation's cost at its node that is spent before the commit.
 DECIDE_SHARE = 0.4
-#: Interval between the pieces of an idle process's work.
+#: Interval between the pieces of an idle process's work, in seconds.
 BACKGROUND_S = 0.05
 
 

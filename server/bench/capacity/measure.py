@@ -33,6 +33,7 @@ from server.bench.capacity.costs import (
 from server.bench.cluster import LoadResult, median
 from server.bench.usage import realtime_priority
 
+#: The parts of a measurement, which `--only` selects.
 PARTS = ("moves", "idle", "match", "spectator", "lobby", "search")
 
 

@@ -21,6 +21,7 @@ from server.bench.capacity.flow import Layout, LoadCounts, Model, end_warm_up, p
 from server.bus.codec import LOBBY_BATCH
 from server.runtime.lobby import PERIOD_S
 
+#: The page with the tables.
 DOCUMENT = Path(__file__).parents[3] / "docs" / "explanation" / "scaling.md"
 #: Seeds of the simulations whose results are averaged.
 SEEDS = (1, 2, 3)
@@ -30,6 +31,7 @@ MAX_UTILIZATION = 0.6
 DATABASE_CORES = 16
 #: Simulated nodes of a large cluster; the others are like them.
 SIMULATED_NODES = 4
+#: The length of a day, in seconds.
 DAY_S = 86_400
 
 
@@ -162,7 +164,7 @@ class RandomLoad:
         model.proxy[node % len(model.proxy)].give(self._capacity.spectator.proxy_s)
 
     def _add_steady_load(self, node: int) -> None:
-        """The load of pings and the lobby, in small pieces."""
+        """Gives a node the work of pings and the lobby, in small pieces."""
         self._model.nodes[node].give(self._steady_s * PIECE_S)
         self._model.simulation.after(PIECE_S, partial(self._add_steady_load, node))
 
@@ -234,10 +236,10 @@ def database_rate(capacity: Capacity) -> float:
 
 # --- the plan -------------------------------------------------------------------------------------
 
-#: Bus messages of a search on a remote worker: command, heartbeat, progress, answer, and the
+#: Bus messages of a search on a remote worker: command, keepalive, progress, answer, and the
 #: room's ephemeral messages.
 SEARCH_MESSAGES = 6
-#: Interval at which every node repeats the presence in each room.
+#: Interval at which every node repeats the presence in each room, in seconds.
 REFRESH_S = 30.0
 
 

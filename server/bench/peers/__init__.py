@@ -1,1 +1,1 @@
-"""The server beside a bare relay and boardgame.io: the same matches by the same load generator."""
+"""Compares the server with a bare relay and boardgame.io: one load generator, the same matches."""

@@ -65,7 +65,7 @@ def encode_event(*arguments: object) -> bytes:
 
 
 def moves_in(text: bytes, match: str) -> int | None:
-    """The number of moves that an update of that match says; None for any other message."""
+    """The number of moves in an update of that match; None for any other message."""
     if not text.startswith(b'%s["update","%s",' % (EVENT, match.encode())):
         return None
     found = STATE_ID.search(text)

@@ -93,7 +93,7 @@ def memory(matches: int) -> Load:
         async with opened_pairs(peer, process, warm, WARM_PAIRS):
             warm.release()
             await asyncio.sleep(WARM_S)
-        await asyncio.sleep(peer.forgets_matches_s + SETTLE_S)
+        await asyncio.sleep(peer.match_retention_s + SETTLE_S)
         before_bytes = resident_bytes(process.pid)
         pace = Pace()
         async with opened_pairs(peer, process, pace, matches):
@@ -147,9 +147,9 @@ def spectators(count: int) -> Load:
 class WatchedMatches:
     """Measures when the last spectator has received each move."""
 
-    def __init__(self, spectators: int) -> None:
+    def __init__(self, spectator_count: int) -> None:
         self.last_ms: list[float] = []
-        self._spectators = spectators
+        self._spectator_count = spectator_count
         self._received: dict[int, int] = {}
         self._sent_s: dict[int, float] = {}
         self._finished = asyncio.Event()
@@ -178,7 +178,7 @@ class WatchedMatches:
     def on_board(self, moves: int) -> None:
         """Counts a spectator that has received a board with that many moves."""
         received = self._received[moves] = self._received.get(moves, 0) + 1
-        if received == self._spectators:
+        if received == self._spectator_count:
             self.last_ms.append((time.perf_counter() - self._sent_s[moves]) * 1000)
             if moves == len(DRAWN_CELLS):
                 self._complete.set()

@@ -1,4 +1,4 @@
-"""`python -m server.bench.peers`: our server beside a bare relay and boardgame.io.
+"""`python -m server.bench.peers`: compares our server with a bare relay and boardgame.io.
 
 One load generator plays the same matches on each of them, in turns. The server runs on one core,
 the load on another. The operating system reports the server's CPU time. Each figure is the best of
@@ -49,7 +49,7 @@ PLYROOM = Peer(
     plyroom.PlyroomSpectator,
     {**UNLIMITED_ENVIRON, "PLYROOM_ROOMS_BURST": "100000"},
     ping=(b'{"t":"ping"}', 2.5),
-    forgets_matches_s=12.0,
+    match_retention_s=12.0,
 )
 #: The relay.
 RELAY = Peer(
@@ -74,12 +74,14 @@ def boardgame_io() -> Peer:
 
 @dataclass(frozen=True)
 class Row:
-    """A load to compare: its title, and what is wanted of our server, by peer or by figure."""
+    """A load to compare, with our server's targets: the maximum of a figure, by its name, or of the
+    ratio of our CPU time to a peer's, by the name of the peer.
+    """
 
     title: str
     load: Load
     rounds: int
-    wanted: dict[str, float] = field(default_factory=dict)
+    targets: dict[str, float] = field(default_factory=dict)
     descriptors: int = 1024
 
 
@@ -166,7 +168,7 @@ async def measure(chosen: Sequence[Row], peers: Sequence[Peer], folder: Path) ->
             )
             continue
         figures = await measure_row(row, peers, folder)
-        for line in (*table(row.title, figures), *verdict(figures, row.wanted)):
+        for line in (*table(row.title, figures), *verdict(figures, row.targets)):
             click.echo(line)
 
 

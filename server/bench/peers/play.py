@@ -168,4 +168,4 @@ class Peer:
     #: What an idle client sends, and how often in seconds; None sends nothing.
     ping: tuple[bytes, float] | None = None
     #: Time for which the server keeps a match in memory after its players have left, in seconds.
-    forgets_matches_s: float = 0.0
+    match_retention_s: float = 0.0

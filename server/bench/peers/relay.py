@@ -127,7 +127,7 @@ def run_relay() -> None:
 
 
 def moves_in(text: bytes) -> int | None:
-    """The number of moves that a `moved` message says."""
+    """The number of moves in a `moved` message; None for any other message."""
     if not text.startswith(b'{"t":"moved"'):
         return None
     return int(text.partition(b'"moves":')[2].partition(b",")[0])

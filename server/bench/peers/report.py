@@ -12,7 +12,7 @@ from server.bench.peers.loads import Figures
 OURS = "plyroom"
 #: The names of the peers that it is compared with, and how a line names them.
 PEERS = {"boardgame.io": "boardgame.io", "relay": "the relay"}
-#: The figures of which a larger one is better.
+#: The figures for which larger is better.
 RATES = frozenset({"moves a second"})
 
 
@@ -46,11 +46,11 @@ def ratios(figures: Mapping[str, Figures], name: str) -> list[str]:
     ]
 
 
-def verdict(figures: Mapping[str, Figures], wanted: Mapping[str, float]) -> list[str]:
-    """Whether our figures reach what is wanted of them: a ratio to a peer, or a maximum."""
+def verdict(figures: Mapping[str, Figures], targets: Mapping[str, float]) -> list[str]:
+    """Lines that say whether our server reaches its targets; see `Row.targets`."""
     lines = []
     ours = figures[OURS]
-    for name, limit in wanted.items():
+    for name, limit in targets.items():
         if name not in PEERS:
             lines.append(_verdict(name, ours[name], limit))
         elif name in figures and figures[name]["CPU a move, us"] > 0:

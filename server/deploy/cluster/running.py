@@ -40,7 +40,7 @@ START_S = STOP_S = 60.0
 
 
 class Member:
-    """One process of the cluster, across restarts; its standard error is kept."""
+    """One process of the cluster, across restarts; its standard error goes to a file."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Member:
         """Waits until the process serves. Raises RuntimeError if it ends."""
         port, path = self._ready
         async with asyncio.timeout(START_S):
-            while port is not None and not await answers(port, path):
+            while port is not None and not await is_answering(port, path):
                 if self._process is not None and self._process.returncode is not None:
                     raise RuntimeError(f"{self.name} ended at its start: {self.errors[-3000:]}")
                 await asyncio.sleep(0.02)
@@ -147,7 +147,7 @@ class Member:
         return float(sum(each.user + each.system for each in times))
 
 
-async def answers(port: int, path: str | None) -> bool:
+async def is_answering(port: int, path: str | None) -> bool:
     """Whether a server on that port answers a GET of the path with 200."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -191,8 +191,8 @@ class Cluster:
         self,
         folder: Path,
         postgres: Postgres,
-        nodes: int,
-        workers: int,
+        node_count: int,
+        worker_count: int,
         extra_environ: Mapping[str, str],
         connections: Connections,
         games: str | None,
@@ -201,8 +201,8 @@ class Cluster:
         self.postgres = postgres
         self.connections = connections
         self.database_url = postgres.url(DATABASE, port=connections.nodes_to_database)
-        self.port, *ports = free_ports(2 * nodes + 1)
-        self._player_ports, self._metrics_ports = ports[:nodes], ports[nodes:]
+        self.port, *ports = free_ports(2 * node_count + 1)
+        self._player_ports, self._metrics_ports = ports[:node_count], ports[node_count:]
         #: Whether benchmarks measure it at real-time priority.
         self.has_realtime_priority = False
         self.places = {
@@ -215,8 +215,8 @@ class Cluster:
         self._games = games
         self._make_files()
         self.mosquitto = Member(self._broker(), folder, connections.broker)
-        self.nodes = [self._node(n, extra_environ) for n in range(nodes)]
-        self.workers = [self._worker(n, extra_environ) for n in range(workers)]
+        self.nodes = [self._node(n, extra_environ) for n in range(node_count)]
+        self.workers = [self._worker(n, extra_environ) for n in range(worker_count)]
         program = (
             shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin") or "haproxy"
         )

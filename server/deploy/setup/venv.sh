@@ -1,5 +1,6 @@
 #!/bin/sh
-# Creates the virtual environment $VENV with $PYTHON, or says what is missing.
+# Creates the virtual environment $VENV with $PYTHON, or with a newer Python if that is older than 3.11. What is
+# missing it installs or lists.
 set -eu
 PYTHON=${PYTHON:-python3}
 VENV=${VENV:-.venv}
@@ -10,7 +11,7 @@ fail() {
     exit 1
 }
 
-newest_python() {
+find_python() {
     for candidate in "$PYTHON" python3.14 python3.13 python3.12 python3.11; do
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             echo "$candidate"
@@ -22,7 +23,7 @@ newest_python() {
 if ! command -v "$PYTHON" >/dev/null 2>&1; then
     sh "$here/system.sh" python
 fi
-python=$(newest_python)
+python=$(find_python)
 if [ -z "$python" ]; then
     fail "Plyroom needs Python 3.11 or newer; $PYTHON is $("$PYTHON" -V 2>&1)." \
         "Install a newer one, then: make run PYTHON=/path/to/python3.x"
