@@ -99,8 +99,8 @@ async def connect(
     fails. Later the connection reconnects in the background. It gives up after `reconnect_limit_s`
     without a server (None: never); from then on every call raises Unreachable.
 
-    Name the `room` that the connection will follow, if it is known: in a cluster its first socket
-    then is on the room's node.
+    If it is known which room the connection will follow, pass it as `room`: in a cluster the first
+    socket is then on the room's node.
     """
     connection = Connection(
         parse_address(url),
@@ -251,8 +251,9 @@ class Connection:
         return self._first_welcome.done()
 
     async def _run_socket(self) -> None:
-        """Opens a socket and runs it, and those to which the connection changes, until the last one
-        closes; always raises the reason.
+        """Opens a socket and runs it, then each socket that replaces it, until one closes.
+
+        Never returns: raises SocketClosed or the error that ended the socket.
         """
         room = self._rooms.first if self._was_welcomed else self._first_room
         link = await self._open_socket(room)
@@ -292,8 +293,8 @@ class Connection:
     # --- the current socket, and the next one
 
     async def _serve(self, link: WelcomedSocket) -> WelcomedSocket:
-        """Runs a socket until it closes, which raises the reason, or until another one that has
-        joined the room takes its place; returns that one.
+        """Runs a socket until a socket that has joined the followed room replaces it, and returns
+        that one. If the socket closes before, raises the reason.
         """
         next_link: WelcomedSocket | None = None
         try:
@@ -314,10 +315,11 @@ class Connection:
         return next_link
 
     async def _wait_for_next_socket(self, link: WelcomedSocket) -> WelcomedSocket:
-        """Waits until the connection follows only a room that has no socket of its own, and opens
-        one that has joined it. Without other nodes it waits forever.
+        """Returns a socket for the only room that the connection follows, once it has joined there.
 
-        A room is tried once: its own socket only saves the nodes work.
+        Waits until the connection follows exactly one room, and not the one for which the current
+        socket was opened. If the server has one node, it waits forever. Opening the socket is tried
+        once for each room: without it the nodes have more work, but nothing is lost.
         """
         if link.welcome.nodes < 2:
             await self._loop.create_future()
@@ -330,8 +332,9 @@ class Connection:
                 return next_link
 
     async def _open_joined(self, subscription: Subscription) -> WelcomedSocket | None:
-        """Opens a socket for the room and joins it there. Returns None when that fails; then the
-        current socket stays.
+        """Opens a socket for the room and joins the room on it; returns None when that fails.
+
+        After a success the outbox writes to the new socket.
         """
         try:
             link = await self._open_socket(subscription.room)
@@ -354,12 +357,16 @@ class Connection:
         return link
 
     def _open_outbox(self, joined: Subscription | None = None) -> None:
-        """Begins with the joins of the followed rooms, except of one that the socket has joined;
-        then come the unanswered commands.
+        """Opens the outbox for a new socket, which begins with the joins of the followed rooms, the
+        subscription to the lobby and the unanswered commands.
+
+        `joined` is a room that the socket has joined already.
         """
         self._outbox.open(
             chain(
-                self._rooms.joins(joined), self._lobby.watches(), self._pending.frames_to_resend()
+                self._rooms.join_frames(joined),
+                self._lobby.watch_frames(),
+                self._pending.frames_to_resend(),
             )
         )
         self._last_received_s = self._loop.time()

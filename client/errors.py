@@ -10,7 +10,7 @@ class Unreachable(PlyroomError):
 
 
 class WrongToken(PlyroomError):
-    """The server does not know this token, or no longer knows it."""
+    """No guest of the server has this token; the guest may have been deleted."""
 
 
 class ProtocolMismatch(PlyroomError):

@@ -2,7 +2,7 @@
 
 A newer server may send message types, event kinds, enumerated values and codes that this client
 does not know. A message of an unknown type becomes None. An event of an unknown kind, or with
-fields that this client cannot read, becomes `Hidden` and keeps its v. An enumerated value or a code
+fields that this client cannot read, becomes `Hidden` with the same v. An enumerated value or a code
 may be any string.
 """
 

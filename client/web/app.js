@@ -246,9 +246,9 @@ export class App {
 
     /** @param {KeyboardEvent} event */
     #onKey(event) {
-        const usesKeys =
+        const handlesKeys =
             event.target instanceof Element && event.target.closest("input, textarea, select, dialog, ply-board");
-        if (!usesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
+        if (!handlesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
             this.#page?.onKey(event);
     }
 }

@@ -12,7 +12,7 @@
  */
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
 /**
- * `size` is the height of the text; `inside` is set for a text in a cell.
+ * `size` is the height of the text in cells; `inside` is set for a text in a cell.
  * @typedef {{x: number, y: number, text: string, size: number, inside?: boolean}} Label
  */
 /**
@@ -45,7 +45,7 @@ const LARGE_LABEL_SIZE = 0.6;
 const LARGE_LABEL_CELLS = 12;
 /** The height of a cell's name, in cells; it fits into the corner beside a piece. */
 const CELL_NAME_SIZE = 0.27;
-/** The distance of a hexagon's corners from its centre when its neighbours are one unit away. */
+/** The distance of a hexagon's corners from its centre, in cells. */
 export const HEXAGON_RADIUS = 1 / Math.sqrt(3);
 
 /**
@@ -309,9 +309,9 @@ export function neighbour({ rows, links, byId }, from, [dx, dy]) {
         return along > Math.abs((x - from.x) * dy) + Math.abs((y - from.y) * dx);
     });
     if (ahead.length > 0) return ahead[0];
-    const at = rows.findIndex((row) => row.includes(from));
-    if (dx !== 0) return rows[at]?.[rows[at].indexOf(from) + dx] ?? null;
-    return nearestInRow(rows[at + dy] ?? [], from, dy);
+    const rowIndex = rows.findIndex((row) => row.includes(from));
+    if (dx !== 0) return rows[rowIndex]?.[rows[rowIndex].indexOf(from) + dx] ?? null;
+    return nearestInRow(rows[rowIndex + dy] ?? [], from, dy);
 }
 
 /**

@@ -11,7 +11,7 @@ import { icon } from "./icons.js";
 import { isDark, toggleTheme } from "./theme.js";
 
 /** The longest name that the server accepts, in characters. */
-const MAX_NAME = 24;
+const MAX_NAME_CHARACTERS = 24;
 
 /**
  * @typedef {object} Header
@@ -121,7 +121,7 @@ function drawRename({ name, rename, cancelRename }) {
     const input = {
         name: "name",
         value: name ?? "",
-        maxlength: MAX_NAME,
+        maxlength: MAX_NAME_CHARACTERS,
         autocomplete: "nickname",
         spellcheck: "false",
         "aria-label": "Your name",

@@ -1,5 +1,5 @@
 import "/client/web/board.js";
-import { candidates, click, nextCells } from "/client/web/board-clicks.js";
+import { candidates, clickResult, nextCells } from "/client/web/board-clicks.js";
 import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board-geometry.js";
 import { assert, assertEqual, test } from "./testing.js";
 
@@ -9,38 +9,38 @@ const ids = (moves) => moves.map(({ id }) => id);
 test("one click plays a placement, on a cell or on any cell of a label", () => {
     const moves = [move("d", "d"), move("e", "e")];
     const targets = { d: ["d1", "d2"], e: ["e1"] };
-    assertEqual(ids(click(moves, [], "d2", targets).finished), ["d"]);
+    assertEqual(ids(clickResult(moves, [], "d2", targets).finished), ["d"]);
     assertEqual([...nextCells(moves, [], targets)].sort(), ["d", "d1", "d2", "e", "e1"]);
-    assertEqual(click(moves, [], "f1", targets), { selection: [], finished: [] });
+    assertEqual(clickResult(moves, [], "f1", targets), { selection: [], finished: [] });
 });
 
 test("two clicks play a move; a click on another piece selects it, and one on the same piece clears the selection", () => {
     const moves = [move("a1a2", "a1 a2"), move("a1a3", "a1 a3"), move("b1b2", "b1 b2")];
-    assertEqual(click(moves, [], "a1", {}), { selection: ["a1"], finished: [] });
-    assertEqual(ids(click(moves, ["a1"], "a3", {}).finished), ["a1a3"]);
-    assertEqual(click(moves, ["a1"], "b1", {}).selection, ["b1"]);
-    assertEqual(click(moves, ["a1"], "a1", {}), { selection: [], finished: [] });
-    assertEqual(click(moves, ["a1"], "h8", {}), { selection: [], finished: [] });
+    assertEqual(clickResult(moves, [], "a1", {}), { selection: ["a1"], finished: [] });
+    assertEqual(ids(clickResult(moves, ["a1"], "a3", {}).finished), ["a1a3"]);
+    assertEqual(clickResult(moves, ["a1"], "b1", {}).selection, ["b1"]);
+    assertEqual(clickResult(moves, ["a1"], "a1", {}), { selection: [], finished: [] });
+    assertEqual(clickResult(moves, ["a1"], "h8", {}), { selection: [], finished: [] });
     assertEqual(ids(candidates(moves, ["a1"], {})), ["a1a2", "a1a3"]);
 });
 
 test("a multiple jump is played cell by cell, or by its last cell if only one path ends there", () => {
     const onePath = [move("x", "a1 c3 e5"), move("y", "a1 c3 a5")];
-    assertEqual(click(onePath, ["a1"], "c3", {}).selection, ["a1", "c3"]);
-    assertEqual(ids(click(onePath, ["a1"], "e5", {}).finished), ["x"]);
+    assertEqual(clickResult(onePath, ["a1"], "c3", {}).selection, ["a1", "c3"]);
+    assertEqual(ids(clickResult(onePath, ["a1"], "e5", {}).finished), ["x"]);
     const twoPaths = [move("x", "a1 c3 e5"), move("y", "a1 c1 e5")];
-    assertEqual(click(twoPaths, ["a1"], "e5", {}), { selection: ["a1"], finished: [] });
+    assertEqual(clickResult(twoPaths, ["a1"], "e5", {}), { selection: ["a1"], finished: [] });
 });
 
 test("a second click on the end of a path finishes it, even if longer paths begin with it", () => {
     const moves = [move("short", "a1 c3"), move("long", "a1 c3 e5")];
-    assertEqual(click(moves, ["a1"], "c3", {}), { selection: ["a1", "c3"], finished: [] });
-    assertEqual(ids(click(moves, ["a1", "c3"], "c3", {}).finished), ["short"]);
+    assertEqual(clickResult(moves, ["a1"], "c3", {}), { selection: ["a1", "c3"], finished: [] });
+    assertEqual(ids(clickResult(moves, ["a1", "c3"], "c3", {}).finished), ["short"]);
 });
 
 test("moves with the same path are finished together", () => {
     const moves = [move("q", "a7 a8", { choice: "queen" }), move("r", "a7 a8", { choice: "rook" })];
-    assertEqual(ids(click(moves, ["a7"], "a8", {}).finished), ["q", "r"]);
+    assertEqual(ids(clickResult(moves, ["a7"], "a8", {}).finished), ["q", "r"]);
 });
 
 test("a grid is drawn from its origin, and turned by 180 degrees", () => {

@@ -144,7 +144,7 @@ test("a room of a newer version is shown with the reason, and offers no action",
     const model = await joined();
     const newer = apply(model, { ...(await golden("server-joined")), frozen: "room.newer", may: [] });
     const sentence = "This room was made by a newer Plyroom; it can be read here and played elsewhere";
-    const confirmation = { confirming: null, confirm: () => {} };
+    const confirmation = { actionToConfirm: null, setActionToConfirm: () => {} };
     const actions = (model) =>
         [drawActions({ model, command: () => {} }, model.room, confirmation)].flat(Infinity).filter(Boolean);
     assertEqual(statusText(newer, newer.room), sentence);
