@@ -66,6 +66,8 @@ def test_the_reading_thread_ends_silently_after_the_event_loop(pipe: tuple[int, 
 
 
 class Terminal(io.StringIO):
+    """A stream in memory that counts as a terminal."""
+
     def isatty(self) -> bool:
         return True
 

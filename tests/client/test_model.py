@@ -351,7 +351,7 @@ def test_after_a_gap_the_missing_event_does_not_restore_the_model() -> None:
 
 
 def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
-    """After each event the model has the server's offers; a player's own move keeps their offer."""
+    """After each event the model has the server's offers; a player's own move ends no offer."""
     ben = Actor(IdentityId("ben"), "Ben")
     moves = [
         Move(id=str(ply), room=ROOM, ply=ply, move=cell)

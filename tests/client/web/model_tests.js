@@ -112,7 +112,7 @@ test("a new match begins without the views, thoughts and offers of the old one",
     assertEqual(model.room.views, {});
 });
 
-test("a thinking message without a depth keeps the earlier search", async () => {
+test("a thinking message without a depth leaves the earlier search in the model", async () => {
     const thinking = await golden("server-thinking");
     let model = apply(await joined(), thinking);
     model = apply(model, { t: "thinking", room: ROOM, match: thinking.match, ply: 1, seat: 1, state: "done" });
