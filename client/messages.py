@@ -91,8 +91,8 @@ ServerMessage = KnownMessage | LoggedEvent
 
 T = TypeVar("T")
 
-_KNOWN_TAGS = frozenset(str(kind.__struct_config__.tag) for kind in KnownMessage.__args__)
-_EVENT_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
+_KNOWN_TAGS = frozenset(str(each.__struct_config__.tag) for each in KnownMessage.__args__)
+_EVENT_KINDS = frozenset(str(each.__struct_config__.tag) for each in AnyEvent.__args__)
 _head_decoder: msgspec.json.Decoder[_Head] = msgspec.json.Decoder(_Head)
 _event_head_decoder: msgspec.json.Decoder[_EventHead] = msgspec.json.Decoder(_EventHead)
 _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)

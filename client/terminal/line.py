@@ -94,8 +94,8 @@ class LineMode:
         self._lines = lines
         self._output = output
         self._transcript = Transcript(output, address, brief=brief)
-        self._sit = sit
-        self._invite = invite
+        self._should_sit = sit
+        self._should_invite = invite
         self._model = Model(room=room, me=connection.identity)
         self._changed = asyncio.Event()
         self._is_introduced = False
@@ -141,9 +141,9 @@ class LineMode:
     async def _introduce(self) -> None:
         """Prints the room and its players, and with `sit` takes a free seat."""
         self._transcript.introduce(self._model)
-        if self._sit:
+        if self._should_sit:
             await self._take_seat()
-        if self._invite and self._model.match is None:
+        if self._should_invite and self._model.match is None:
             self._output.report("Send the link to your opponent; the match begins when they join.")
         self._transcript.introduce_match(self._model)
 

@@ -45,6 +45,8 @@ const LARGE_LABEL_SIZE = 0.6;
 const LARGE_LABEL_CELLS = 12;
 /** The height of a cell's name, in cells; it fits into the corner beside a piece. */
 const CELL_NAME_SIZE = 0.27;
+/** A point belongs to a place if it is less than this far from its centre on both axes, in cells. */
+const MAX_POINT_DISTANCE = 0.62;
 /** The distance of a hexagon's corners from its centre, in cells. */
 export const HEXAGON_RADIUS = 1 / Math.sqrt(3);
 
@@ -330,7 +332,7 @@ function nearestInRow(row, from, dy) {
 }
 
 /**
- * The place under a point, or null when the point is beside the board.
+ * The place nearest to a point, or null when no place is near it.
  * @param {Place[]} places
  * @param {number} x
  * @param {number} y
@@ -341,7 +343,7 @@ export function placeAt(places, x, y) {
     let bestDistance = Infinity;
     for (const place of places) {
         const [across, down] = [Math.abs(place.x - x), Math.abs(place.y - y)];
-        if (across < 0.62 && down < 0.62 && Math.hypot(across, down) < bestDistance) {
+        if (across < MAX_POINT_DISTANCE && down < MAX_POINT_DISTANCE && Math.hypot(across, down) < bestDistance) {
             bestDistance = Math.hypot(across, down);
             best = place;
         }

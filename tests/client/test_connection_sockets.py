@@ -131,34 +131,42 @@ def test_with_one_node_no_second_socket_is_opened(fields: dict[str, Any]) -> Non
     run_virtual(test())
 
 
-async def refusing(link: Link) -> None:
+async def refuse_join(link: Link) -> None:
     await link.hello(nodes=2)
     await link.refuse(await link.expect("join"), "room.busy")
     await link.idle()
 
 
-async def of_another_guest(link: Link) -> None:
+async def welcome_another_guest(link: Link) -> None:
     await link.hello(nodes=2, identity="i9")
     await link.idle()
 
 
-async def of_another_epoch(link: Link) -> None:
+async def welcome_with_another_epoch(link: Link) -> None:
     await link.hello(epoch="e9", nodes=2)
     await link.idle()
 
 
-async def closing(link: Link) -> None:
+async def close_after_join(link: Link) -> None:
     await link.hello(nodes=2)
     await link.expect("join")
 
 
-async def mute(link: Link) -> None:
+async def stay_silent(link: Link) -> None:
     await link.hello(nodes=2)
     await asyncio.Event().wait()
 
 
 @pytest.mark.parametrize(
-    "script", [refusing, of_another_guest, of_another_epoch, closing, mute, None]
+    "script",
+    [
+        refuse_join,
+        welcome_another_guest,
+        welcome_with_another_epoch,
+        close_after_join,
+        stay_silent,
+        None,
+    ],
 )
 def test_a_second_socket_that_fails_changes_nothing(script: Script | None) -> None:
     """The client stays on the first socket, and tries once for each room that it enters."""
