@@ -49,9 +49,10 @@ class Model(Struct, frozen=True, kw_only=True):
     """A room at version v, as the viewer with the identity `me` sees it.
 
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
-    ply. `frozen` is the code of the reason why the room cannot be played, or None. `may` names the
-    commands that the server permits the viewer, besides those of `turn`; None if the server is of
-    an earlier version, which does not send them.
+    ply. `frozen` is the code of the reason why the room cannot be played, or None. `offers` has the
+    seats with an open offer, and `present` tells for each seat whether it is connected. `may` names
+    the commands that the server permits the viewer, besides those of `turn`; None if the server is
+    of an earlier version, which does not send them.
     """
 
     room: str

@@ -18,7 +18,9 @@ const HELLO = { t: "hello", protocol: PROTOCOL };
 export const PING_MS = 2500;
 /** The connection drops a socket that has not answered for this many milliseconds. */
 export const SILENCE_MS = 9000;
-/** The upper limit of the delay before the first retry, in milliseconds; it doubles with each attempt. */
+/**
+ * The upper limit of the delay before the first retry, in milliseconds. It doubles with each attempt.
+ */
 export const FIRST_BACKOFF_MS = 1000;
 /** The limit of the delay does not grow beyond this, in milliseconds. */
 export const MAX_BACKOFF_MS = 4000;

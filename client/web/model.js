@@ -12,16 +12,18 @@ export const MAX_CHAT_LINES = 300;
 
 /**
  * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
- * and null when the game is compiled.
+ * and null when the game is compiled. `number` is the move's label in the list of moves, "3...".
  * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null,
  *     number?: string}} Thought
  */
 
 /**
  * A room as this viewer may see it. `v` is 0 until a snapshot arrives. `gap` means that events are
- * missing and the session must join again from 0. `may` names the commands that the server permits
- * you, besides those that come with `turn`; it is null if the server is of an earlier version, which
- * does not send them. `views` and `thoughts` are those of the current match, by ply.
+ * missing and the session must join again from 0. `frozen` is the code of the reason why the room
+ * cannot be played, or null. `offers` has the seats with an open offer. `may` names the commands that
+ * the server permits you, besides those that come with `turn`; it is null if the server is of an
+ * earlier version, which does not send them. `views` and `thoughts` are those of the current match, by
+ * ply.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
@@ -215,7 +217,8 @@ function applyEventMessage(room, event) {
 }
 
 /**
- * Whether the event's fields have the types that this client expects; a newer server may send others.
+ * Whether the event's fields have the types that this client expects. A newer server may send
+ * others.
  * @param {EventMessage | HiddenMessage} event
  */
 function isReadable(event) {

@@ -91,7 +91,7 @@ export class ReplayPage {
     /**
      * Requests MAX_VIEWS_PER_REQUEST views, or those that remain.
      * @param {StoredMatch} match
-     * @param {number} index the number of earlier requests that cover the plies before these
+     * @param {number} index which of the match's requests, counted from 0
      */
     async #loadViews(match, index) {
         const from = index * MAX_VIEWS_PER_REQUEST;

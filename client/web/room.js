@@ -44,6 +44,7 @@ export class RoomPage {
     #isChatAtEnd = true;
     /** The match and the ply to which the list of moves was last scrolled. */
     #scrolledTo = "";
+    /** Whether to take the first free seat when the room has arrived. */
     #wantsSeat = false;
     /** The action that the user must confirm. @type {"resign" | "abort" | null} */
     #actionToConfirm = null;

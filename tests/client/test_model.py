@@ -121,7 +121,7 @@ def as_snapshot(model: Model) -> Snapshot:
 
 
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
-commands = st.one_of(
+room_commands = st.one_of(
     st.builds(
         lambda ply, move: Move(ply=ply, move=move, **HEAD),
         st.integers(0, 8),
@@ -147,7 +147,7 @@ openings = st.sampled_from([[], sit_commands, sit_commands + move_commands])
 histories = st.builds(
     lambda opening, more: room_history(opening + more),
     openings,
-    st.lists(st.tuples(st.sampled_from([ADA, BOB]), commands), max_size=30),
+    st.lists(st.tuples(st.sampled_from([ADA, BOB]), room_commands), max_size=30),
 )
 
 
