@@ -294,7 +294,7 @@ class Connection:
 
     async def _run_until_replaced(self, current: WelcomedSocket) -> WelcomedSocket:
         """Runs a socket until a socket that has joined the followed room replaces it, and returns
-        that one. If the socket closes before, raises the reason.
+        that one. If the socket closes first, raises the reason.
         """
         replacement: WelcomedSocket | None = None
         try:

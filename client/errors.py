@@ -10,7 +10,7 @@ class Unreachable(PlyroomError):
 
 
 class WrongToken(PlyroomError):
-    """No guest of the server has this token; the guest may have been deleted."""
+    """The server has no guest with this token; the guest may have expired."""
 
 
 class ProtocolMismatch(PlyroomError):

@@ -50,7 +50,7 @@ class Subscription:
     def join_elsewhere(self, command_id: str) -> Join:
         """Returns the command that joins the room on another socket, after the last event.
 
-        Unlike `join`, it does not drop the messages that still arrive on the current socket.
+        Unlike after `join`, the messages that arrive on the current socket are still passed on.
         """
         return Join(id=command_id, room=self.room, since=self._v, epoch=self._epoch)
 

@@ -110,12 +110,12 @@ class PendingCommands:
 
     def acknowledge(self, ack: Ack) -> None:
         """Resolves the command that the ack answers, if it is still unanswered."""
-        if command := self._unanswered(ack.id):
+        if command := self._find_unanswered(ack.id):
             command.answer.set_result(ack)
 
     def refuse(self, refusal: Refusal) -> bool:
         """Rejects the command that the refusal answers; returns False if there is none."""
-        if command := self._unanswered(refusal.id):
+        if command := self._find_unanswered(refusal.id):
             command.answer.set_exception(Refused(refusal.code, refusal.message))
             return True
         return False
@@ -126,6 +126,6 @@ class PendingCommands:
             if not command.answer.done():
                 command.answer.set_exception(failure)
 
-    def _unanswered(self, command_id: str | None) -> _PendingCommand | None:
+    def _find_unanswered(self, command_id: str | None) -> _PendingCommand | None:
         command = self._commands.get(command_id or "")
         return command if command is not None and not command.answer.done() else None

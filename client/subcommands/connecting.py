@@ -14,12 +14,12 @@ from client.errors import WrongToken
 if TYPE_CHECKING:
     from client.connection import Connection
 
-#: Time for which lost connections to the own server are retried, in seconds. It is short, because
-#: nothing restarts that server.
+#: Time for which a lost connection to the server that this command started is retried, in seconds.
+#: It is short, because nothing restarts that server.
 OWN_SERVER_RECONNECT_LIMIT_S = 5
 
-#: Time for which lost connections are retried in a pipe, in seconds; on a terminal there is no
-#: limit.
+#: Time for which a lost connection is retried without a terminal, in seconds; on a terminal there
+#: is no limit.
 RECONNECT_LIMIT_S = 120
 
 

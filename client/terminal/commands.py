@@ -205,7 +205,11 @@ PERMITTED_AS = {
 
 
 def is_permitted(name: CommandName, model: Model) -> bool:
-    """Whether the viewer may give this command now; True if the server sends no list."""
+    """Whether the viewer may give this command now.
+
+    Without a list from the server every command is permitted, except `claim`, for which `turn`
+    must have a reason.
+    """
     if name is CommandName.CLAIM:
         return model.claim is not None
     return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])
