@@ -215,6 +215,7 @@ export class Connection {
     }
 
     /**
+     * Makes a socket the current one.
      * @param {ReturnType<Settings["openSocket"]>} socket
      * @param {string | null} room
      */

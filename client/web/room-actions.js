@@ -116,20 +116,20 @@ function drawEndButton(app, room, { actionToConfirm, setActionToConfirm }) {
 function drawRematch(app, room) {
     const { model } = app;
     const isOffered = room.offers.length > 0;
-    const offer = () => void app.command({ t: "rematch", room: room.id });
-    const decline = () => void app.command({ t: "decline", room: room.id });
+    const sendRematch = () => void app.command({ t: "rematch", room: room.id });
+    const sendDecline = () => void app.command({ t: "decline", room: room.id });
     if (isOffered && permits(model, "accept")) {
         return [
-            h("button", { class: "main", onclick: offer }, icon("again"), "Accept the rematch"),
-            h("button", { onclick: decline }, "Decline"),
+            h("button", { class: "main", onclick: sendRematch }, icon("again"), "Accept the rematch"),
+            h("button", { onclick: sendDecline }, "Decline"),
         ];
     }
     if (isOffered && permits(model, "decline"))
-        return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: decline }, "Withdraw")];
+        return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: sendDecline }, "Withdraw")];
     if (!permits(model, "rematch")) return null;
     return h(
         "button",
-        { class: "main", onclick: offer },
+        { class: "main", onclick: sendRematch },
         icon("again"),
         hasAi(room.seats) ? "Play again" : "Offer a rematch",
     );
