@@ -13,7 +13,7 @@ from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
 from server.protocol.messages import MatchResult, Occupant, Played
 
-#: Seconds to wait for the server in a request.
+#: Time limit of a request, in seconds.
 TIMEOUT_S = 10
 #: The longest response body that the client reads, in bytes.
 MAX_BODY_BYTES = 16 * 2**20
@@ -55,8 +55,8 @@ class Thought(Struct, frozen=True):
 class MatchRecord(Struct, frozen=True, kw_only=True):
     """A match with its moves.
 
-    `thoughts` maps the ply of an AI move to its search report. `view` is None when the server does
-    not have the game.
+    `thoughts` maps the ply of each AI move, as text, to the report of the search for it. `view` is
+    None when the server does not have the game.
     """
 
     match: str

@@ -99,8 +99,8 @@ async def connect(
     fails. Later the connection reconnects in the background. It gives up after `reconnect_limit_s`
     without a server (None: never); from then on every call raises Unreachable.
 
-    Name the `room` that the connection will follow, if it is known: in a cluster its first socket
-    then is on the room's node.
+    If it is known which room the connection will follow, pass it as `room`: in a cluster the first
+    socket is then on the room's node.
     """
     connection = Connection(
         parse_address(url),
@@ -251,12 +251,13 @@ class Connection:
         return self._first_welcome.done()
 
     async def _run_socket(self) -> None:
-        """Opens a socket and runs it, and those to which the connection changes, until the last one
-        closes; always raises the reason.
+        """Opens a socket and runs it, then each socket that replaces it, until one closes.
+
+        Never returns: raises SocketClosed or the error that ended the socket.
         """
         room = self._rooms.first if self._was_welcomed else self._first_room
-        link = await self._open_socket(room)
-        self._accept(link.welcome)
+        current = await self._open_socket(room)
+        self._accept(current.welcome)
         self._open_outbox()
         self._on_state(State.CONNECTED)
         if not self._first_welcome.done():
@@ -264,13 +265,13 @@ class Connection:
         closing: set[asyncio.Task[None]] = set()
         try:
             while True:
-                next_link = await self._serve(link)
-                task = asyncio.create_task(link.close(), name="plyroom closing socket")
+                replacement = await self._run_until_replaced(current)
+                task = asyncio.create_task(current.close(), name="plyroom closing socket")
                 closing.add(task)
                 task.add_done_callback(closing.discard)
-                link = next_link
+                current = replacement
         finally:
-            await link.close()
+            await current.close()
             if closing:
                 await asyncio.wait(closing)
 
@@ -291,59 +292,61 @@ class Connection:
 
     # --- the current socket, and the next one
 
-    async def _serve(self, link: WelcomedSocket) -> WelcomedSocket:
-        """Runs a socket until it closes, which raises the reason, or until another one that has
-        joined the room takes its place; returns that one.
+    async def _run_until_replaced(self, current: WelcomedSocket) -> WelcomedSocket:
+        """Runs a socket until a socket that has joined the followed room replaces it, and returns
+        that one. If the socket closes first, raises the reason.
         """
-        next_link: WelcomedSocket | None = None
+        replacement: WelcomedSocket | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
                 running = [
-                    tasks.create_task(self._outbox.write(link.socket), name="plyroom writer"),
+                    tasks.create_task(self._outbox.write(current.socket), name="plyroom writer"),
                     tasks.create_task(self._keep_alive(), name="plyroom keep-alive"),
-                    tasks.create_task(self._read(link.socket), name="plyroom reader"),
+                    tasks.create_task(self._read(current.socket), name="plyroom reader"),
                 ]
-                next_link = await self._wait_for_next_socket(link)
+                replacement = await self._wait_for_next_socket(current)
                 for task in running:
                     task.cancel()
         except BaseExceptionGroup as group:
-            if next_link is not None:
-                await next_link.close()
+            if replacement is not None:
+                await replacement.close()
             raise _main_error(group) from group
-        assert next_link is not None, "the group ends without an error only when there is one"
-        return next_link
+        assert replacement is not None, "the group ends without an error only with a replacement"
+        return replacement
 
-    async def _wait_for_next_socket(self, link: WelcomedSocket) -> WelcomedSocket:
-        """Waits until the connection follows only a room that has no socket of its own, and opens
-        one that has joined it. Without other nodes it waits forever.
+    async def _wait_for_next_socket(self, current: WelcomedSocket) -> WelcomedSocket:
+        """Returns a socket for the only room that the connection follows, once it has joined there.
 
-        A room is tried once: its own socket only saves the nodes work.
+        Waits until the connection follows exactly one room, and not the one for which the current
+        socket was opened. If the server has one node, it waits forever. After a failure the same
+        room is not tried again: the current socket serves it too, with more work for the nodes.
         """
-        if link.welcome.nodes < 2:
+        if current.welcome.nodes < 2:
             await self._loop.create_future()
-        tried = link.room
+        tried = current.room
         while True:
             subscription = await self._rooms.wait_for_only_room(other_than=tried)
             tried = subscription.room
-            next_link = await self._open_joined(subscription)
-            if next_link is not None:
-                return next_link
+            replacement = await self._open_joined(subscription)
+            if replacement is not None:
+                return replacement
 
     async def _open_joined(self, subscription: Subscription) -> WelcomedSocket | None:
-        """Opens a socket for the room and joins it there. Returns None when that fails; then the
-        current socket stays.
+        """Opens a socket for the room and joins the room on it; returns None when that fails.
+
+        After a success the outbox writes to the new socket.
         """
         try:
-            link = await self._open_socket(subscription.room)
+            opened = await self._open_socket(subscription.room)
         except (PlyroomError, SocketClosed):
             return None
         async with AsyncExitStack() as unused:
-            unused.push_async_callback(link.close)
-            if (link.welcome.identity, link.welcome.epoch) != (self.identity, self.epoch):
+            unused.push_async_callback(opened.close)
+            if (opened.welcome.identity, opened.welcome.epoch) != (self.identity, self.epoch):
                 return None
             join = subscription.join_elsewhere(self.new_id())
             try:
-                await join_room(link.socket, join, self._timing.welcome_s)
+                await join_room(opened.socket, join, self._timing.welcome_s)
             except (PlyroomError, SocketClosed):
                 return None
             if not self._rooms.is_current(subscription):
@@ -351,15 +354,19 @@ class Connection:
             unused.pop_all()
         # From here on nothing waits: the next message comes from the new socket.
         self._open_outbox(subscription)
-        return link
+        return opened
 
     def _open_outbox(self, joined: Subscription | None = None) -> None:
-        """Begins with the joins of the followed rooms, except of one that the socket has joined;
-        then come the unanswered commands.
+        """Opens the outbox for a new socket, which begins with the joins of the followed rooms, the
+        subscription to the lobby and the unanswered commands.
+
+        `joined` is a room that the socket has joined already.
         """
         self._outbox.open(
             chain(
-                self._rooms.joins(joined), self._lobby.watches(), self._pending.frames_to_resend()
+                self._rooms.join_frames(joined),
+                self._lobby.watch_frames(),
+                self._pending.frames_to_resend(),
             )
         )
         self._last_received_s = self._loop.time()

@@ -10,7 +10,7 @@ class Unreachable(PlyroomError):
 
 
 class WrongToken(PlyroomError):
-    """The server does not know this token, or no longer knows it."""
+    """The server has no guest with this token; the guest may have expired."""
 
 
 class ProtocolMismatch(PlyroomError):

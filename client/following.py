@@ -25,7 +25,7 @@ class Subscription:
     """The position in one room's log: the last event that passed, and the log's epoch.
 
     Between a `join` and its `joined` every message is dropped, because it belongs to an earlier
-    join. After a gap every event is dropped until a snapshot arrives.
+    join. After a gap every message except `joined` is dropped until a snapshot arrives.
     """
 
     def __init__(self, room: str) -> None:
@@ -44,13 +44,13 @@ class Subscription:
 
     @property
     def may_resume(self) -> bool:
-        """Whether the next join can name the last event: nothing is missing or on its way."""
+        """Whether a join can continue after the last event: no event is missing or on its way."""
         return self.join_id is None and not self._needs_snapshot
 
     def join_elsewhere(self, command_id: str) -> Join:
-        """Returns the command that follows the room on another socket, after the last event.
+        """Returns the command that joins the room on another socket, after the last event.
 
-        Until that socket takes the place of this one, the messages of this one count.
+        Unlike after `join`, the messages that arrive on the current socket are still passed on.
         """
         return Join(id=command_id, room=self.room, since=self._v, epoch=self._epoch)
 

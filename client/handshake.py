@@ -22,7 +22,7 @@ RETRY_CODES = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, C
 
 @dataclass(frozen=True, slots=True)
 class WelcomedSocket:
-    """A socket that the server has welcomed; `room` is the one in its URL."""
+    """A socket that the server has welcomed; `room` is the room in its URL, or None."""
 
     socket: Socket
     welcome: Welcome
@@ -39,8 +39,9 @@ async def open_socket(
 ) -> WelcomedSocket:
     """Opens a socket, sends hello and waits at most `welcome_s` for the welcome.
 
-    Raises Unreachable, SocketClosed or the refusal. With `may_retry`, the refusal of a busy server
-    is a SocketClosed.
+    Raises Unreachable, SocketClosed, ProtocolMismatch, or WrongToken or Refused when the server
+    refuses the hello. With `may_retry`, a refusal with one of RETRY_CODES raises SocketClosed
+    instead, so that the caller tries again.
     """
     async with AsyncExitStack() as resources:
         socket = await resources.enter_async_context(dial(url))
@@ -66,7 +67,7 @@ async def _receive_welcome(socket: Socket, may_retry: bool) -> Welcome:
                 raise WrongToken(message)
             case Refusal(code=Code.PROTOCOL_UNSUPPORTED, message=message):
                 raise ProtocolMismatch(message)
-            # A server that is busy after a restart: try again later.
+            # After a restart all clients reconnect at once, and the server is busy for a while.
             case Refusal(code=code, message=message) if may_retry and code in RETRY_CODES:
                 raise SocketClosed(Close.TOO_SLOW, message)
             case Refusal(code=code, message=message):
@@ -96,7 +97,10 @@ async def join_room(socket: Socket, join: Join, answer_s: float) -> None:
 
 
 async def receive(socket: Socket) -> ServerMessage | None:
-    """Returns the next message, None for an unknown one. Raises ProtocolMismatch."""
+    """Returns the next message, or None for an unknown type.
+
+    Raises SocketClosed, or ProtocolMismatch for a frame that cannot be parsed.
+    """
     try:
         return parse_server_message(await socket.receive())
     except UnreadableFrame as error:

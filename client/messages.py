@@ -2,7 +2,7 @@
 
 A newer server may send message types, event kinds, enumerated values and codes that this client
 does not know. A message of an unknown type becomes None. An event of an unknown kind, or with
-fields that this client cannot read, becomes `Hidden` and keeps its v. An enumerated value or a code
+fields that this client cannot read, becomes `Hidden` with the same v. An enumerated value or a code
 may be any string.
 """
 
@@ -91,8 +91,8 @@ ServerMessage = KnownMessage | LoggedEvent
 
 T = TypeVar("T")
 
-_KNOWN_TAGS = frozenset(str(kind.__struct_config__.tag) for kind in KnownMessage.__args__)
-_EVENT_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
+_KNOWN_TAGS = frozenset(str(each.__struct_config__.tag) for each in KnownMessage.__args__)
+_EVENT_KINDS = frozenset(str(each.__struct_config__.tag) for each in AnyEvent.__args__)
 _head_decoder: msgspec.json.Decoder[_Head] = msgspec.json.Decoder(_Head)
 _event_head_decoder: msgspec.json.Decoder[_EventHead] = msgspec.json.Decoder(_EventHead)
 _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)

@@ -39,7 +39,7 @@ from server.protocol.messages import (
     View,
 )
 
-#: Lines of chat in the model; older lines are dropped.
+#: Maximum number of lines of chat in the model; older lines are dropped.
 MAX_CHAT_LINES = 200
 #: The offers that this client can answer. A newer server may know others.
 OFFERS = ("draw", "rematch")
@@ -49,9 +49,10 @@ class Model(Struct, frozen=True, kw_only=True):
     """A room at version v, as the viewer with the identity `me` sees it.
 
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
-    ply. `frozen` is the code of the reason why the room cannot be played, or None. `may` names the
-    commands that the server permits the viewer, besides those of `turn`; None from a server of an
-    earlier version, which does not say.
+    ply. `frozen` is the code of the reason why the room cannot be played, or None. `offers` has the
+    seats with an open offer, and `present` tells for each seat whether it is connected. `may` names
+    the commands that the server permits the viewer, besides those of `turn`; None if the server is
+    of an earlier version, which does not send them.
     """
 
     room: str
@@ -106,7 +107,7 @@ class Model(Struct, frozen=True, kw_only=True):
         return self.turn.moves if self._is_current(self.turn.match, self.turn.ply) else ()
 
     def permits(self, command: str) -> bool:
-        """Whether the viewer may give this type of command, as far as the client knows."""
+        """Whether the server permits the viewer this command; True if the server sends no list."""
         return self.may is None or command in self.may
 
     @property

@@ -10,8 +10,8 @@ from client.transport import Socket
 class Outbox:
     """The frames for the current socket.
 
-    It takes frames from `open` to `close`. Without a socket it drops them: the next `open` begins
-    with the joins and the commands that are still wanted. After `fail` it stays closed.
+    It queues frames between `open` and `close`, and drops them at other times: the next `open`
+    begins with the joins and the unanswered commands. After `fail` it stays closed.
     """
 
     def __init__(self) -> None:
@@ -23,8 +23,8 @@ class Outbox:
         return self._frames is not None
 
     def open(self, frames: Iterable[str]) -> None:
-        """Takes frames for a new socket; `frames` come first."""
-        # The limits on rooms and on commands in flight bound the queue.
+        """Starts the queue of a new socket with these frames."""
+        # The queue needs no limit: rooms and commands in flight are limited.
         self._frames = asyncio.Queue()
         for frame in frames:
             self._frames.put_nowait(frame)
@@ -38,11 +38,12 @@ class Outbox:
         self.close()
 
     def raise_failure(self) -> None:
+        """Raises the error that was passed to `fail`, if there is one."""
         if self._failure is not None:
             raise self._failure
 
     def post(self, frame: str) -> None:
-        """Queues a frame for the current socket; drops it when there is none."""
+        """Queues a frame for the current socket; drops it if there is none."""
         if self._frames is not None:
             self._frames.put_nowait(frame)
 

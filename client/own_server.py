@@ -96,7 +96,7 @@ async def own_server(data: Path | None) -> AsyncIterator[Address]:
             await _stop(process)
 
 
-async def _read_address(process: asyncio.subprocess.Process, log: Path) -> Address:
+async def _read_address(process: asyncio.subprocess.Process, log_path: Path) -> Address:
     """Waits for the address that the server prints when it is ready; raises Unreachable."""
     assert process.stdout is not None, "its standard output is a pipe"
     try:
@@ -106,13 +106,13 @@ async def _read_address(process: asyncio.subprocess.Process, log: Path) -> Addre
                     return parse_address(match[0])
     except TimeoutError:
         raise Unreachable(f"the server did not start within {START_TIMEOUT_S} s") from None
-    raise Unreachable(f"the server could not be started{_last_lines(log)}")
+    raise Unreachable(f"the server could not be started{_last_lines(log_path)}")
 
 
-def _last_lines(log: Path) -> str:
-    return "".join(
-        f"\n  {line}" for line in log.read_text("utf-8", "replace").strip().splitlines()[-5:]
-    )
+def _last_lines(path: Path) -> str:
+    """The last five lines of a file, each indented on a line of its own."""
+    lines = path.read_text("utf-8", "replace").strip().splitlines()
+    return "".join(f"\n  {line}" for line in lines[-5:])
 
 
 async def _discard_output(process: asyncio.subprocess.Process) -> None:

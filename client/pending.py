@@ -38,7 +38,7 @@ class _PendingCommand:
         """Whether the refusal is temporary, so that the connection sends the command again.
 
         A `rate.exceeded` for the first attempt is final: the server executed nothing, and the
-        caller can decide.
+        caller can decide. The first refusal of a busy server starts the time `busy_s`.
         """
         if code not in (Code.STORE_RETRY, Code.ROOM_BUSY) and (
             code != Code.RATE_EXCEEDED or self.sent_count == 1
@@ -101,7 +101,7 @@ class PendingCommands:
             yield command.frame
 
     def has_overdue(self) -> bool:
-        """Whether a command waits too long for its answer on the current socket."""
+        """Whether a command has had no answer on the current socket for `answer_s`."""
         now_s = self._loop.time()
         return any(
             not command.answer.done() and now_s - command.sent_at_s >= self._timing.answer_s
@@ -109,13 +109,13 @@ class PendingCommands:
         )
 
     def acknowledge(self, ack: Ack) -> None:
-        """Hands an ack to the command that it answers, if that still waits."""
-        if command := self._waiting(ack.id):
+        """Resolves the command that the ack answers, if it is still unanswered."""
+        if command := self._find_unanswered(ack.id):
             command.answer.set_result(ack)
 
     def refuse(self, refusal: Refusal) -> bool:
-        """Hands a refusal to the command that it answers; returns False if none waits for it."""
-        if command := self._waiting(refusal.id):
+        """Rejects the command that the refusal answers; returns False if there is none."""
+        if command := self._find_unanswered(refusal.id):
             command.answer.set_exception(Refused(refusal.code, refusal.message))
             return True
         return False
@@ -126,6 +126,6 @@ class PendingCommands:
             if not command.answer.done():
                 command.answer.set_exception(failure)
 
-    def _waiting(self, command_id: str | None) -> _PendingCommand | None:
+    def _find_unanswered(self, command_id: str | None) -> _PendingCommand | None:
         command = self._commands.get(command_id or "")
         return command if command is not None and not command.answer.done() else None

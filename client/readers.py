@@ -12,8 +12,8 @@ from client.outbox import Outbox
 from client.timing import Timing
 from server.protocol.messages import Joined, Leave, Lobby, Snapshot, WatchLobby
 
-#: Maximum number of messages that wait for a reader. When more arrive, the reader receives a
-#: snapshot.
+#: Maximum number of messages that wait for a reader. When more arrive for a room, its reader
+#: receives a snapshot; a reader of the lobby misses them.
 MAX_QUEUED_MESSAGES = 1024
 #: Maximum number of rooms that a connection follows at the same time.
 MAX_ROOMS = 100
@@ -79,98 +79,106 @@ class FollowedRooms:
 
     @property
     def first(self) -> str | None:
-        """The room that was followed first of those that are followed now."""
+        """The id of the followed room that was joined first, or None."""
         return next(iter(self._rooms), None)
 
     async def wait_for_only_room(self, other_than: str | None) -> Subscription:
-        """Waits until exactly one room is followed, which can be resumed and is not this one."""
+        """Waits until exactly one room is followed, other than `other_than`, and can be resumed.
+
+        Returns its subscription.
+        """
         while True:
             if len(self._rooms) == 1:
-                (room,) = self._rooms.values()
-                if room.subscription.room != other_than and room.subscription.may_resume:
-                    return room.subscription
+                (followed,) = self._rooms.values()
+                subscription = followed.subscription
+                if subscription.room != other_than and subscription.may_resume:
+                    return subscription
             self._changed.clear()
             await self._changed.wait()
 
     def is_current(self, subscription: Subscription) -> bool:
         """Whether this subscription's room is still followed and can be resumed."""
-        room = self._rooms.get(subscription.room)
-        return room is not None and room.subscription is subscription and subscription.may_resume
+        followed = self._rooms.get(subscription.room)
+        return (
+            followed is not None
+            and followed.subscription is subscription
+            and subscription.may_resume
+        )
 
-    def joins(self, joined: Subscription | None = None) -> Iterator[str]:
-        """The frames with which a new socket begins: a join of each room, except of one that the
-        socket has joined.
+    def join_frames(self, joined: Subscription | None = None) -> Iterator[str]:
+        """The frames with which a new socket begins: a join of each room, except of `joined`, which
+        the socket has joined already.
         """
-        rooms = [room for room in self._rooms.values() if room.subscription is not joined]
+        rooms = [each for each in self._rooms.values() if each.subscription is not joined]
         return map(self._join_frame, rooms)
 
     def require_snapshots(self) -> None:
         """Makes the next join of each room start from a snapshot."""
-        for room in self._rooms.values():
-            room.subscription.require_snapshot()
+        for followed in self._rooms.values():
+            followed.subscription.require_snapshot()
 
     def deliver(self, message: RoomMessage) -> None:
         """Queues a message for the reader, drops it, or joins again after a gap."""
-        room = self._rooms.get(message.room)
-        if room is None:
+        followed = self._rooms.get(message.room)
+        if followed is None:
             return
-        match room.subscription.check(message):
+        match followed.subscription.check(message):
             case Verdict.PASS:
                 if isinstance(message, Joined | Snapshot):
                     self._changed.set()
-                self._enqueue(room, message)
+                self._enqueue(followed, message)
             case Verdict.GAP:
-                self._join(room)
+                self._join(followed)
             case Verdict.DROP:
                 pass
 
     def refuse(self, refusal: Refusal) -> None:
         """Joins again later when the server is busy; another refusal of a join ends the reader."""
-        for room in self._rooms.values():
-            if refusal.id is not None and room.subscription.join_id == refusal.id:
+        for followed in self._rooms.values():
+            if refusal.id is not None and followed.subscription.join_id == refusal.id:
                 if refusal.code in RETRY_CODES:
-                    self._join_later(room)
+                    self._join_later(followed)
                 else:
-                    room.end(Refused(refusal.code, refusal.message))
+                    followed.end(Refused(refusal.code, refusal.message))
 
     def fail(self, failure: PlyroomError) -> None:
         """Ends every reader with an error."""
-        for room in self._rooms.values():
-            room.end(failure)
+        for followed in self._rooms.values():
+            followed.end(failure)
 
-    def _join(self, room: _FollowedRoom) -> None:
-        self._outbox.post(self._join_frame(room))
+    def _join(self, followed: _FollowedRoom) -> None:
+        self._outbox.post(self._join_frame(followed))
 
-    def _join_frame(self, room: _FollowedRoom) -> str:
-        return format_client_message(room.subscription.join(self._new_id()))
+    def _join_frame(self, followed: _FollowedRoom) -> str:
+        return format_client_message(followed.subscription.join(self._new_id()))
 
-    def _join_later(self, room: _FollowedRoom) -> None:
+    def _join_later(self, followed: _FollowedRoom) -> None:
         """Joins again after a delay, unless another join was sent meanwhile."""
-        refused_id = room.subscription.join_id
+        refused_id = followed.subscription.join_id
 
         def rejoin() -> None:
             if (
-                self._rooms.get(room.subscription.room) is room
-                and room.subscription.join_id == refused_id
+                self._rooms.get(followed.subscription.room) is followed
+                and followed.subscription.join_id == refused_id
             ):
-                self._join(room)
+                self._join(followed)
 
         self._loop.call_later(self._timing.retry_s * (0.5 + self._jitter()), rejoin)
 
-    def _enqueue(self, room: _FollowedRoom, message: RoomMessage) -> None:
+    def _enqueue(self, followed: _FollowedRoom, message: RoomMessage) -> None:
         """Queues a message.
 
         Drops an ephemeral message when the queue is half full. Empties a full queue and joins
         the room from 0, so that the server sends a snapshot.
         """
-        if isinstance(message, EPHEMERAL) and room.queue.qsize() >= MAX_QUEUED_MESSAGES // 2:
+        if isinstance(message, EPHEMERAL) and followed.queue.qsize() >= MAX_QUEUED_MESSAGES // 2:
             return
-        if room.queue.full():
-            _clear(room.queue)
-            room.subscription.require_snapshot()
-            self._join(room)
+        if followed.queue.full():
+            _clear(followed.queue)
+            followed.subscription.require_snapshot()
+            self._join(followed)
             return
-        room.queue.put_nowait(message)
+        followed.queue.put_nowait(message)
 
 
 class LobbyReaders:
@@ -182,7 +190,7 @@ class LobbyReaders:
         self._queues: list[asyncio.Queue[Lobby | PlyroomError]] = []
 
     async def read(self) -> AsyncGenerator[Lobby, None]:
-        """Yields the list, then its changes; the last reader unsubscribes."""
+        """Yields the list, then its changes; unsubscribes when the last reader ends."""
         self._outbox.raise_failure()
         queue: asyncio.Queue[Lobby | PlyroomError] = asyncio.Queue(MAX_QUEUED_MESSAGES)
         self._queues.append(queue)
@@ -198,7 +206,7 @@ class LobbyReaders:
             if not self._queues:
                 self._outbox.post(self._watch_frame(on=False))
 
-    def watches(self) -> Iterator[str]:
+    def watch_frames(self) -> Iterator[str]:
         """The frame with which a new socket begins, if there is a reader."""
         if self._queues:
             yield self._watch_frame()

@@ -13,11 +13,11 @@ class Timing:
     silence_s: float = 9
     #: The connection drops a socket on which a command stays unanswered for this long.
     answer_s: float = 12
-    #: The limit for the server's welcome.
+    #: The connection drops a socket on which no welcome arrives within this time.
     welcome_s: float = 5
-    #: The longest first delay before a retry; this limit doubles with each attempt.
+    #: The upper limit of the delay before the first retry; it doubles with each attempt.
     retry_s: float = 1
-    #: The longest delay before any retry.
+    #: The limit does not grow beyond this.
     retry_max_s: float = 4
     #: A socket that stays open for this long resets the back-off.
     stable_s: float = 10
@@ -26,7 +26,8 @@ class Timing:
     busy_s: float = 60
 
     def backoff_s(self, attempts: int, jitter: float) -> float:
-        """Seconds to wait after that many attempts: exponential back-off with full jitter, a number
-        from 0 to 1.
+        """Seconds to wait after this number of attempts: exponential back-off with full jitter.
+
+        `jitter` is a random number from 0 to 1.
         """
         return jitter * min(self.retry_s * 2.0**attempts, self.retry_max_s)

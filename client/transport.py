@@ -19,11 +19,11 @@ from websockets.exceptions import (
 from client.address import parse_address
 from client.errors import Unreachable
 
-#: The largest frame that the client accepts.
-MAX_FRAME_BYTES = 4 * 2**20
-#: Seconds for the opening handshake.
+#: The largest frame that the client accepts from the server, in bytes.
+MAX_SERVER_FRAME_BYTES = 4 * 2**20
+#: Time limit of the opening handshake, in seconds.
 OPEN_TIMEOUT_S = 5
-#: Seconds for the closing handshake.
+#: Time limit of the closing handshake, in seconds.
 CLOSE_TIMEOUT_S = 1
 
 
@@ -87,7 +87,7 @@ async def dial(url: str) -> AsyncIterator[Socket]:
         open_timeout=OPEN_TIMEOUT_S,
         close_timeout=CLOSE_TIMEOUT_S,
         ping_interval=None,
-        max_size=MAX_FRAME_BYTES,
+        max_size=MAX_SERVER_FRAME_BYTES,
     )
     try:
         connection = await connecting

@@ -1,4 +1,4 @@
-"""The server of a command and the connection to it, with a stored token."""
+"""Finds or starts the server for a command, and connects to it with the stored token."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -14,18 +14,18 @@ from client.errors import WrongToken
 if TYPE_CHECKING:
     from client.connection import Connection
 
-#: Seconds to reconnect to the server that this command started; nothing restarts that server.
+#: Time for which a lost connection to the server that this command started is retried, in seconds.
+#: It is short, because nothing restarts that server.
 OWN_SERVER_RECONNECT_LIMIT_S = 5
 
-#: Seconds to reconnect when no user is at a terminal; on a terminal there is no limit.
+#: Time for which a lost connection is retried without a terminal, in seconds; on a terminal there
+#: is no limit.
 RECONNECT_LIMIT_S = 120
 
 
 @asynccontextmanager
 async def server_address(url: Address | None, data: Path | None) -> AsyncIterator[Address]:
-    """Yields `url`; without one, yields the address of a server that this command starts and
-    stops.
-    """
+    """Yields `url`; without one, runs a server on this machine and yields its address."""
     if url is not None:
         yield url
         return

@@ -52,7 +52,7 @@ async def run_line_mode(
 def closing_text(
     address: Address, is_own_server: bool = False, data: Path | None = None
 ) -> "Callable[[Model], str]":
-    """Returns a function that makes the last message: how to return to the match or replay it."""
+    """Returns the `text_at_end` that tells how to return to the match or to replay it."""
 
     def text(model: "Model") -> str:
         match = model.match.id if model.match else ""

@@ -49,5 +49,5 @@ def parse_link_argument(text: str) -> tuple[Address | None, str]:
 
 def locate(text: str, url: Address | None) -> tuple[Address, str]:
     """The server and the id; a bare id belongs to the server of --url, or of this machine."""
-    linked, room_id = parse_link_argument(text)
-    return linked or url or parse_address(DEFAULT_SERVER), room_id
+    linked_server, room_id = parse_link_argument(text)
+    return linked_server or url or parse_address(DEFAULT_SERVER), room_id

@@ -34,10 +34,10 @@ def replay(
     On a terminal you step through it; in a pipe all positions are printed. With --data the match
     is read from that folder, and no server needs to run.
     """
-    linked, match_id = parse_link_argument(match)
+    linked_server, match_id = parse_link_argument(match)
     ply = linked_ply(match) if ply is None else ply
-    if data is None or linked is not None or url is not None:
-        _replay(linked or url or parse_address(DEFAULT_SERVER), match_id, ply, as_json)
+    if data is None or linked_server is not None or url is not None:
+        _replay(linked_server or url or parse_address(DEFAULT_SERVER), match_id, ply, as_json)
         return
 
     import asyncio

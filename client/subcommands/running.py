@@ -1,4 +1,4 @@
-"""Runs a command: an error ends it with a message of one line, a signal ends it after clean-up."""
+"""Runs commands: reports an error in one line, and cleans up after SIGTERM, SIGHUP and Ctrl-C."""
 
 import signal
 import sys
@@ -20,7 +20,7 @@ USAGE_CODES = frozenset(
 
 
 class CommandFailed(click.ClickException):
-    """The command failed although its usage was right; exit code 1."""
+    """The command was used correctly and failed; the exit code is 1."""
 
 
 def call_api(request: Callable[[], T]) -> T:

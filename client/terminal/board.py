@@ -42,7 +42,7 @@ def board_text(
     """
     layout = lay_out(board.board, flip)
     page: Page = {}
-    _draw_lines(page, layout)
+    _draw_board_lines(page, layout)
     for row, col, label in layout.labels:
         _write(page, row, col, label)
     marks = _marks_by_cell(board, position)
@@ -124,7 +124,7 @@ def _write(page: Page, row: int, col: int, text: str, style: str = "") -> None:
             page[row, col - 1] = ""
 
 
-def _draw_lines(page: Page, layout: Layout) -> None:
+def _draw_board_lines(page: Page, layout: Layout) -> None:
     for first, second in layout.lines:
         (row, col), (to_row, to_col) = sorted((layout.cells[first], layout.cells[second]))
         steps = max(to_row - row, abs(to_col - col) if to_row == row else 0)

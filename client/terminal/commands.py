@@ -42,7 +42,7 @@ SHORT_FORMS = {
 #: The commands by their full names.
 COMMANDS = {command.value: command for command in CommandName}
 #: Maximum number of moves that an error message lists.
-MOVES_SHOWN = 12
+MAX_LISTED_MOVES = 12
 
 #: Text that may be a move in a game's notation: "Nf3", "exd8=Q+", "0-0".
 NOTATION = re.compile(r"(?=.*\d)[\w+#=@*!:-]{2,16}|[O0o]-[O0o](-[O0o])?[+#]?")
@@ -151,9 +151,9 @@ def _parse_command(text: str, model: Model) -> Action:
 
 
 def moves_hint(model: Model) -> str:
-    """The end of an error message: the first `MOVES_SHOWN` legal moves, and where to find help."""
-    moves = ", ".join(move.id for move in model.moves[:MOVES_SHOWN])
-    more = ", …" if len(model.moves) > MOVES_SHOWN else ""
+    """The end of an error message: the first legal moves, and where to find help."""
+    moves = ", ".join(move.id for move in model.moves[:MAX_LISTED_MOVES])
+    more = ", …" if len(model.moves) > MAX_LISTED_MOVES else ""
     return f"Moves: {moves}{more}. Type help for the commands."
 
 
@@ -165,7 +165,10 @@ def no_moves_reason(model: Model) -> str:
 
 
 def move_words(model: Model) -> set[str]:
-    """The words that are, or may become, moves in this room; short forms among them are off."""
+    """The words that are, or may become, moves in this room.
+
+    A short form among them is not a command in this room.
+    """
     view = model.description.view if model.description else None
     if view is None:
         return set()
@@ -202,7 +205,11 @@ PERMITTED_AS = {
 
 
 def is_permitted(name: CommandName, model: Model) -> bool:
-    """Whether the server permits the viewer this command now, as far as the client knows."""
+    """Whether the viewer may give this command now.
+
+    Without a list from the server every command is permitted, except `claim`, for which `turn`
+    must have a reason.
+    """
     if name is CommandName.CLAIM:
         return model.claim is not None
     return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])

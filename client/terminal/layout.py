@@ -14,7 +14,7 @@ from engine.view import Grid, Sites
 #: The size of the page that every board should fit on, in characters.
 COLS, ROWS = 80, 24
 
-#: The rows of the page for the board; the other four are for text.
+#: The number of rows of the page for the board; the other four are for text.
 BOARD_ROWS = ROWS - 4
 
 #: The column of the first cell; row labels stand to the left of it.
@@ -60,8 +60,8 @@ def _lay_out_grid(grid: Grid, flip: bool) -> Layout:
     cols = range(grid.cols - 1, -1, -1) if flip else range(grid.cols)
     step = 3 if FIRST_COL + 3 * grid.cols <= COLS else 2
     cells = {
-        name: (line, FIRST_COL + step * index)
-        for line, row in enumerate(rows)
+        name: (page_row, FIRST_COL + step * index)
+        for page_row, row in enumerate(rows)
         for index, col in enumerate(cols)
         if (name := _cell_id(grid, row, col)) is not None
     }
@@ -74,12 +74,12 @@ def _lay_out_grid(grid: Grid, flip: bool) -> Layout:
 def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:
     """Labels beside each row: its first and last id, because pieces hide the ids of their cells."""
     rows: dict[int, list[str]] = {}
-    for name, (line, _) in sorted(cells.items(), key=lambda cell: cell[1]):
-        rows.setdefault(line, []).append(name)
-    for line, names in rows.items():
+    for name, (page_row, _) in sorted(cells.items(), key=lambda cell: cell[1]):
+        rows.setdefault(page_row, []).append(name)
+    for page_row, names in rows.items():
         if len(names) > 1 and all(len(name) <= 2 for name in names):
-            yield line, 0, f"{names[0]:>2}"
-            yield line, right + 1, names[-1]
+            yield page_row, 0, f"{names[0]:>2}"
+            yield page_row, right + 1, names[-1]
 
 
 def _cell_id(grid: Grid, row: int, col: int) -> str | None:
@@ -112,10 +112,11 @@ def _lay_out_sites(board: Sites) -> Layout:
 
 
 def _scale(gap: float, extent: float, size: int, steps: tuple[int, ...]) -> float:
-    """Characters per unit, so that the smallest gap becomes the first of the steps that fits.
+    """Returns the number of characters per unit of the board.
 
-    `extent` is the board's width or height in units, and `size` the available characters. The last
-    step is taken when none fits.
+    The smallest gap between cells becomes the first of `steps` with which the board fits, or the
+    last one if none does. `extent` is the board's width or height in units, and `size` the number
+    of characters that are available.
     """
     fitting = [step / gap for step in steps if extent * step / gap <= size]
     return fitting[0] if fitting else steps[-1] / gap
@@ -149,7 +150,7 @@ def _with_labels(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str]
     rows = _common_values((cells[name][0], part[1]) for name, part in parts.items())
     if rows is None:
         return Layout(cells, (), lines, shows_ids=True)
-    labels = [(line, 0, f"{number:>2}") for line, number in rows.items()]
+    labels = [(page_row, 0, f"{number:>2}") for page_row, number in rows.items()]
     labels += _column_labels(cells, {name: part[0] for name, part in parts.items()})
     return Layout(cells, tuple(labels), lines)
 
@@ -162,12 +163,12 @@ def _column_labels(
         return []
     upright = _common_values((cells[name][1], letters) for name, letters in columns.items())
     if upright is not None:
-        bottom = 1 + max(line for line, _ in cells.values())
+        bottom = 1 + max(page_row for page_row, _ in cells.values())
         return [(bottom, col, letters) for col, letters in upright.items()]
     tops: dict[str, tuple[int, int]] = {}
     for name, letters in columns.items():
         tops[letters] = min(tops.get(letters, cells[name]), cells[name])
-    return [(line - 1, col - 1, letters) for letters, (line, col) in tops.items()]
+    return [(page_row - 1, col - 1, letters) for letters, (page_row, col) in tops.items()]
 
 
 def _split_id(name: str) -> tuple[str, str] | None:

@@ -46,7 +46,7 @@ from server.protocol.messages import (
     View,
 )
 
-#: The commands that are sent to the room as they are.
+#: The typed commands that the client sends to the room, each with its message type.
 ROOM_COMMANDS: Mapping[
     CommandName, type[Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline]
 ] = {
@@ -94,8 +94,8 @@ class LineMode:
         self._lines = lines
         self._output = output
         self._transcript = Transcript(output, address, brief=brief)
-        self._sit = sit
-        self._invite = invite
+        self._should_sit = sit
+        self._should_invite = invite
         self._model = Model(room=room, me=connection.identity)
         self._changed = asyncio.Event()
         self._is_introduced = False
@@ -139,11 +139,11 @@ class LineMode:
             self._transcript.show(before, self._model, message)
 
     async def _introduce(self) -> None:
-        """Prints the room and its players, and takes a free seat if the user wants one."""
+        """Prints the room and its players, and with `sit` takes a free seat."""
         self._transcript.introduce(self._model)
-        if self._sit:
+        if self._should_sit:
             await self._take_seat()
-        if self._invite and self._model.match is None:
+        if self._should_invite and self._model.match is None:
             self._output.report("Send the link to your opponent; the match begins when they join.")
         self._transcript.introduce_match(self._model)
 
@@ -199,12 +199,12 @@ class LineMode:
             case PlayMove(move=move):
                 new_id = self._connection.new_id()
                 command = Move(id=new_id, room=self._model.room, ply=self._model.ply, move=move.id)
-                if not await self._command(command):
+                if not await self._send_and_wait(command):
                     self._transcript.prompt(self._model)
             case TryMove(text=text):
                 await self._try_move(text)
             case SendChat(text=text):
-                await self._command(
+                await self._send_and_wait(
                     Chat(id=self._connection.new_id(), room=self._model.room, text=text)
                 )
                 self._transcript.prompt(self._model)
@@ -238,12 +238,12 @@ class LineMode:
 
     async def _run_room_command(self, command: Command) -> None:
         was_running = self._model.running
-        await self._command(command)
+        await self._send_and_wait(command)
         # At the end of a match, the transcript shows the prompt after the board.
         if self._model.running or not was_running:
             self._transcript.prompt(self._model)
 
-    async def _command(self, command: Command) -> bool:
+    async def _send_and_wait(self, command: Command) -> bool:
         """Sends a command and waits until its events have arrived; returns False if refused."""
         v = await self._send(command)
         await self._wait_for_event(v)

@@ -32,7 +32,7 @@ class Output:
         self._print_to(self._data, text)
 
     def report(self, text: str) -> None:
-        """Prints a message about the progress or an error."""
+        """Prints a message for the user: about progress, or about an error."""
         self._print_to(self._messages, text)
 
     def prompt(self, prompt: str) -> None:
@@ -46,7 +46,7 @@ class Output:
             self._write(self._data, f"? {prompt}\n")
 
     def clear_prompt(self) -> None:
-        """Forgets the prompt after the user typed a line, which ended the prompt's line."""
+        """Marks the prompt as answered: the user typed a line, which ended the prompt's line."""
         self._prompt = ""
 
     def end_prompt(self) -> None:
@@ -73,7 +73,7 @@ class Output:
         stream.flush()
 
 
-def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+def should_use_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether to use colour: on a terminal that has colours, unless NO_COLOR is set."""
     return (
         stream.isatty()
@@ -85,4 +85,4 @@ def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> boo
 def standard_output() -> Output:
     """The output to this process's stdout and stderr."""
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
-    return Output(sys.stdout, sys.stderr, interactive, wants_colour(sys.stdout))
+    return Output(sys.stdout, sys.stderr, interactive, should_use_colour(sys.stdout))

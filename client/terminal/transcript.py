@@ -34,20 +34,21 @@ from server.protocol.messages import (
 THINKING_INTERVAL_S = 3.0
 
 #: Maximum number of lines of earlier chat that are printed at the beginning.
-CHAT_SHOWN = 5
+MAX_EARLIER_CHAT_LINES = 5
 
 
 class Transcript:
     """Prints the messages about one room, and the prompts.
 
-    A move waits for the view after it, which has its notation. `brief` leaves the boards out.
+    A move is printed when the view after it arrives, because that has its notation. `brief` leaves
+    the boards out.
     """
 
     def __init__(self, output: Output, address: Address, *, brief: bool) -> None:
         self._output = output
         self._address = address
         self._brief = brief
-        #: The v of this player's `sit`: a match that ended before it does not end line mode.
+        #: The v at which this player sat down: a match that ended earlier does not end line mode.
         self.seated_at_v = 0
         #: Moves that wait for their notation: ply, seat and move.
         self._unprinted_moves: list[tuple[int, int, Played]] = []
@@ -66,7 +67,7 @@ class Transcript:
             for seat, occupant in enumerate(model.seats)
         ]
         self._output.report(f"{', '.join(players)}")
-        for line in model.chat[-CHAT_SHOWN:]:
+        for line in model.chat[-MAX_EARLIER_CHAT_LINES:]:
             self._output.print(f"<{line.name}> {line.text}")
 
     def introduce_match(self, model: Model) -> None:
@@ -233,7 +234,7 @@ class SearchReports:
         self._state = ""
 
     def is_due(self, thinking: Thinking, now_s: float) -> bool:
-        """Whether to print this report, the next one of the room."""
+        """Whether to print this report, which must be the next one of the room; records it."""
         is_new_state = thinking.state != self._state
         self._state = thinking.state
         has_result = thinking.depth > 0

@@ -19,15 +19,15 @@ BAR_WIDTH = 10
 #: The text while a game is being compiled.
 GETTING_READY = "getting ready, once per installation"
 #: The terminations without a result.
-NO_RESULTS = ("abort", "failure")
+NO_RESULT_TERMINATIONS = ("abort", "failure")
 #: The terminations that are a draw if nobody won.
-DRAWS = ("board", "claim", "agreement")
+DRAW_TERMINATIONS = ("board", "claim", "agreement")
 #: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
     "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere."
 }
 #: Maximum number of moves of a principal variation that are printed.
-PV_SHOWN = 8
+MAX_PV_MOVES = 8
 #: The words before a score that is a bound.
 BOUND_WORDS = {"exact": "", "lower": "at least ", "upper": "at most "}
 
@@ -78,9 +78,9 @@ def result_text(board: BoardView | None, over: MatchResult) -> str:
     if over.winner is not None:
         name = side_name(board, over.winner)
         return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
-    if over.how in DRAWS:
+    if over.how in DRAW_TERMINATIONS:
         return f"Draw: {over.reason}."
-    return f"{'No result' if over.how in NO_RESULTS else 'Match over'}: {over.reason}."
+    return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
 
 
 def frozen_text(code: str) -> str:
@@ -107,7 +107,7 @@ def count_text(count: int) -> str:
 
 def search_text(depth: int, score: int, nodes: int, pv: Sequence[str]) -> str:
     """A search result: "depth 9, +12, 48.2 k nodes, d c d"."""
-    line = " ".join(pv[:PV_SHOWN]) + (" …" if len(pv) > PV_SHOWN else "")
+    line = " ".join(pv[:MAX_PV_MOVES]) + (" …" if len(pv) > MAX_PV_MOVES else "")
     return f"depth {depth}, {score_text(score)}, {count_text(nodes)} nodes" + (
         f", {line}" if line else ""
     )

@@ -73,8 +73,9 @@ export function registerGuest(name) {
 }
 
 /**
- * The reason why the server refuses sockets; null when it gives none. It is requested over HTTP,
- * because a browser hides the response to a failed WebSocket handshake.
+ * The server's message if it refuses sockets because this address has opened too many; otherwise
+ * null. It is requested over HTTP, because a browser hides the response to a failed WebSocket
+ * handshake.
  * @returns {Promise<string | null>}
  */
 export async function readRefusalReason() {

@@ -34,6 +34,8 @@ import { Session } from "./session.js";
 
 /** Milliseconds for which a toast is shown. */
 const TOAST_MS = 7000;
+/** Maximum number of toasts that are shown; older ones are removed. */
+const MAX_TOASTS = 3;
 
 /** The pages by their paths. @type {[RegExp, (app: App, id: string) => Page][]} */
 const ROUTES = [
@@ -139,7 +141,7 @@ export class App {
      */
     toast(text, staysOpen = false) {
         const key = this.#toastCount++;
-        this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text }].slice(-3);
+        this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text }].slice(-MAX_TOASTS);
         if (!staysOpen) setTimeout(() => this.#dismiss(key), TOAST_MS);
         this.update();
     }
@@ -246,9 +248,9 @@ export class App {
 
     /** @param {KeyboardEvent} event */
     #onKey(event) {
-        const usesKeys =
+        const handlesKeys =
             event.target instanceof Element && event.target.closest("input, textarea, select, dialog, ply-board");
-        if (!usesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
+        if (!handlesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
             this.#page?.onKey(event);
     }
 }

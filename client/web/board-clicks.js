@@ -74,9 +74,9 @@ export function nextCells(moves, selection, targets) {
  * @param {Targets} targets
  * @returns {ClickResult}
  */
-export function click(moves, selection, cell, targets) {
+export function clickResult(moves, selection, cell, targets) {
     const next = continuations(moves, selection, cell, targets);
-    if (next.length > 0) return extend(next, [...selection, cell]);
+    if (next.length > 0) return extendOrFinish(next, [...selection, cell]);
     if (selection.length === 0) return { selection: [], finished: [] };
     const possible = candidates(moves, selection, targets);
     if (selection.at(-1) === cell) {
@@ -84,7 +84,7 @@ export function click(moves, selection, cell, targets) {
     }
     const ending = possible.filter(({ path }) => matchesCell(path.at(-1) ?? "", cell, targets));
     if (ending.length > 0) return finishAtEnd(ending, selection);
-    return click(moves, [], cell, targets);
+    return clickResult(moves, [], cell, targets);
 }
 
 /**
@@ -93,7 +93,7 @@ export function click(moves, selection, cell, targets) {
  * @param {string[]} selection
  * @returns {ClickResult}
  */
-function extend(next, selection) {
+function extendOrFinish(next, selection) {
     if (next.every(({ path }) => path.length === selection.length)) return { selection: [], finished: next };
     return { selection, finished: [] };
 }

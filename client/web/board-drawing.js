@@ -17,7 +17,8 @@ import { h } from "./elements.js";
  * @property {string[]} selection the cells clicked so far
  * @property {string | null} current the cell that Tab leads to
  * @property {string | null} focus the cell with the visible keyboard focus
- * @property {string | null} hovered the cell under the pointer, if it can be clicked
+ * @property {string | null} hovered the cell under the pointer or with the keyboard focus, if it can
+ *     be clicked
  * @property {Set<string>} next the cells that can be clicked
  * @property {MoveView | null} preview the move whose effect is shown
  * @property {boolean} [showHints] whether to mark the playable cells, after a press without effect
@@ -362,7 +363,7 @@ function markShape(name, place, style, kind) {
     if (name === "last" && kind?.count)  // a dot would cover the number
         return { level: "over", drawing: h("circle", { class: "rim", r: 0.46 }) };
     if (name === "last" && isOverPieces)
-        return { level: "over", drawing: h("circle", { class: occupied ? "dot" : "dot left", r: 0.1 }) };
+        return { level: "over", drawing: h("circle", { class: occupied ? "dot" : "dot vacated", r: 0.1 }) };
     if (isOverPieces && !KNOWN_MARKS.has(name))
         return { level: "over", drawing: h("circle", { class: "ring", r: 0.44 }) };
     if (name === "check") return { level: "under", drawing: h("circle", { class: "tint", r: 0.5 }) };

@@ -12,7 +12,7 @@
  */
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
 /**
- * `size` is the height of the text; `inside` is set for a text in a cell.
+ * `size` is the height of the text in cells; `inside` is set for a text in a cell.
  * @typedef {{x: number, y: number, text: string, size: number, inside?: boolean}} Label
  */
 /**
@@ -45,7 +45,9 @@ const LARGE_LABEL_SIZE = 0.6;
 const LARGE_LABEL_CELLS = 12;
 /** The height of a cell's name, in cells; it fits into the corner beside a piece. */
 const CELL_NAME_SIZE = 0.27;
-/** The distance of a hexagon's corners from its centre when its neighbours are one unit away. */
+/** A point belongs to a place if it is less than this far from its centre on both axes, in cells. */
+const MAX_POINT_DISTANCE = 0.62;
+/** The distance of a hexagon's corners from its centre, in cells. */
 export const HEXAGON_RADIUS = 1 / Math.sqrt(3);
 
 /**
@@ -311,9 +313,9 @@ export function neighbour({ rows, links, byId }, from, [dx, dy]) {
         return along > Math.abs((x - from.x) * dy) + Math.abs((y - from.y) * dx);
     });
     if (ahead.length > 0) return ahead[0];
-    const at = rows.findIndex((row) => row.includes(from));
-    if (dx !== 0) return rows[at]?.[rows[at].indexOf(from) + dx] ?? null;
-    return nearestInRow(rows[at + dy] ?? [], from, dy);
+    const rowIndex = rows.findIndex((row) => row.includes(from));
+    if (dx !== 0) return rows[rowIndex]?.[rows[rowIndex].indexOf(from) + dx] ?? null;
+    return nearestInRow(rows[rowIndex + dy] ?? [], from, dy);
 }
 
 /**
@@ -332,7 +334,7 @@ function nearestInRow(row, from, dy) {
 }
 
 /**
- * The place under a point, or null when the point is beside the board.
+ * The place nearest to a point, or null when no place is near it.
  * @param {Place[]} places
  * @param {number} x
  * @param {number} y
@@ -343,7 +345,7 @@ export function placeAt(places, x, y) {
     let bestDistance = Infinity;
     for (const place of places) {
         const [across, down] = [Math.abs(place.x - x), Math.abs(place.y - y)];
-        if (across < 0.62 && down < 0.62 && Math.hypot(across, down) < bestDistance) {
+        if (across < MAX_POINT_DISTANCE && down < MAX_POINT_DISTANCE && Math.hypot(across, down) < bestDistance) {
             bestDistance = Math.hypot(across, down);
             best = place;
         }

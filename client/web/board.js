@@ -10,7 +10,7 @@
  */
 
 import { animate } from "./board-animation.js";
-import { candidates, click, continuations, nextCells } from "./board-clicks.js";
+import { candidates, clickResult, continuations, nextCells } from "./board-clicks.js";
 import { drawBoard, markText } from "./board-drawing.js";
 import { drawChoices } from "./board-choices.js";
 import { layOut, neighbour, placeAt } from "./board-geometry.js";
@@ -197,7 +197,7 @@ export class PlyBoard extends HTMLElement {
         if (!this.#scene) return;
         const { moves, board } = this.#scene;
         this.#aim = null;
-        const result = click(moves, this.#selection, cell, board.targets ?? {});
+        const result = clickResult(moves, this.#selection, cell, board.targets ?? {});
         this.#showsHints = moves.length > 0 && this.#selection.length + result.selection.length + result.finished.length === 0;
         this.#select(result.selection);
         if (this.#showsHints) this.#announce(`Nothing can be played on ${cell}`);
@@ -329,7 +329,7 @@ export class PlyBoard extends HTMLElement {
         this.setPointerCapture(event.pointerId);
         this.#hovered = place.id;
         const { moves, board } = this.#scene;
-        const result = click(moves, this.#selection, place.id, board.targets ?? {});
+        const result = clickResult(moves, this.#selection, place.id, board.targets ?? {});
         if (result.selection.at(-1) === place.id && result.finished.length === 0) {
             this.#gesture.selected = true;
             this.#select(result.selection);
@@ -379,7 +379,7 @@ export class PlyBoard extends HTMLElement {
         const cellPx = this.querySelector("svg")?.getScreenCTM()?.a ?? SMALL_CELL_PX;
         if (!this.#scene || cellPx >= SMALL_CELL_PX || cell === this.#aim) return false;
         const { moves, board } = this.#scene;
-        return click(moves, this.#selection, cell, board.targets ?? {}).finished.length > 0;
+        return clickResult(moves, this.#selection, cell, board.targets ?? {}).finished.length > 0;
     }
 
     /** @param {string} cell */

@@ -10,6 +10,8 @@ import { icon } from "./icons.js";
 
 /** The longest line that the server accepts, in characters. */
 const MAX_CHAT_CHARACTERS = 400;
+/** The list counts as scrolled to its end if less than this is hidden below, in pixels. */
+const END_TOLERANCE_PX = 30;
 
 /**
  * @typedef {object} Chat
@@ -44,7 +46,7 @@ export function drawChat({ lines, send, isSpectator, onScroll }) {
     };
     const scroll = (/** @type {Event} */ event) => {
         const list = event.currentTarget;
-        if (list instanceof Element) onScroll(list.scrollHeight - list.scrollTop - list.clientHeight < 30);
+        if (list instanceof Element) onScroll(list.scrollHeight - list.scrollTop - list.clientHeight < END_TOLERANCE_PX);
     };
     const log = {
         class: "lines",

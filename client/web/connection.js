@@ -18,16 +18,18 @@ const HELLO = { t: "hello", protocol: PROTOCOL };
 export const PING_MS = 2500;
 /** The connection drops a socket that has not answered for this many milliseconds. */
 export const SILENCE_MS = 9000;
-/** The longest first delay before a retry, in milliseconds; it doubles with each attempt. */
+/**
+ * The upper limit of the delay before the first retry, in milliseconds. It doubles with each attempt.
+ */
 export const FIRST_BACKOFF_MS = 1000;
-/** The longest delay before any retry, in milliseconds. */
+/** The limit of the delay does not grow beyond this, in milliseconds. */
 export const MAX_BACKOFF_MS = 4000;
 /**
  * Milliseconds for which the connection repeats a command on one socket while the server is busy or
  * cannot use its database.
  */
 export const BUSY_MS = 60_000;
-/** Codes of a busy server. */
+/** Codes of refusals by a busy server. */
 const BUSY_CODES = new Set(["store.retry", "room.busy"]);
 /**
  * Close code: another socket of this identity replaced this one. The connection then waits until the
@@ -47,13 +49,13 @@ const CLOSE_REPLACED = 4001;
  * @property {(room: string | null) => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" |
  *     "onclose">} openSocket opens a socket for a room, or for none
  * @property {() => Promise<unknown>} identify requests the guest's cookie: before the first socket,
- *     and again when the server no longer knows the guest
+ *     and again when the server no longer has the guest
  * @property {() => Promise<string | null>} readRefusalReason asks the server why it refused a
  *     socket; null when it gives no reason
  * @property {(message: Message) => void} onmessage receives all messages except pongs and the
  *     answers to commands; it joins rooms again with `sendOnce` after each welcome
- * @property {() => void} onreplaced called when a socket that has joined the room has replaced the
- *     current one; all else that the server sends on request must be requested again
+ * @property {() => void} onsocketchange called when a socket that has joined the room has replaced
+ *     the current one; other subscriptions, such as that to the lobby, must be made again
  * @property {(status: ConnectionStatus) => void} onstatus
  * @property {Clock} clock
  * @property {() => number} random in [0, 1)
@@ -213,6 +215,7 @@ export class Connection {
     }
 
     /**
+     * Makes a socket the current one.
      * @param {ReturnType<Settings["openSocket"]>} socket
      * @param {string | null} room
      */
@@ -234,8 +237,8 @@ export class Connection {
     }
 
     /**
-     * In a cluster, joins the room on a socket of its own, which then replaces the current one. If
-     * that fails, the current socket stays; each room is tried once.
+     * In a cluster, opens a socket for the room and joins there; it then replaces the current one. If
+     * that fails, the current socket stays. It is tried once each time the user enters a room.
      * @param {Omit<Join, "id">} message
      */
     joinOnOwnSocket(message) {
@@ -265,7 +268,7 @@ export class Connection {
         this.#use(socket, room);
         this.#unanswered_since_ms = null;
         this.#markUnsent();
-        this.#settings.onreplaced();
+        this.#settings.onsocketchange();
         for (const pending of this.#pending.values()) this.#sendPending(pending);
         if (old) close(old);
     }
@@ -341,7 +344,7 @@ export class Connection {
     /**
      * Whether the refusal is temporary, so that the connection sends the command again. A
      * `rate.exceeded` for the first attempt is final: the server executed nothing, and the user can
-     * decide.
+     * decide. The first refusal of a busy server starts the time BUSY_MS.
      * @param {Pending} pending
      * @param {Code} code
      */
@@ -412,7 +415,7 @@ export class Connection {
         this.#setStatus({ ...this.#status, state: reason === null ? this.#status.state : "lost", reason });
     }
 
-    /** Closes the socket and ignores its later messages; keeps the pending commands. */
+    /** Closes the socket and ignores its later messages; the commands stay pending. */
     #drop() {
         const socket = this.#socket;
         this.#socket = null;

@@ -2,7 +2,7 @@
  * A small virtual DOM. `h` makes a virtual node, and `render` makes a parent's children match a list
  * of them. It never parses HTML, so text cannot add elements.
  *
- * `render` keeps an element for a virtual node of the same tag and key, so that focus, scroll
+ * `render` reuses an element for a virtual node of the same tag and key, so that focus, scroll
  * position and typed text survive. An attribute whose name begins with "on" is a listener, one with
  * "." a property, and one with "--" a custom property of the style.
  */

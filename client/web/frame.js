@@ -11,7 +11,9 @@ import { icon } from "./icons.js";
 import { isDark, toggleTheme } from "./theme.js";
 
 /** The longest name that the server accepts, in characters. */
-const MAX_NAME = 24;
+const MAX_NAME_CHARACTERS = 24;
+/** From this time between ping and pong on, the connection is shown as slow, in milliseconds. */
+const SLOW_LAG_MS = 150;
 
 /**
  * @typedef {object} Header
@@ -89,7 +91,7 @@ function drawStatus(status) {
     const lag_ms = status.lag_ms ?? 0;
     const text = status.state === "open" ? `connected${status.lag_ms === null ? "" : `, ${lag_ms} ms`}` : "not connected";
     const level =
-        status.state === "connecting" ? "waiting" : status.state !== "open" ? "off" : lag_ms < 150 ? "good" : "slow";
+        status.state === "connecting" ? "waiting" : status.state !== "open" ? "off" : lag_ms < SLOW_LAG_MS ? "good" : "slow";
     return h("span", { class: `lag ${level}`, role: "img", "aria-label": text, title: text });
 }
 
@@ -121,7 +123,7 @@ function drawRename({ name, rename, cancelRename }) {
     const input = {
         name: "name",
         value: name ?? "",
-        maxlength: MAX_NAME,
+        maxlength: MAX_NAME_CHARACTERS,
         autocomplete: "nickname",
         spellcheck: "false",
         "aria-label": "Your name",

@@ -25,8 +25,8 @@ import { PERSONAS, aiFields, sideName } from "./words.js";
  */
 
 /**
- * The form's initial choices for a game. They keep the user's choices for another game as far as
- * the game allows.
+ * The form's initial choices for a game: those that the user made for another game, except that the
+ * options are this game's defaults and the levels are not above its highest.
  * @param {GameDescription} game
  * @param {Choices} [before]
  * @returns {Choices}
@@ -48,7 +48,7 @@ export function initialChoices(game, before) {
 }
 
 /**
- * The seats of the new room. `chance`, a random number from 0 to 1, chooses a random side.
+ * The seats of the new room. If the side is random, `chance`, a number from 0 to 1, chooses it.
  * @param {Choices} choices
  * @param {number} chance
  * @returns {NonNullable<Create["seats"]>}
@@ -208,13 +208,13 @@ function makeThumbnail(game) {
  * A choice between a few values, as rows of segments.
  * @param {string} name
  * @param {string} legend
- * @param {Record<string, Content> | Record<string, Content>[]} choices one row, or several
+ * @param {Record<string, Content> | Record<string, Content>[]} labels by value: one row, or several
  * @param {string} value
  * @param {(value: string) => void} pick
  * @param {string} [about] a text about the chosen value
  */
-function drawChoice(name, legend, choices, value, pick, about) {
-    const rows = (Array.isArray(choices) ? choices : [choices]).map((row) =>
+function drawChoice(name, legend, labels, value, pick, about) {
+    const rows = (Array.isArray(labels) ? labels : [labels]).map((row) =>
         h(
             "div",
             { class: "segments" },
@@ -249,9 +249,9 @@ function drawChoice(name, legend, choices, value, pick, about) {
  * @param {(changes: Partial<Choices>) => void} change
  */
 function drawLevels(game, choices, change) {
-    const first = choices.opponent === "duel" ? `Level of ${sideName(game.view, 0)}` : "Level";
+    const legend = choices.opponent === "duel" ? `Level of ${sideName(game.view, 0)}` : "Level";
     return [
-        drawLevel("level", first, game.levels, choices.level, (level) => change({ level })),
+        drawLevel("level", legend, game.levels, choices.level, (level) => change({ level })),
         choices.opponent === "duel"
             ? drawLevel(
                   "second-level",

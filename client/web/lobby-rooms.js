@@ -22,7 +22,7 @@ export function drawRooms({ lobby, you }, games, join) {
     const rooms = Object.values(lobby ?? {}).sort((a, b) => b.created_ms - a.created_ms);
     const open = rooms.filter((room) => room.state === "open");
     const playing = rooms.filter((room) => room.state === "playing");
-    const none = h(
+    const noOpenRooms = h(
         "p",
         { class: "muted empty" },
         lobby === null ? "Loading the rooms…" : "No room waits for a player. Create one, or watch a match.",
@@ -38,7 +38,7 @@ export function drawRooms({ lobby, you }, games, join) {
         "section",
         { class: "rooms", "aria-label": "Public rooms" },
         h("h2", null, "Waiting for a player"),
-        open.length > 0 ? h("ul", { class: "card list open", key: "open" }, open.map(draw)) : none,
+        open.length > 0 ? h("ul", { class: "card list open", key: "open" }, open.map(draw)) : noOpenRooms,
         h("h2", null, "Being played"),
         playing.length > 0
             ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw))

@@ -13,8 +13,8 @@ import { drawForm, initialChoices, seatsFor } from "./lobby-form.js";
 import { drawRooms } from "./lobby-rooms.js";
 import { drawMatch } from "./replays.js";
 
-/** The number of finished matches in the lobby. */
-const LATEST_MATCHES = 5;
+/** Maximum number of finished matches in the lobby. */
+const MAX_LATEST_MATCHES = 5;
 
 /** @implements {Page} */
 export class LobbyPage {
@@ -56,7 +56,7 @@ export class LobbyPage {
             this.#games = await listGames();
             this.#choices ??= initialChoices(this.#games[0]);
             this.#app.update();
-            this.#latest = (await listMatches(LATEST_MATCHES)).matches;
+            this.#latest = (await listMatches(MAX_LATEST_MATCHES)).matches;
         } catch (error) {
             this.#app.toast(error instanceof Error ? error.message : String(error));
         }

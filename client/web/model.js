@@ -7,21 +7,23 @@
  *     Thinking, Turn} from "./protocol.js"
  */
 
-/** Lines of chat in the model; older lines are dropped. */
+/** Maximum number of lines of chat in the model; older lines are dropped. */
 export const MAX_CHAT_LINES = 300;
 
 /**
  * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
- * and null when the game is compiled.
+ * and null when the game is compiled. `number` is the move's label in the list of moves, "3...".
  * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null,
  *     number?: string}} Thought
  */
 
 /**
  * A room as this viewer may see it. `v` is 0 until a snapshot arrives. `gap` means that events are
- * missing and the session must join again from 0. `may` names the commands that the server permits
- * you, besides those that come with `turn`; it is null with a server of an earlier version, which
- * does not say. `views` and `thoughts` are those of the current match, by ply.
+ * missing and the session must join again from 0. `frozen` is the code of the reason why the room
+ * cannot be played, or null. `offers` has the seats with an open offer. `may` names the commands that
+ * the server permits you, besides those that come with `turn`; it is null if the server is of an
+ * earlier version, which does not send them. `views` and `thoughts` are those of the current match, by
+ * ply.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
@@ -215,7 +217,8 @@ function applyEventMessage(room, event) {
 }
 
 /**
- * Whether the event's fields have the form that this client knows; a newer server may write others.
+ * Whether the event's fields have the types that this client expects. A newer server may send
+ * others.
  * @param {EventMessage | HiddenMessage} event
  */
 function isReadable(event) {
@@ -282,7 +285,7 @@ function applyEvent(room, event) {
             const line = to === undefined ? { v, at, name, text } : { v, at, name, text, to };
             return { ...room, chat: [...room.chat, line].slice(-MAX_CHAT_LINES) };
         }
-        default: // "created", "hidden", and every kind that only a newer server knows
+        default: // "created", "hidden", and kinds that only a newer server sends
             return room;
     }
 }
@@ -408,10 +411,10 @@ export function mySeat(model) {
 const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
 
 /**
- * Whether a command is offered to you. The server decides when the command arrives.
+ * Whether a command is offered to you. The server may still refuse it.
  *
- * Spectators receive their list of commands only when they join, and a seat may have become free
- * since. So the commands of OPEN_TO_SPECTATORS are always offered to them.
+ * Spectators receive their list of commands only when they join, and a seat may become free later.
+ * So the commands of OPEN_TO_SPECTATORS are always offered to them, unless the room is frozen.
  * @param {Model} model
  * @param {string} command
  */

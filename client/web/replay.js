@@ -1,6 +1,6 @@
 /**
- * The page that replays a match, with the AI's search for each of its moves. The page's
- * address contains the shown ply.
+ * The page that replays a match, with the AI's search for each of its moves. The page's address
+ * contains the shown ply.
  *
  * @import {App, Page} from "./app.js"
  * @import {StoredMatch} from "./api.js"
@@ -24,14 +24,14 @@ import {
     numberedMove,
     occupantName,
     optionsText,
+    pointsText,
     resultText,
-    scoreLine,
     sideColours,
     sideName,
     versus,
 } from "./words.js";
 
-/** The same empty list each time, so that the scene stays the same. @type {MoveView[]} */
+/** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /** @implements {Page} */
@@ -82,19 +82,20 @@ export class ReplayPage {
         this.#shown = Math.min(this.#shown ?? 0, match.moves.length);
         this.#app.update();
         if (match.view === null) return;
-        // The page of views around the shown ply is loaded first, then all others, so that stepping
-        // never waits.
-        const pages = Math.floor(match.moves.length / MAX_VIEWS_PER_REQUEST);
-        const first = Math.floor(this.#shown / MAX_VIEWS_PER_REQUEST);
-        for (const page of new Set([first, ...Array(pages + 1).keys()])) await this.#loadViews(match, page);
+        // The request with the shown ply is made first, then all others, so that stepping never waits.
+        const lastRequest = Math.floor(match.moves.length / MAX_VIEWS_PER_REQUEST);
+        const shownRequest = Math.floor(this.#shown / MAX_VIEWS_PER_REQUEST);
+        for (const index of new Set([shownRequest, ...Array(lastRequest + 1).keys()]))
+            await this.#loadViews(match, index);
     }
 
     /**
+     * Requests MAX_VIEWS_PER_REQUEST views, or those that remain.
      * @param {StoredMatch} match
-     * @param {number} page
+     * @param {number} index which of the match's requests, counted from 0
      */
-    async #loadViews(match, page) {
-        const from = page * MAX_VIEWS_PER_REQUEST;
+    async #loadViews(match, index) {
+        const from = index * MAX_VIEWS_PER_REQUEST;
         const views = await readViews(match.match, from, Math.min(match.moves.length, from + MAX_VIEWS_PER_REQUEST - 1));
         this.#views = { ...this.#views, ...views };
         this.#app.update();
@@ -231,7 +232,7 @@ export class ReplayPage {
             ? h(
                   "p",
                   { class: "result" },
-                  h("b", null, scoreLine(match.over)),
+                  h("b", null, pointsText(match.over)),
                   ` ${resultText(match.over, match.view)}: ${match.over.reason}`,
               )
             : null;

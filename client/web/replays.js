@@ -8,9 +8,9 @@
 
 import { listMatches } from "./api.js";
 import { h } from "./elements.js";
-import { agoText, occupantName, scoreLine } from "./words.js";
+import { agoText, occupantName, pointsText } from "./words.js";
 
-/** The number of matches that one request loads. */
+/** Maximum number of matches that one request loads. */
 const PAGE_SIZE = 30;
 
 /** @implements {Page} */
@@ -18,7 +18,7 @@ export class ReplaysPage {
     #app;
     /** @type {MatchSummary[]} */
     #matches = [];
-    /** The position of the next page; null if there is none. @type {string | null} */
+    /** The `before` of the next request; null after the last page. @type {string | null} */
     #next = null;
     #state = /** @type {"loading" | "loaded" | "failed"} */ ("loading");
 
@@ -109,7 +109,7 @@ export function drawMatch(match, now_ms) {
                 "span",
                 { class: "players" },
                 players[0] ?? null,
-                h("b", { class: "score" }, match.over ? scoreLine(match.over) : "–"),
+                h("b", { class: "score" }, match.over ? pointsText(match.over) : "–"),
                 players[1] ?? null,
             ),
             h("span", { class: "muted reason" }, match.over?.reason ?? ""),

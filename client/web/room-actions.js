@@ -15,8 +15,8 @@ import { PERSONAS, aiFields, frozenText, occupantName, resultText, sideName } fr
 
 /**
  * The action that the user must confirm, and the function that sets it.
- * @typedef {{confirming: "resign" | "abort" | null, confirm: (action: "resign" | "abort" | null) =>
- *     void}} Confirmation
+ * @typedef {{actionToConfirm: "resign" | "abort" | null, setActionToConfirm: (action: "resign" |
+ *     "abort" | null) => void}} Confirmation
  */
 
 /**
@@ -84,18 +84,18 @@ function drawDrawButtons(app, room) {
  * @param {Room} room
  * @param {Confirmation} confirmation
  */
-function drawEndButton(app, room, { confirming, confirm }) {
+function drawEndButton(app, room, { actionToConfirm, setActionToConfirm }) {
     const action = permits(app.model, "abort") ? "abort" : "resign";
     if (!permits(app.model, action)) return null;
     const label = action === "abort" ? "Abort" : "Resign";
     const send = () => {
-        confirm(null);
+        setActionToConfirm(null);
         void app.command({ t: action, room: room.id });
     };
-    if (confirming !== action)
+    if (actionToConfirm !== action)
         return h(
             "button",
-            { key: action, onclick: () => confirm(action) },
+            { key: action, onclick: () => setActionToConfirm(action) },
             icon(action === "abort" ? "cross" : "flag"),
             label,
         );
@@ -103,7 +103,7 @@ function drawEndButton(app, room, { confirming, confirm }) {
         "span",
         { key: "confirm", class: "confirm", role: "group", "aria-label": `${label}?` },
         h("button", { class: "danger", autofocus: true, onclick: send }, `${label} now`),
-        h("button", { onclick: () => confirm(null) }, "Play on"),
+        h("button", { onclick: () => setActionToConfirm(null) }, "Play on"),
     );
 }
 
@@ -116,20 +116,20 @@ function drawEndButton(app, room, { confirming, confirm }) {
 function drawRematch(app, room) {
     const { model } = app;
     const isOffered = room.offers.length > 0;
-    const offer = () => void app.command({ t: "rematch", room: room.id });
-    const decline = () => void app.command({ t: "decline", room: room.id });
+    const sendRematch = () => void app.command({ t: "rematch", room: room.id });
+    const sendDecline = () => void app.command({ t: "decline", room: room.id });
     if (isOffered && permits(model, "accept")) {
         return [
-            h("button", { class: "main", onclick: offer }, icon("again"), "Accept the rematch"),
-            h("button", { onclick: decline }, "Decline"),
+            h("button", { class: "main", onclick: sendRematch }, icon("again"), "Accept the rematch"),
+            h("button", { onclick: sendDecline }, "Decline"),
         ];
     }
     if (isOffered && permits(model, "decline"))
-        return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: decline }, "Withdraw")];
+        return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: sendDecline }, "Withdraw")];
     if (!permits(model, "rematch")) return null;
     return h(
         "button",
-        { class: "main", onclick: offer },
+        { class: "main", onclick: sendRematch },
         icon("again"),
         hasAi(room.seats) ? "Play again" : "Offer a rematch",
     );

@@ -12,8 +12,8 @@ import { hasAi } from "./table.js";
 
 /** Milliseconds to wait for the socket's view of the newest position before requesting it. */
 const LATE_VIEW_MS = 600;
-/** The number of views before and after the shown ply that are requested with it. */
-const VIEWS_AROUND = 40;
+/** Maximum number of views before the shown ply, and after it, that are requested with it. */
+const MAX_VIEWS_EACH_SIDE = 40;
 
 export class MissingParts {
     #app;
@@ -71,7 +71,7 @@ export class MissingParts {
      * @param {number} head
      */
     async #readViews(match, ply, head) {
-        const views = await readViews(match, Math.max(0, ply - VIEWS_AROUND), Math.min(head, ply + VIEWS_AROUND));
+        const views = await readViews(match, Math.max(0, ply - MAX_VIEWS_EACH_SIDE), Math.min(head, ply + MAX_VIEWS_EACH_SIDE));
         this.#updateRoom((room) => withViews(room, match, views));
     }
 

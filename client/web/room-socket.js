@@ -6,7 +6,7 @@
  * @import {Clock, Settings} from "./connection.js"
  */
 
-/** Milliseconds until the room must be joined. */
+/** Milliseconds within which the room must be joined, from the opening of the socket. */
 export const JOIN_TIMEOUT_MS = 5000;
 
 /** @typedef {ReturnType<Settings["openSocket"]>} Socket */
@@ -49,7 +49,7 @@ export class RoomSocket {
         };
     }
 
-    /** Closes the socket, which nothing uses yet. */
+    /** Gives up: closes the socket without calling a listener. */
     close() {
         this.#clock.cancel(this.#timer);
         this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;

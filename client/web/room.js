@@ -21,7 +21,7 @@ import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "./words.js";
 
-/** The same empty list each time, so that a scene without moves stays the same. @type {MoveView[]} */
+/** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /** @implements {Page} */
@@ -44,6 +44,7 @@ export class RoomPage {
     #isChatAtEnd = true;
     /** The match and the ply to which the list of moves was last scrolled. */
     #scrolledTo = "";
+    /** Whether to take the first free seat when the room has arrived. */
     #wantsSeat = false;
     /** The action that the user must confirm. @type {"resign" | "abort" | null} */
     #actionToConfirm = null;
@@ -72,8 +73,8 @@ export class RoomPage {
     title() {
         const { room } = this.#app.model;
         if (!room?.description) return "Plyroom";
-        const names = room.seats.filter((occupant) => occupant !== null);
-        const subject = `${room.description.title}${names.length > 0 ? `: ${versus(names)}` : ""}`;
+        const players = room.seats.filter((occupant) => occupant !== null);
+        const subject = `${room.description.title}${players.length > 0 ? `: ${versus(players)}` : ""}`;
         return `${legalMoves(room).length > 0 ? "Your turn – " : ""}${subject} – Plyroom`;
     }
 
@@ -123,9 +124,9 @@ export class RoomPage {
     afterDraw() {
         const list = document.querySelector(".moves");
         const { room } = this.#app.model;
-        const position = `${room?.match?.id} ${this.#shown ?? (room ? headPly(room) : 0)}`;
-        if (list && position !== this.#scrolledTo) {
-            this.#scrolledTo = position;
+        const shownKey = `${room?.match?.id} ${this.#shown ?? (room ? headPly(room) : 0)}`;
+        if (list && shownKey !== this.#scrolledTo) {
+            this.#scrolledTo = shownKey;
             scrollToShown(list);
         }
         const lines = document.querySelector(".chat .lines");
@@ -221,10 +222,10 @@ export class RoomPage {
         const board = room.description?.view ?? null;
         const over = match?.over ?? null;
         const viewerSeat = mySeat(this.#app.model);
-        const flip = board && (canFlip(board.board) || viewerSeat === null);
+        const canTurn = board && (canFlip(board.board) || viewerSeat === null);
         const confirmation = {
-            confirming: this.#actionToConfirm,
-            confirm: (/** @type {"resign" | "abort" | null} */ action) => this.#setActionToConfirm(action),
+            actionToConfirm: this.#actionToConfirm,
+            setActionToConfirm: (/** @type {"resign" | "abort" | null} */ action) => this.#setActionToConfirm(action),
         };
         return h(
             "section",
@@ -236,7 +237,7 @@ export class RoomPage {
                 "div",
                 { class: "head" },
                 h("p", { class: "status" }, statusText(this.#app.model, room)),
-                flip ? drawFlip(() => this.#turnBoard()) : null,
+                canTurn ? drawFlip(() => this.#turnBoard()) : null,
             ),
             over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
             h("div", { class: "actions" }, drawActions(this.#app, room, confirmation)),

@@ -48,7 +48,7 @@ export class Session {
         this.#connection = new Connection({
             ...settings,
             onmessage: (message) => this.#onMessage(message),
-            onreplaced: () => this.#onReplaced(),
+            onsocketchange: () => this.#onSocketChange(),
             onstatus: (status) => {
                 this.status = status;
                 listeners.onchange(this.model);
@@ -105,8 +105,8 @@ export class Session {
     }
 
     /**
-     * Joins the room from its last event on, or from 0 if events are missing. Until the answer
-     * arrives, the page keeps its content.
+     * Joins the room after its last event, or from 0 if events are missing. Until the answer
+     * arrives, the model does not change.
      */
     #join() {
         const message = this.#joinMessage();
@@ -129,14 +129,14 @@ export class Session {
         else if (message.t === "snapshot" && message.room === this.model.room?.id) this.#joinOnOwnSocket();
     }
 
-    /** The room has arrived, so another socket can continue after its last event. */
+    /** Called after a snapshot: now another socket can continue after the last event. */
     #joinOnOwnSocket() {
         const message = this.#joinMessage();
         if (message !== null && message.since) this.#connection.joinOnOwnSocket(message);
     }
 
-    /** The new socket has joined the room after its last event. If events are missing, it joins anew. */
-    #onReplaced() {
+    /** Subscribes to the lobby on the new socket, and joins the room again if events are missing. */
+    #onSocketChange() {
         if (this.model.room?.gap) this.#join();
         this.#watchLobbyAgain();
     }

@@ -56,7 +56,7 @@ export function drawFlip(turn) {
 }
 
 /**
- * The result of a match for a seat; null for a running or aborted match.
+ * The result of a match for a seat; null while the match runs, and for a match without a result.
  * @param {MatchResult | null | undefined} over
  * @param {number} seat
  * @returns {Player["result"]}

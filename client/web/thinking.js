@@ -10,7 +10,7 @@ import { h } from "./elements.js";
 import { countText, durationText, moveNumber, numberedMove, scoreText } from "./words.js";
 
 /** The texts for the states of a search. @type {Record<Thought["state"], string>} */
-const STATES = { absent: "no engine", warming: "getting ready", queued: "queued", searching: "thinking", done: "" };
+const STATE_TEXTS = { absent: "no engine", warming: "getting ready", queued: "queued", searching: "thinking", done: "" };
 /** A score of this size or more fills its bar. */
 const FULL_BAR_SCORE = 100;
 
@@ -58,7 +58,7 @@ export function drawThinking({ thought, heading, played }) {
             null,
             "Thinking",
             h("span", { class: "muted" }, heading),
-            isRunning ? h("span", { class: "pulse state" }, STATES[thought.state]) : null,
+            isRunning ? h("span", { class: "pulse state" }, STATE_TEXTS[thought.state]) : null,
         ),
         thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
         drawSearch(thought, played),

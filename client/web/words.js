@@ -45,7 +45,7 @@ export function durationText(ms) {
 }
 
 /**
- * The time since a moment: "just now", "5 min ago", "3 h ago", otherwise the date.
+ * How long ago a time was: "just now", "5 min ago", "3 h ago", otherwise the date.
  * @param {number} then_ms
  * @param {number} now_ms
  */
@@ -121,7 +121,7 @@ export function resultText(over, board) {
         return `${name} ${name.endsWith("s") ? "win" : "wins"}`;
     }
     if (isDraw(over)) return "Draw";
-    return NO_RESULTS[over.how] ?? "Match over";
+    return NO_RESULT_TEXTS[over.how] ?? "Match over";
 }
 
 /**
@@ -142,13 +142,13 @@ const FROZEN_TEXTS = {
  * another way; its reason is shown beside the result.
  * @type {Record<string, string>}
  */
-const NO_RESULTS = { abort: "Aborted", failure: "No result" };
+const NO_RESULT_TEXTS = { abort: "Aborted", failure: "No result" };
 
 /**
  * The result as points: "1 – 0"; a dash for a match without a result.
  * @param {MatchResult} over
  */
-export function scoreLine(over) {
+export function pointsText(over) {
     if (over.winner !== null) return over.winner === 0 ? "1 – 0" : "0 – 1";
     return isDraw(over) ? "½ – ½" : "–";
 }

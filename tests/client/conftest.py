@@ -9,6 +9,7 @@ import pytest
 from tests.support.scripted_server import Backend, memory, websocket
 from tests.support.virtual_time import run_virtual
 
+#: A test of the connection; it connects through the backend that it is given.
 Test = Callable[[Backend], Coroutine[Any, Any, None]]
 
 

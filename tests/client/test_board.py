@@ -1,4 +1,4 @@
-"""Boards as text: a golden picture for each game, and properties of every position."""
+"""Boards as text: a golden picture of each game, and properties of random positions."""
 
 import re
 from typing import Literal
@@ -374,7 +374,7 @@ def test_a_pass_is_shown_as_the_last_move() -> None:
     assert "[" not in text
 
 
-def test_a_leaning_board_has_its_letters_at_the_top() -> None:
+def test_a_slanted_board_has_its_column_letters_at_the_top() -> None:
     sites = tuple(
         Site(f"{chr(97 + c)}{r + 1}", c + r / 2, r * 0.87, "hex")
         for r in range(3)

@@ -1,4 +1,4 @@
-"""How client.connection keeps a connection: pings, silence, back-off, and final errors."""
+"""How client.connection detects a lost socket and reconnects: pings, back-off, final errors."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from tests.support.virtual_time import run_virtual
 
 def test_a_silent_socket_is_dropped_after_9_s() -> None:
     async def main() -> None:
-        states: list[tuple[float, State]] = []
+        states: list[tuple[float, State]] = []  # the time in seconds, and the new state
 
         async def fall_silent(link: Link) -> None:
             await link.hello()
@@ -55,22 +55,22 @@ def test_pings_keep_a_quiet_connection_for_hours() -> None:
 def test_reconnecting_backs_off_to_4_s_with_full_jitter(jitter: float) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        times: list[float] = []
+        times_s: list[float] = []
 
         async def close_after_hello(link: Link) -> None:
-            times.append(loop.time())
+            times_s.append(loop.time())
             await link.hello()
 
         done = asyncio.Event()
 
         async def last(link: Link) -> None:
-            times.append(loop.time())
+            times_s.append(loop.time())
             done.set()
             await greet(link)
 
         async with memory(*[close_after_hello] * 6, last, jitter=lambda: jitter):
             await done.wait()
-        delays_s = [after - before for before, after in pairwise(times)]
+        delays_s = [after - before for before, after in pairwise(times_s)]
         assert delays_s == pytest.approx([jitter * limit_s for limit_s in (1, 2, 4, 4, 4, 4)])
 
     run_virtual(main())
@@ -175,7 +175,7 @@ def test_a_replaced_connection_does_not_reconnect(run: Callable[[Test], None]) -
 
 
 class SocketClosingOnCancellation:
-    """A socket that sends a welcome, and closes when the task that sends on it is cancelled."""
+    """A socket with a welcome to receive; it closes when a task that sends on it is cancelled."""
 
     def __init__(self) -> None:
         self.sending = asyncio.Event()

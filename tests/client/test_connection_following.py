@@ -8,7 +8,7 @@ import pytest
 
 from client.errors import Refused, Replaced
 from client.readers import MAX_QUEUED_MESSAGES
-from server.protocol.codes import Close as closing
+from server.protocol.codes import Close as CloseCode
 from server.protocol.messages import Joined, Snapshot, Thinking
 from tests.client.conftest import Test
 from tests.support.scripted_server import (
@@ -94,7 +94,7 @@ def test_after_a_reconnect_a_room_resumes_after_its_last_event(
 def test_after_a_gap_the_client_joins_again_and_gets_a_snapshot(
     run: Callable[[Test], None],
 ) -> None:
-    """It drops the remaining messages of the old join."""
+    """The client drops the remaining messages of the old join."""
 
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
@@ -149,7 +149,7 @@ def test_a_welcome_with_another_epoch_makes_the_client_join_from_0(
     run(test)
 
 
-def test_after_a_join_with_another_epoch_events_wait_for_the_snapshot(
+def test_after_a_join_with_another_epoch_events_are_dropped_until_the_snapshot(
     run: Callable[[Test], None],
 ) -> None:
     async def test(backend: Backend) -> None:
@@ -214,7 +214,7 @@ def test_a_refused_join_is_not_repeated_after_the_join_of_a_new_socket() -> None
 
 
 def test_a_slow_reader_gets_a_snapshot_when_its_queue_is_full() -> None:
-    """Commands are answered meanwhile."""
+    """The full queue does not delay the answers to commands."""
 
     async def main() -> None:
         thinking = {
@@ -344,7 +344,7 @@ def test_after_a_reconnect_the_whole_lobby_is_sent_again(run: Callable[[Test], N
 
 
 def test_a_full_lobby_queue_does_not_hide_the_end_of_the_connection() -> None:
-    """A reader that is far behind learns at once that the connection ended."""
+    """A reader whose queue is full gets the error at once, instead of the queued messages."""
 
     async def main() -> None:
         async def script(link: Link) -> None:
@@ -352,7 +352,7 @@ def test_a_full_lobby_queue_does_not_hide_the_end_of_the_connection() -> None:
             await link.ack(await link.expect("watch_lobby"))
             for _ in range(MAX_QUEUED_MESSAGES + 2):
                 await link.send({"t": "lobby", "full": True})
-            raise Close(closing.REPLACED)
+            raise Close(CloseCode.REPLACED)
 
         async with memory(script) as c, aclosing(c.lobby()) as lobby:
             await anext(lobby)

@@ -30,7 +30,10 @@ from tests.support.virtual_time import run_virtual
 
 
 def by_room(first: Script, *of_room: Script) -> tuple[Dial, list[str]]:
-    """A dial for the first socket and, in turn, for those of a room; and the dialled queries."""
+    """Returns a dial, and the list of the queries in the URLs that it was called with.
+
+    A URL without a room is served by `first`, each URL with a room by the next of `of_room`.
+    """
     dials = {False: memory_dial([first]), True: memory_dial(list(of_room))}
     queries: list[str] = []
 
@@ -42,7 +45,7 @@ def by_room(first: Script, *of_room: Script) -> tuple[Dial, list[str]]:
 
 
 async def lobby_node(link: Link) -> None:
-    """A node on which the client enters room r at v 4; it has one more event."""
+    """Serves a client that joins a room: sends a snapshot at v 4, then event 5."""
     await link.hello(nodes=2)
     await link.joined(v=4)
     await link.send(said("r", 5))
@@ -50,8 +53,8 @@ async def lobby_node(link: Link) -> None:
 
 
 def test_a_room_gets_a_socket_of_its_own(run: Callable[[Test], None]) -> None:
-    """The client joins on the new socket after its last event, reads on there, and then the first
-    socket closes; commands go to the new one.
+    """The client joins on the new socket after its last event, closes the first one, and sends
+    commands on the new one.
     """
 
     async def test(backend: Backend) -> None:
@@ -77,8 +80,8 @@ def test_a_room_gets_a_socket_of_its_own(run: Callable[[Test], None]) -> None:
             await link.idle()
 
         async with backend(first, second) as c, aclosing(c.follow("r")) as messages:
-            seen = [*summarize(await take(messages, 6))]
-            assert [each for each in seen if each != "Joined"] == ["Snapshot", 5, 6, 7]
+            seen = summarize(await take(messages, 6))
+            assert [item for item in seen if item != "Joined"] == ["Snapshot", 5, 6, 7]
             await closed
             assert (await c.command(chat(c))).v == 8
 
@@ -86,7 +89,7 @@ def test_a_room_gets_a_socket_of_its_own(run: Callable[[Test], None]) -> None:
 
 
 def test_the_urls_name_the_room() -> None:
-    """The first socket names the room if it is known, and so does a reconnect."""
+    """A URL names the room if it is known, as it is after a join."""
 
     async def test() -> None:
         async def broken(link: Link) -> None:
@@ -110,8 +113,8 @@ def test_the_urls_name_the_room() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"nodes": 1}])
-def test_a_lone_node_gets_no_second_socket(fields: dict[str, Any]) -> None:
-    """Without other nodes the client stays on its socket."""
+def test_with_one_node_no_second_socket_is_opened(fields: dict[str, Any]) -> None:
+    """The welcome says so in `nodes`; a server of an earlier version does not send the field."""
 
     async def test() -> None:
         async def lone(link: Link) -> None:
@@ -128,34 +131,42 @@ def test_a_lone_node_gets_no_second_socket(fields: dict[str, Any]) -> None:
     run_virtual(test())
 
 
-async def refusing(link: Link) -> None:
+async def refuse_join(link: Link) -> None:
     await link.hello(nodes=2)
     await link.refuse(await link.expect("join"), "room.busy")
     await link.idle()
 
 
-async def of_another_guest(link: Link) -> None:
+async def welcome_another_guest(link: Link) -> None:
     await link.hello(nodes=2, identity="i9")
     await link.idle()
 
 
-async def of_another_epoch(link: Link) -> None:
+async def welcome_with_another_epoch(link: Link) -> None:
     await link.hello(epoch="e9", nodes=2)
     await link.idle()
 
 
-async def closing(link: Link) -> None:
+async def close_after_join(link: Link) -> None:
     await link.hello(nodes=2)
     await link.expect("join")
 
 
-async def mute(link: Link) -> None:
+async def stay_silent(link: Link) -> None:
     await link.hello(nodes=2)
     await asyncio.Event().wait()
 
 
 @pytest.mark.parametrize(
-    "script", [refusing, of_another_guest, of_another_epoch, closing, mute, None]
+    "script",
+    [
+        refuse_join,
+        welcome_another_guest,
+        welcome_with_another_epoch,
+        close_after_join,
+        stay_silent,
+        None,
+    ],
 )
 def test_a_second_socket_that_fails_changes_nothing(script: Script | None) -> None:
     """The client stays on the first socket, and tries once for each room that it enters."""
@@ -184,7 +195,7 @@ def test_a_second_socket_that_fails_changes_nothing(script: Script | None) -> No
 
 
 def test_a_client_of_several_rooms_stays_on_its_socket() -> None:
-    """A connection that follows two rooms has no node that suits both."""
+    """The nodes of two rooms may differ, so no socket would be right for both."""
 
     async def test() -> None:
         async def both(link: Link) -> None:
@@ -223,11 +234,14 @@ def test_a_client_of_several_rooms_stays_on_its_socket() -> None:
 
 
 class SharedLog:
-    """A room's log that two nodes serve: the second node sees each event after a delay."""
+    """A room's log that two nodes serve, each with a delay of its own before it sends an event.
 
-    def __init__(self, answer_s: float, lag_s: float) -> None:
+    `versions` maps the ids of the executed commands to the v of their events. The nodes answer
+    after `answer_s`.
+    """
+
+    def __init__(self, answer_s: float) -> None:
         self.answer_s = answer_s
-        self.lag_s = lag_s
         self.versions: dict[str, int] = {}
         self.head = 4
         self.committed = asyncio.Event()
@@ -242,7 +256,7 @@ class SharedLog:
         return self.versions[command_id]
 
     async def serve(self, link: Link, lag_s: float) -> None:
-        """Serves a connection to a node that lags by that time."""
+        """Serves a connection to a node that sends each event `lag_s` after its commit."""
         await link.hello(nodes=2)
         feeds: list[asyncio.Task[None]] = []
         try:
@@ -287,7 +301,7 @@ def test_no_event_is_lost_or_doubled(
     """
 
     async def test() -> None:
-        log = SharedLog(answer_s, lag_s)
+        log = SharedLog(answer_s)
         dial, queries = by_room(
             lambda link: log.serve(link, lag_s), lambda link: log.serve(link, other_lag_s)
         )
@@ -308,7 +322,7 @@ def test_no_event_is_lost_or_doubled(
                 await asyncio.sleep(pause_s)
                 line = Chat(id=f"c{number}", room="r", text="hi")
                 sending.append(asyncio.create_task(c.command(line)))
-            acks = [await each for each in sending]
+            acks = [await task for task in sending]
             await asyncio.sleep(30)
             assert [ack.v for ack in acks] == [log.versions[ack.id] for ack in acks]
             assert len(log.versions) == len(pauses_s)

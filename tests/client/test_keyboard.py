@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from client.terminal.keyboard import MAX_LINE_CHARACTERS, MAX_WAITING_LINES, Lines
-from client.terminal.output import Output, wants_colour
+from client.terminal.output import Output, should_use_colour
 
 
 @pytest.fixture
@@ -66,6 +66,8 @@ def test_the_reading_thread_ends_silently_after_the_event_loop(pipe: tuple[int, 
 
 
 class Terminal(io.StringIO):
+    """A stream in memory that counts as a terminal."""
+
     def isatty(self) -> bool:
         return True
 
@@ -119,5 +121,5 @@ def test_characters_that_a_terminal_cannot_show_are_replaced() -> None:
     ],
 )
 def test_only_a_terminal_with_colours_gets_them(environ: dict[str, str], colour: bool) -> None:
-    assert wants_colour(Terminal(), environ) == colour
-    assert not wants_colour(io.StringIO(), environ)
+    assert should_use_colour(Terminal(), environ) == colour
+    assert not should_use_colour(io.StringIO(), environ)

@@ -121,7 +121,7 @@ def as_snapshot(model: Model) -> Snapshot:
 
 
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
-commands = st.one_of(
+room_commands = st.one_of(
     st.builds(
         lambda ply, move: Move(ply=ply, move=move, **HEAD),
         st.integers(0, 8),
@@ -147,7 +147,7 @@ openings = st.sampled_from([[], sit_commands, sit_commands + move_commands])
 histories = st.builds(
     lambda opening, more: room_history(opening + more),
     openings,
-    st.lists(st.tuples(st.sampled_from([ADA, BOB]), commands), max_size=30),
+    st.lists(st.tuples(st.sampled_from([ADA, BOB]), room_commands), max_size=30),
 )
 
 
@@ -351,7 +351,7 @@ def test_after_a_gap_the_missing_event_does_not_restore_the_model() -> None:
 
 
 def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
-    """After each event the model has the server's offers; a player's own move keeps their offer."""
+    """After each event the model has the server's offers; a player's own move ends no offer."""
     ben = Actor(IdentityId("ben"), "Ben")
     moves = [
         Move(id=str(ply), room=ROOM, ply=ply, move=cell)

@@ -35,7 +35,7 @@ def test_a_token_can_be_removed(path: Path) -> None:
     assert tokens.find("http://a", "Ada") is None
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="file modes are not Windows'")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
 def test_only_the_owner_can_read_the_file(path: Path) -> None:
     TokenFile(path).store("http://a", None, "1")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

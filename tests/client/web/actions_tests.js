@@ -27,7 +27,7 @@ function textsOf(draw, state) {
     return [...elements].map((element) => element.ariaLabel ?? element.textContent);
 }
 
-const actions = (state) => textsOf((app, room) => drawActions(app, room, { confirming: null, confirm() {} }), state);
+const actions = (state) => textsOf((app, room) => drawActions(app, room, { actionToConfirm: null, setActionToConfirm() {} }), state);
 const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeatActions(app, room, seat), state));
 
 test("the buttons of a running match are those that the server permits", () => {

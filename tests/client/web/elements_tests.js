@@ -76,7 +76,7 @@ test("only the listener of the latest virtual node is called", () => {
     assertEqual(calls, ["second"]);
 });
 
-test("an element that manages its children keeps them", () => {
+test("the children of an element with `managesChildren` are left alone", () => {
     const node = parent();
     render(node, h("g", { managesChildren: true }));
     node.firstElementChild.append("mine");

@@ -112,7 +112,7 @@ test("a new match begins without the views, thoughts and offers of the old one",
     assertEqual(model.room.views, {});
 });
 
-test("a thinking message without a depth keeps the earlier search", async () => {
+test("a thinking message without a depth leaves the earlier search in the model", async () => {
     const thinking = await golden("server-thinking");
     let model = apply(await joined(), thinking);
     model = apply(model, { t: "thinking", room: ROOM, match: thinking.match, ply: 1, seat: 1, state: "done" });
@@ -144,7 +144,7 @@ test("a room of a newer version is shown with the reason, and offers no action",
     const model = await joined();
     const newer = apply(model, { ...(await golden("server-joined")), frozen: "room.newer", may: [] });
     const sentence = "This room was made by a newer Plyroom; it can be read here and played elsewhere";
-    const confirmation = { confirming: null, confirm: () => {} };
+    const confirmation = { actionToConfirm: null, setActionToConfirm: () => {} };
     const actions = (model) =>
         [drawActions({ model, command: () => {} }, model.room, confirmation)].flat(Infinity).filter(Boolean);
     assertEqual(statusText(newer, newer.room), sentence);

@@ -70,7 +70,7 @@ class FakeServer {
         this.send({ ...(await golden("server-welcome")), token: null, nodes: 2, ...welcome });
     }
 
-    /** What the client sent on this socket after the hello, without ids. */
+    /** The messages that the client sent on the newest socket after the hello, without their ids. */
     clientMessages() {
         return this.socket.sent.slice(1).map(({ id, ...message }) => message);
     }
