@@ -195,7 +195,7 @@ def test_mirror_images_share_an_entry() -> None:
 #: Source text and faulty text by the name of the fault.
 FAULTS = {
     "broken symmetry": ("((k & COLUMN) << U(42))", "((k & COLUMN) << U(35))"),
-    "mirror forgets a column": ("            | (k & (COLUMN << U(21)))\n", ""),
+    "mirror without a column": ("            | (k & (COLUMN << U(21)))\n", ""),
     "bounds swapped": (
         "        low = best\n    else:\n        high = best",
         "        high = best\n    else:\n        low = best",

@@ -131,9 +131,9 @@ def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
 
 
 def test_a_wrong_entry_is_found() -> None:
-    """The check finds any entry that is wrong by its result or by one ply."""
+    """The check finds an entry with a wrong result or with a distance that is two plies too long."""
     rng = random.Random(5)
-    entries = int(rules().SLICES[2 * 64 + 2 * 4])  # where four pieces begin
+    entries = int(rules().SLICES[2 * 64 + 2 * 4])  # the first entry with four pieces
     for _ in range(10):
         wrong = tables().copy()
         values = wrong[1:].view(np.uint8)
@@ -341,7 +341,7 @@ def test_probe_is_the_same_when_compiled() -> None:
 def test_the_search_probes_the_tables() -> None:
     """A two-ply search finds that one capture draws and the other wins in 27 plies.
 
-    Without the feature or the tables it does not, and the exact profile never probes.
+    Without the feature or the tables it does not find this, and the exact profile never probes.
     """
     position = game().position("W:WK7,K8,K15:BK11,K18:H0")
     plain = Searcher(game())

@@ -60,7 +60,7 @@ def cell_number(move: int) -> int:
 def compare(game: Game, matches: int, seed: int, win: str) -> int:
     """Compares moves and results of random matches; returns the number of positions.
 
-    The reference is OpenSpiel, or the text patterns where exactly five wins.
+    The reference is OpenSpiel, or the text patterns with the option `exactly-five`.
     """
     rng = random.Random(seed)
     compared = 0
@@ -320,7 +320,7 @@ def test_a_decided_position_is_won(seed: int, searcher_of: Callable[[str], Searc
 
 
 def test_six_in_a_row() -> None:
-    """Six in a row win, except with "exactly five", where another five still wins."""
+    """Six in a row win, except with `exactly-five`, where a five in another row still wins."""
     black, white = "a1 b1 c1 e1 f1", "a3 c5 e7 g9 i11"
     free = gomoku_position(with_stones(black, white))
     assert free.play(free.parse_move("d1")).outcome() == Outcome(0, "five in a row")

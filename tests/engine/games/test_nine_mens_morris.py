@@ -166,7 +166,7 @@ def test_sixteen_symmetries() -> None:
             assert value(other) == value(position), other.text()
 
 
-#: A position with three men on each side; side, count of plies and flying are open.
+#: A position with three men on each side; the side, count of plies and flying are to be filled in.
 THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 
@@ -187,7 +187,7 @@ def test_tactical_moves_are_captures() -> None:
 
 
 def test_flying_is_an_option() -> None:
-    """With three men left a man moves to any empty point, or along the lines without flying."""
+    """With three men left a man moves to any empty point; without flying only along the lines."""
     assert len(position_of(THREE_EACH.format("white", 5, "flying")).moves()) > 40
     walking = position_of(THREE_EACH.format("white", 5, "no-flying"), "no")
     assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5"}

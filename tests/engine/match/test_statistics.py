@@ -89,11 +89,11 @@ def test_statistics_are_antisymmetric() -> None:
 
 
 @pytest.mark.parametrize(("elo", "correct"), [(0, "H0"), (30, "H1")])
-def test_sprt_keeps_its_risks(elo: float, correct: str) -> None:
+def test_sprt_errs_within_its_risks(elo: float, correct: str) -> None:
     """With risks of 5 %, at most 10 % of the simulated matches reach the wrong verdict."""
     rng = Random(correct)
     test = Sprt(0, 30)
-    wrong, pairs_played = 0, []
+    wrong_verdicts, pairs_played = 0, []
     for _ in range(200):
         halves: list[int] = []
         verdict = None
@@ -102,9 +102,9 @@ def test_sprt_keeps_its_risks(elo: float, correct: str) -> None:
             assert len(halves) < 40_000
             summary = summarise(halves, test)
             verdict = summary.accepted if summary else None
-        wrong += verdict != correct
+        wrong_verdicts += verdict != correct
         pairs_played.append(len(halves) // 2)
-    assert wrong <= 20
+    assert wrong_verdicts <= 20
     assert min(pairs_played) >= MIN_PAIRS
     assert sum(pairs_played) / 200 < 1500, "a sequential test needs fewer games than a fixed one"
 

@@ -1,4 +1,4 @@
-"""The estimated cost of a search, which the command says before it starts."""
+"""The estimated cost of a search, which the command prints before it starts."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_the_estimate_of_tic_tac_toe() -> None:
 
 
 def test_impossible_searches_are_refused_at_once() -> None:
-    """A search that cannot end within its limit is refused; the message says what would."""
+    """A search that cannot end within its limit is refused; the message names a depth that can."""
     plan = Plan("alphabeta", None, order="best")
     with pytest.raises(
         TooLarge, match=r"alpha-beta 1\.\de\+13 to .*--depth 7 takes about 9\d0,000"

@@ -24,7 +24,7 @@ from engine.teach.tree import Node, Tree, check_tree, uniform
 from tests.engine.teach.checks import check_trace, exact, is_close, on_tree, random_tree, true_value
 from tests.engine.teach.test_designs import check_all_agree
 
-#: The forms that leave the same trace; the one with a table visits fewer nodes.
+#: The forms that give the same trace; the one with a table visits fewer nodes.
 SAME_TRACE = tuple(form for form in FORMS if form != "table")
 #: The move orders that the equations cover.
 ORDERS = ("game", "reversed", "best", "worst")
@@ -96,7 +96,7 @@ def test_equations_on_trees_with_chance_nodes(
 @EXAMPLES
 @given(RNGS, st.sampled_from([None, 2]), st.sampled_from(ORDERS))
 def test_forms(rng: random.Random, depth: int | None, order: str) -> None:
-    """The flat, polymorphic and mapping forms are the same algorithm."""
+    """All forms without a table give the same trace of an algorithm."""
     check_forms(random_tree(rng, ("max", "min", "mean")), depth, order)
 
 

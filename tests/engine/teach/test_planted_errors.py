@@ -32,7 +32,7 @@ def check_trees() -> None:
 
 
 def check_forms() -> None:
-    """Asserts that the three forms leave the same traces."""
+    """Asserts that the forms without a table give the same traces."""
     rng = random.Random(2)
     for _ in range(12):
         test_equations.check_forms(random_tree(rng, ("max", "min", "mean")), None, "game")
