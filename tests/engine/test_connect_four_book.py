@@ -158,7 +158,7 @@ def book_keys() -> set[int]:
 
 
 def test_the_results_in_the_book_are_consistent() -> None:
-    """The result of a position with few discs is the best of its moves, and that of the book's move.
+    """The result of a position with few discs is the best of its moves and that of the book move.
 
     The results of the first moves are the known ones.
     """

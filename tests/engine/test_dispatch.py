@@ -178,7 +178,7 @@ def test_attempts_of_all_kinds_are_limited() -> None:
 
 
 def test_the_callers_own_engine_gets_a_search_that_others_have_lost() -> None:
-    """After TRIES losses only the caller's own engine gets the search; its error ends the search."""
+    """After TRIES losses only the caller's own engine gets the search; its error ends it."""
     transport = FakeTransport("a", "b", "c", "d", own=OWN)
     transport.admit()
     for _ in range(TRIES):

@@ -61,8 +61,8 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
     cache = tmp_path / "code"
     modified_ns = []
     for _ in range(2):
-        done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
-        assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+        completed = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
+        assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
         modified_ns.append({path: path.stat().st_mtime_ns for path in files_of(cache)})
     assert modified_ns[0]
     assert modified_ns[1] == modified_ns[0], "the second process writes no file"
@@ -99,8 +99,8 @@ def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damag
             sums.write_text("nonsense")
         case "no sums":
             sums.unlink()
-    done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    completed = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
+    assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
     assert code.stat().st_size == pytest.approx(len(content), rel=0.01)
     assert next(cache.glob("*.sums")).read_text().startswith("{")
 
@@ -154,9 +154,9 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     folders = []
     for _ in range(2):
         code = "from engine.compiler.code_cache import cache_folder; print(cache_folder())"
-        done = run(code, HOME=str(not_a_folder), XDG_CACHE_HOME="", TMPDIR=str(scratch))
-        assert done.returncode == 0, done.stderr
-        folders.append(Path(done.stdout.split()[-1]))
+        completed = run(code, HOME=str(not_a_folder), XDG_CACHE_HOME="", TMPDIR=str(scratch))
+        assert completed.returncode == 0, completed.stderr
+        folders.append(Path(completed.stdout.split()[-1]))
     assert folders[0] == folders[1]
     assert folders[0].parent == scratch
     assert folders[0].stat().st_mode & 0o777 == 0o700
@@ -265,10 +265,10 @@ def test_recursive_rules(tmp_path: Path) -> None:
         "print(native.function('rule_evaluate')((7, 0), native.data))"
     )
     for _ in range(2):
-        done = run(
+        completed = run(
             code, PLYROOM_CACHE=str(tmp_path / "code"), PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}"
         )
-        assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
+        assert (completed.returncode, completed.stdout) == (0, "6\n"), completed.stderr
 
 
 def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], Path]) -> None:
@@ -332,12 +332,12 @@ def test_warm_command() -> None:
     """`python -m engine.warm` prints a line for each compiled game and refuses unknown games."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE)}
     command = [sys.executable, "-m", "engine.warm"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, "sticks"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("sticks: ready in ")
-    done = subprocess.run(
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("sticks: ready in ")
+    completed = subprocess.run(
         [*command, "chequers"],
         cwd=ROOT,
         env=environment,
@@ -345,8 +345,8 @@ def test_warm_command() -> None:
         text=True,
         timeout=60,
     )
-    assert done.returncode == 2
-    assert "there is no game" in done.stderr
+    assert completed.returncode == 2
+    assert "there is no game" in completed.stderr
 
 
 def test_rules_must_be_an_imported_module() -> None:

@@ -40,8 +40,9 @@ from engine.jit import U, rule
 
 NAME, TITLE, RULES, DATA, LEVELS, MARGIN = "passing", "Passing", "", (), 1, 2000
 WORDS, MAX_MOVES = 2, 3
-# A pass is illegal; gains a lot, in unstable states only or everywhere; gains or loses a lot as the
-# second pass in a row; mates; or is the only move that does not lose.
+# The effect of a pass by mode: it is illegal; it is legal in unstable states, and gains a lot; it
+# gains a lot in any state; the second pass in a row gains a lot, or loses a lot; it mates; it is
+# the only move that does not lose.
 MODES = ("never", "unstable", "free", "again", "again worse", "wins", "zugzwang")
 OPTIONS = {"pass": Option("Passing", "never", MODES)}
 # Bits of the second word: the effect of a pass, the side to move, whether the last move was a pass,

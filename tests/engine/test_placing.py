@@ -9,8 +9,8 @@ from engine.dispatch.placing import Offer, Places, choose
 from tests.support.dispatching import OWN, Search, search_of
 
 
-def choice(search: Search, *offers: Offer[str], **facts: Any) -> str | None:
-    return choose(search, offers, **facts)
+def choice(search: Search, *offers: Offer[str], **options: Any) -> str | None:
+    return choose(search, offers, **options)
 
 
 def test_the_order_of_places() -> None:

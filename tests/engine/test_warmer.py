@@ -16,6 +16,7 @@ from engine.rules.registry import load_game
 from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
+#: The id of a game and a step of its compilation.
 Key = tuple[str, Step]
 
 

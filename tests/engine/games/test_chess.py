@@ -413,7 +413,10 @@ def test_impossible_positions(text: str, expected: str) -> None:
 
 
 def test_the_en_passant_square_is_kept_only_for_a_legal_capture() -> None:
-    """A FEN may have an en passant square after any double step; without a legal capture it goes."""
+    """A FEN may have an en passant square after any double step.
+
+    The position has it only if the capture is legal.
+    """
     assert (
         position_of("4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1").text() == "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1"
     )

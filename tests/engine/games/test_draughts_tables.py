@@ -131,7 +131,7 @@ def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
 
 
 def test_a_wrong_entry_is_found() -> None:
-    """The check finds an entry with a wrong result or with a distance that is two plies too long."""
+    """The check finds an entry with a wrong result or with a distance two plies too long."""
     rng = random.Random(5)
     entries = int(rules().SLICES[2 * 64 + 2 * 4])  # the first entry with four pieces
     for _ in range(10):

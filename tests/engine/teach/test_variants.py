@@ -126,7 +126,10 @@ def test_infinite_utilities_of_a_game() -> None:
 
 
 def test_utilities_of_both_players() -> None:
-    """In a game each player may have their own utilities: O plays for a draw if it is worth more."""
+    """Each player of a game may have their own utilities.
+
+    O plays for a draw if it is worth more than a win.
+    """
     position = load_game("tic-tac-toe").position("XOXXO....")
     plain = GameForBoth.at_root(position, (Scale(-1, 0, 1), Scale(-1, 0, 1)))
     with_draw_preferred = GameForBoth.at_root(position, (Scale(-1, 0, 1), Scale(-INF, 0.5, 0.25)))
