@@ -24,7 +24,7 @@ SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', 
 @pytest.mark.parametrize("check", [*CHECKS, *NATIVE_CHECKS])
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_game_passes(game_id: str, check: str) -> None:
-    """Rules, views, texts, compiled code and search of each game keep the promises of `Rules`."""
+    """Rules, views, texts, compiled code and search of each game fulfil the contract `Rules`."""
     {**CHECKS, **NATIVE_CHECKS}[check](load_game(game_id))
 
 

@@ -68,7 +68,7 @@ class History:
     def assign(self) -> None:
         attempt = self.transport.assign()
         if attempt is not None:
-            search = next(each for each in self.searches if each.attempt is attempt)
+            search = next(search for search in self.searches if search.attempt is attempt)
             assert attempt.place not in search.failed_at, "a faulty place gets it only once"
             assert search.losses < TRIES or attempt.place == self.own, "the tries are over"
             self.search_of_attempt[attempt] = search

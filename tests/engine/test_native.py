@@ -24,11 +24,11 @@ ROOT = Path(__file__).parents[2]
 #: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 #: A program that compiles one function; it follows IMPORTS.
-SMALL = (
+SMALL_PROGRAM = (
     "game = load_game('tic-tac-toe'); native = compile_game(game); "
     "print(native.function('rule_status')((7, 0)))"
 )
-#: The imports for SMALL.
+#: The imports for SMALL_PROGRAM.
 IMPORTS = (
     "from engine.rules.registry import load_game; "
     "from engine.compiler.native import CACHE, compile_game; "
@@ -61,7 +61,7 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
     cache = tmp_path / "code"
     modified_ns = []
     for _ in range(2):
-        completed = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
+        completed = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
         assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
         modified_ns.append({path: path.stat().st_mtime_ns for path in files_of(cache)})
     assert modified_ns[0]
@@ -73,7 +73,7 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
 def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a code cache with one function."""
     cache = tmp_path_factory.mktemp("cache") / "code"
-    assert run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache)).returncode == 0
+    assert run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache)).returncode == 0
     return cache
 
 
@@ -99,7 +99,7 @@ def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damag
             sums.write_text("nonsense")
         case "no sums":
             sums.unlink()
-    completed = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
+    completed = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
     assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
     assert code.stat().st_size == pytest.approx(len(content), rel=0.01)
     assert next(cache.glob("*.sums")).read_text().startswith("{")
@@ -213,7 +213,7 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", IMPORTS + SMALL],
+            [sys.executable, "-c", IMPORTS + SMALL_PROGRAM],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,

@@ -18,8 +18,8 @@ from engine.jit import lsb
 
 U = np.uint64
 ZERO, ONE = U(0), U(1)
-MAX_MOVES = 1
-REPEATS = 0
+#: Constants of every template; the compiler replaces them with the game's.
+MAX_MOVES, REPEATS = 1, 0
 #: Rules of the game that the check calls.
 MORE_HOOKS = ("table_index", "probe")
 #: Moves from this number on are captures.
@@ -29,6 +29,7 @@ WRONG, SEEN, WINS, LOSSES, DRAWS, LONGEST, EXAMPLE = range(7)
 #: The index in `V` of the word of the first entry.
 ENTRIES_AT = 16
 
+#: The numba signature of each function.
 SIGNATURES = {
     "value": "i8(state, i8*)",
     "expected": "i8(state, i8*, i8*)",
@@ -40,6 +41,7 @@ SIGNATURES = {
     "store_runs": "void(state, u8, i8, i8, i8*, i8*, i8*)",
     "quiet_runs": "i8(i8, i8, i8*, i8*, i8*)",
 }
+#: The functions of this module that each function calls.
 CALLS = {
     "expected": ("value",),
     "check_position": ("value", "expected"),

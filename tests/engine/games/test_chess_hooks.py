@@ -119,7 +119,7 @@ def loses_exchange(board: chess.Board, move: chess.Move) -> bool:
 def check_exchanges(game: Game, count: int) -> int:
     """Compares `loses` with playing the exchange out; returns the number of losing moves."""
     rules: Any = game.module
-    losing = 0
+    losing_count = 0
     for board in random_boards(count, seed=2):
         state = game.position(board.fen()).state
         for move in board.legal_moves:
@@ -132,8 +132,8 @@ def check_exchanges(game: Game, count: int) -> int:
                 board.fen(),
                 move,
             )
-            losing += expected
-    return losing
+            losing_count += expected
+    return losing_count
 
 
 def test_exchanges() -> None:

@@ -326,7 +326,7 @@ def test_probe_is_the_same_when_compiled() -> None:
     """The compiled and the uncompiled `probe` return the same for random positions."""
     compiled = compile_game(game()).function("rule_probe")
     data = Memory(solver().data)
-    known = 0
+    known_count = 0
     for pieces in (2, 3, 4):
         for position in random_positions(150, pieces, seed=pieces):
             with np.errstate(over="ignore"):
@@ -334,8 +334,8 @@ def test_probe_is_the_same_when_compiled() -> None:
             assert compiled(tuple(int(word) for word in position.state), data) == expected, (
                 position.text()
             )
-            known += expected != 0
-    assert known > 300
+            known_count += expected != 0
+    assert known_count > 300
 
 
 def test_the_search_probes_the_tables() -> None:

@@ -294,13 +294,13 @@ def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
 def test_a_win_in_one_is_evaluated(win: str) -> None:
     """The evaluation is a win exactly if there is a winning move; winning moves come first."""
     rng = random.Random(6)
-    wins = 0
+    win_count = 0
     for position in rng.sample(random_positions(seed=7, matches=20, win=win), 40):
         winning = [move for move in position.moves() if position.play(move).outcome() is not None]
         assert (value(position) == 19_000) == bool(winning), position.text()
         assert sorted(position.moves()[: len(winning)]) == sorted(winning), position.text()
-        wins += bool(winning)
-    assert 2 < wins < 38
+        win_count += bool(winning)
+    assert 2 < win_count < 38
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])

@@ -114,12 +114,12 @@ def compare_positions(game: Game, count: int, seed: int) -> int:
     """Compares random positions with kings; returns the number with captures of several pieces."""
     rng = random.Random(seed)
     compare(game.position(CLOSED_PATH), rng)
-    long_captures = 0
+    long_capture_count = 0
     for _ in range(count):
         position = random_position(game, rng)
         compare(position, rng)
-        long_captures += any(len(captured) > 1 for *_, captured in our_moves(position))
-    return long_captures
+        long_capture_count += any(len(captured) > 1 for *_, captured in our_moves(position))
+    return long_capture_count
 
 
 def test_rules_match_pydraughts() -> None:

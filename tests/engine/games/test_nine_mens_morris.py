@@ -173,7 +173,7 @@ THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 def test_tactical_moves_are_captures() -> None:
     """The tactical moves are the captures, and they have the highest ranks."""
     rules: Any = load_game(GAME).module
-    captures = 0
+    capture_count = 0
     for position in random_positions(seed=6, matches=8):
         buffer = [0] * rules.MAX_MOVES
         tactical = buffer[: rules.tactical(position.state, buffer)]
@@ -182,8 +182,8 @@ def test_tactical_moves_are_captures() -> None:
         ranks = {move: rules.rank(position.state, move) for move in position.moves()}
         quiet = [ranks[move] for move in ranks if move not in capturing]
         assert min((ranks[move] for move in capturing), default=99) > max(quiet, default=0)
-        captures += len(capturing)
-    assert captures > 100
+        capture_count += len(capturing)
+    assert capture_count > 100
 
 
 def test_flying_is_an_option() -> None:

@@ -51,14 +51,14 @@ def test_summary() -> None:
 def test_the_bounds_contain_the_true_difference(elo: float) -> None:
     """The bounds contain the true difference in 95 of 100 simulated matches."""
     rng = Random(elo)
-    within = 0
+    count_within = 0
     for _ in range(400):
         summary = summarise(simulate(rng, 150, elo))
         assert summary is not None
         assert summary.elo_low is not None
         assert summary.elo_high is not None
-        within += summary.elo_low <= elo <= summary.elo_high
-    assert 0.92 <= within / 400 <= 0.98
+        count_within += summary.elo_low <= elo <= summary.elo_high
+    assert 0.92 <= count_within / 400 <= 0.98
 
 
 def test_paired_games_have_narrower_bounds() -> None:

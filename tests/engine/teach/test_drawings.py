@@ -58,7 +58,7 @@ def test_deep_levels_are_numbered() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_all_styles_have_the_same_words(seed: int) -> None:
-    """Guide lines and colours change no word of a log, and keep to 80 columns."""
+    """Guide lines and colours change no word of a log, and its lines stay within 80 columns."""
     trace = on_tree(random_tree(random.Random(seed), ("max", "min", "mean")), "alphabeta")
     for log in ("tree", "steps", "leaves"):
         piped = format_trace(trace, log)
@@ -113,8 +113,8 @@ def test_a_snapshot_holds_what_the_search_has_seen(seed: int) -> None:
     for count in range(len(trace.steps.what) + 1):
         shown = snapshot(trace, count)
         assert len(shown.seen) == trace.steps.what[:count].count("enter")
-        done = sum(seen.is_done for seen in shown.seen)
-        assert done == trace.steps.what[:count].count("leave")
+        done_count = sum(seen.is_done for seen in shown.seen)
+        assert done_count == trace.steps.what[:count].count("leave")
     shown = snapshot(trace)
     for row, seen in enumerate(shown.seen):
         last = max(

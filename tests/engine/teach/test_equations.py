@@ -37,7 +37,8 @@ EXAMPLES = settings(max_examples=60)
 def equal_except(trace: Trace, other: Trace, *fields: str) -> bool:
     """Returns whether two traces are equal except for some fields."""
     left, right = (
-        {name: getattr(each, name) for name in Trace.__struct_fields__} for each in (trace, other)
+        {name: getattr(compared, name) for name in Trace.__struct_fields__}
+        for compared in (trace, other)
     )
     return {**left, **dict.fromkeys(fields)} == {**right, **dict.fromkeys(fields)}
 

@@ -163,7 +163,7 @@ def test_row_3_the_alpha_cut() -> None:
 
 
 def test_row_4_every_leaf() -> None:
-    """MAX has 10 from the first child; MIN sees 3 and not the next leaf: 6 nodes, value 10."""
+    """MAX has 10 from the first child; MIN visits 3, but not the next leaf: 6 nodes, value 10."""
     expected, trace = row(4), searched(4, "alphabeta")
     assert value_at(trace, "L") == expected["first_child"]
     assert value_at(trace, "R1") == expected["seen"]
@@ -172,7 +172,7 @@ def test_row_4_every_leaf() -> None:
 
 
 def test_row_5_greedy_friends() -> None:
-    """Alpha-beta sees the 5 of friend two and nothing else there; the bounds narrow as printed."""
+    """Of friend two alpha-beta visits only the 5; the bounds narrow as printed."""
     expected, plain, pruned = row(5), searched(5, "minimax"), searched(5, "alphabeta")
     assert value_at(plain, "two") == expected["plain_two"]
     assert expected["seen"] in pruned.nodes.move

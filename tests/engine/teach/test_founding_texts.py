@@ -88,6 +88,7 @@ def negamax_for_max(tree: texts.Tree, depth: float, log: texts.Log) -> Any:
 
 #: An algorithm and options of the program, the transcription, and the trees that it is for.
 Case = tuple[str, dict[str, Any], Callable[[texts.Tree, float, texts.Log], Any], str]
+#: The cases by name, with the number of the founding text in parentheses.
 CASES: dict[str, Case] = {
     "minimax": ("minimax", {}, texts.minimax, "any"),
     "negamax (002)": ("negamax", {}, negamax_for_max, "max first"),

@@ -16,6 +16,7 @@ from engine.teach.state import GameState, TreeState
 from tests.engine.teach import test_equations, test_trace, test_worked_examples
 from tests.engine.teach.checks import check_trace, on_tree, random_tree
 
+#: A check, which raises AssertionError if it finds an error.
 Check = Callable[[], None]
 
 

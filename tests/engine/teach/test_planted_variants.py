@@ -32,6 +32,7 @@ from tests.engine.teach import (
     test_worked_examples,
 )
 
+#: A check, which raises AssertionError if it finds an error.
 Check = Callable[[], None]
 #: The number of random trees on which an algorithm and its transcription are compared.
 TREE_COUNT = 40
@@ -46,6 +47,7 @@ def text_check(name: str) -> Check:
     return check
 
 
+# The checks of the cases that the planted errors concern.
 FAIL_SOFT, FAIL_HARD = text_check("fail-soft (004)"), text_check("fail-hard (000)")
 STRICT, ONE_BOUND = text_check("strict (002)"), text_check("one-bound (003)")
 ACCUMULATORS, PAIR, NODES = (
