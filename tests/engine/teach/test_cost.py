@@ -59,7 +59,7 @@ def test_hopeless_counts() -> None:
 
 
 def test_best_first_to_the_end(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--order best --depth end` prints its cost first; the searches that order moves use a table."""
+    """`--order best --depth end` prints its cost first; searches that order moves use a table."""
     command = "--game tic-tac-toe --depth end --order best --evaluator zero --summary"
     assert main(command.split()) == 0
     out, err = capsys.readouterr()
