@@ -223,7 +223,8 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
 def _apply_moved(model: Model, event: Moved) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
-    played = Played(event.move, event.text, event.number, event.forced)
+    seat = event.seat if event.seat != event.ply % 2 else None
+    played = Played(event.move, event.text, event.number, event.forced, seat)
     moves = (*model.match.moves[: event.ply], played)
     # A move makes the other side's draw offer lapse.
     offers = tuple(seat for seat in model.offers if seat == event.seat)

@@ -209,7 +209,7 @@ class Position:
     def turn(self) -> int:
         """The seat to move; in a finished position, the seat that would be."""
         with RulesCall(self.game.id, "turn"):
-            return self.game.rules.turn(self.state)
+            return int(self.game.rules.turn(self.state))
 
     def text(self) -> str:
         """The position as one line of text that `Game.position` reads back."""

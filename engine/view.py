@@ -70,7 +70,8 @@ class Kind(Struct, frozen=True, omit_defaults=True):
     """The look of a kind of piece and its name, which screen readers speak.
 
     `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359:
-    a stick at 90 lies flat, a line at 90 is vertical.
+    a stick at 90 lies flat, a line at 90 is vertical. A kind with a `count` is a heap of so many
+    seeds, drawn with its mark.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Kind(Struct, frozen=True, omit_defaults=True):
     mark: str | None = None
     text: str | None = None
     angle: int = 0
+    count: int = 0
 
 
 class SeatView(Struct, frozen=True, omit_defaults=True):

@@ -21,6 +21,8 @@ MARKS: Mapping[str, tuple[str, str, str]] = {
 OTHER_MARK = ("(", ")")
 #: The character of an empty cell.
 EMPTY = "."
+#: The character of an empty cell of a bare board.
+BLANK = " "
 #: Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees.
 STROKES: Mapping[Shape, str] = {"line": "-\\|/", "stick": "|/-\\"}
 #: The terminal's codes for bold text and for normal text.
@@ -45,7 +47,7 @@ def board_text(
         _write(page, row, col, label)
     marks = _marks_by_cell(board, position)
     for cell, (row, col) in layout.cells.items():
-        _draw_cell(page, row, col, cell, board, position, marks, layout.shows_ids, colour)
+        _draw_cell(page, row, col, cell, board, position, marks, layout, colour)
     lines = [
         *_page_lines(page),
         *_border_lines(board),
@@ -96,13 +98,18 @@ def _draw_cell(
     board: BoardView,
     position: PositionView,
     marks: Mapping[str, list[tuple[str, str]]],
-    shows_ids: bool,
+    layout: Layout,
     colour: bool,
 ) -> None:
     kind = _kind(board, position.pieces[cell]) if cell in position.pieces else None
-    text = _letter(kind) if kind else cell if shows_ids else EMPTY
+    empty = cell if layout.shows_ids else BLANK if cell in layout.blank else EMPTY
+    text = _letter(kind) if kind else empty
     style = BOLD + _side_colour(board, kind) if colour and kind else ""
-    _write(page, row, col, text, style)
+    if kind and kind.shape == "line" and text == "-":  # from edge to edge of its cell
+        margin = max(0, layout.cell_width // 2 - 1)
+        _write(page, row, col - margin, text * (2 * margin + 1), style)
+    else:
+        _write(page, row, col, text, style)
     cell_marks = marks.get(cell)
     if cell_marks:
         page[row, col - 1] = cell_marks[0][0]

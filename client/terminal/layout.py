@@ -31,13 +31,16 @@ class Layout:
     """Where everything stands on the page, as rows and columns of characters.
 
     `cells` maps ids to (row, column), `labels` are (row, column, text), and `lines` are pairs of
-    cells to connect. With `shows_ids`, an empty cell shows its id.
+    cells to connect. With `shows_ids`, an empty cell shows its id; the cells in `blank` show
+    nothing. `cell_width` is the width of a cell in characters.
     """
 
     cells: dict[str, tuple[int, int]]
     labels: tuple[tuple[int, int, str], ...]
     lines: tuple[tuple[str, str], ...] = ()
     shows_ids: bool = False
+    blank: frozenset[str] = frozenset()
+    cell_width: int = 1
 
 
 def lay_out(board: Grid | Sites, flip: bool = False) -> Layout:
@@ -102,7 +105,10 @@ def _lay_out_sites(board: Sites) -> Layout:
         )
         for site in board.sites
     }
-    return _with_labels(cells, lines)
+    # A bare board draws nothing on its empty cells but the points.
+    is_bare = board.style == "bare"
+    blank = frozenset(site.id for site in board.sites if is_bare and site.shape != "point")
+    return replace(_with_labels(cells, lines), blank=blank, cell_width=round(x_scale))
 
 
 def _scale(gap: float, extent: float, size: int, steps: tuple[int, ...]) -> float:
@@ -133,15 +139,18 @@ def _min_gap_in_rows(board: Sites) -> float:
 
 
 def _with_labels(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...]) -> Layout:
-    """Adds column letters and row numbers if ids consist of them; else cells show their ids."""
-    parts = {name: _split_id(name) for name in cells}
-    if not all(parts.values()):
+    """Adds column letters and row numbers if ids consist of them; else cells show their ids.
+
+    Ids of another form beside them, such as that of a store, have no label.
+    """
+    parts = {name: part for name in cells if (part := _split_id(name)) is not None}
+    if not parts:
         return Layout(cells, (), lines, shows_ids=True)
-    rows = _common_values((cells[name][0], part[1]) for name, part in parts.items() if part)
+    rows = _common_values((cells[name][0], part[1]) for name, part in parts.items())
     if rows is None:
         return Layout(cells, (), lines, shows_ids=True)
     labels = [(line, 0, f"{number:>2}") for line, number in rows.items()]
-    labels += _column_labels(cells, {name: part[0] for name, part in parts.items() if part})
+    labels += _column_labels(cells, {name: part[0] for name, part in parts.items()})
     return Layout(cells, tuple(labels), lines)
 
 

@@ -32,8 +32,8 @@ def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> 
                 else no_moves_reason(model)
             )
         case CommandName.LAST if model.match is not None and model.ply:
-            seat = words.seat_of_ply(model, model.ply - 1)
-            return words.move_line(board, model.ply - 1, seat, model.match.moves[-1], model.view)
+            ply, played = model.ply - 1, model.match.moves[-1]
+            return words.move_line(board, ply, words.seat_of(played, ply), played, model.view)
         case CommandName.LAST:
             return "No move yet."
         case CommandName.THINKING if model.thinking is not None and model.thinking.moves:

@@ -45,10 +45,9 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
     after = views[ply] if ply < len(views) else None
     lines = ["Start"]
     if ply > 0:
+        played = record.moves[ply - 1]
         lines = [
-            words.move_line(
-                record.view, ply - 1, _moving_seat(views, ply), record.moves[ply - 1], after
-            )
+            words.move_line(record.view, ply - 1, words.seat_of(played, ply - 1), played, after)
         ]
     search = record.thoughts.get(str(ply - 1))
     if search is not None:
@@ -60,15 +59,6 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
     if ply == len(record.moves) and record.over is not None:
         lines.append(words.result_text(record.view, record.over))
     return lines
-
-
-def _moving_seat(views: Views, ply: int) -> int:
-    """The seat that played the move before the position at `ply`.
-
-    Without views the first seat plays the even plies.
-    """
-    turn = views[ply - 1].turn if 0 < ply <= len(views) else None
-    return turn if turn is not None else (ply - 1) % 2
 
 
 def print_match(record: MatchRecord, views: Views, output: Output, only: int | None = None) -> None:

@@ -161,11 +161,9 @@ def room_title(model: Model) -> str:
     return model.description.title + options_text(model.description.options)
 
 
-def seat_of_ply(model: Model, ply: int) -> int:
-    """The seat that played a ply, computed from the side to move, since the seats alternate."""
-    if model.view is not None and model.view.turn is not None:
-        return (model.view.turn + model.ply - ply) % 2
-    return ply % 2
+def seat_of(played: Played, ply: int) -> int:
+    """The seat that made the move at a ply."""
+    return ply % 2 if played.seat is None else played.seat
 
 
 def board_of(model: Model) -> BoardView | None:

@@ -287,8 +287,8 @@ function drawMarks(scene, layout, state, level) {
     const marks = marksOf(scene, state).flatMap(({ name, cell }) => {
         const place = layout.byId.get(cell);
         if (!place) return [];
-        const kind = scene.position?.pieces[cell];
-        const shape = markShape(name, place, style, kind !== undefined, angleOf(scene.board.kinds[kind ?? ""]));
+        const kind = scene.board.kinds[scene.position?.pieces[cell] ?? ""];
+        const shape = markShape(name, place, style, kind);
         return shape.level === level
             ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: translateTo(place) }, shape.drawing)]
             : [];
@@ -337,11 +337,11 @@ function marksOf(scene, state) {
  * @param {string} name
  * @param {Place} place
  * @param {string} style
- * @param {boolean} occupied
- * @param {number} angle the angle of the piece on the place, in degrees
+ * @param {Kind | undefined} kind the kind of the piece on the place
  * @returns {{level: "under" | "over", drawing: VNode}}
  */
-function markShape(name, place, style, occupied, angle) {
+function markShape(name, place, style, kind) {
+    const [occupied, angle] = [kind !== undefined, angleOf(kind)];
     const hasRoundPieces = style === "holes" || style === "felt" || style === "points";
     const isOverPieces = hasRoundPieces || place.shape !== "square";
     if (name === "hint") {
@@ -359,6 +359,8 @@ function markShape(name, place, style, occupied, angle) {
                 transform: angle ? `rotate(${angle})` : null,
             }),
         };
+    if (name === "last" && kind?.count)  // a dot would cover the number
+        return { level: "over", drawing: h("circle", { class: "rim", r: 0.46 }) };
     if (name === "last" && isOverPieces)
         return { level: "over", drawing: h("circle", { class: occupied ? "dot" : "dot left", r: 0.1 }) };
     if (isOverPieces && !KNOWN_MARKS.has(name))

@@ -176,15 +176,17 @@ function gridLabels(board, flip, positioned, frame, size) {
 
 /**
  * Letters and numbers for places whose ids are a letter and a number (f4): below upright columns and
- * beside level rows, and at the ends of slanted ones (on boards of hexagons).
+ * beside level rows, and at the ends of slanted ones (on boards of hexagons). Places with other ids
+ * have no label.
  * @param {Place[]} positioned
  * @param {Box} frame
  * @param {number} size
  * @returns {Label[]}
  */
 function siteLabels(positioned, frame, size) {
-    const named = positioned.map((place) => ({ place, parts: /^([a-z])(\d{1,2})$/.exec(place.id) }));
-    if (!named.every(({ parts }) => parts !== null)) return [];
+    const named = positioned
+        .map((place) => ({ place, parts: /^([a-z])(\d{1,2})$/.exec(place.id) }))
+        .filter(({ parts }) => parts !== null);
     /** @type {Map<string, Place[]>} */
     const lines = new Map();
     for (const { place, parts } of named)

@@ -9,6 +9,8 @@
 import { drawSprite } from "./board-sprites.js";
 import { h } from "./elements.js";
 
+/** The angle from a seed of a heap to the next, which spreads them evenly. */
+const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 /** The path of a crown. */
 const CROWN = "M-.2 .13 -.25 -.14 -.1 0 0 -.21 .1 0 .25 -.14 .2 .13Z";
 
@@ -22,9 +24,29 @@ export function drawPiece(kind, extra = "") {
     const side = kind?.side ?? "none";
     const name = (/** @type {string} */ shape) => ({ class: `piece ${shape} side-${side} ${extra}` });
     if (kind?.sprite) return h("g", name(kind.sprite), drawSprite(kind.sprite));
+    if (kind?.count) return drawHeap(kind.count, kind.mark ?? String(kind.count), name("heap"));
     const shape = kind?.shape ?? "disc";
     const body = kind?.angle ? h("g", { transform: `rotate(${kind.angle})` }, drawBody(shape)) : drawBody(shape);
     return h("g", name(shape), body, drawEmblem(kind, shape));
+}
+
+/**
+ * A heap of seeds with its number below them. The first seed is in the middle, and each further one
+ * a golden angle on around it.
+ * @param {number} count
+ * @param {string} text
+ * @param {Record<string, string>} attributes
+ * @returns {VNode}
+ */
+function drawHeap(count, text, attributes) {
+    const r = Math.min(0.1, 0.3 / Math.sqrt(count));
+    const seeds = Array.from({ length: count }, (_, i) => {
+        const distance = count === 1 ? 0 : (0.35 - r) * Math.sqrt((i + 0.5) / count);
+        const angle = i * GOLDEN_ANGLE;
+        const [cx, cy] = [distance * Math.cos(angle), distance * Math.sin(angle) - 0.08];
+        return h("circle", { class: i % 2 ? "seed light" : "seed", cx: cx.toFixed(3), cy: cy.toFixed(3), r: r.toFixed(3) });
+    });
+    return h("g", attributes, seeds, h("text", { class: "count", y: 0.31, dy: ".35em" }, text));
 }
 
 /**

@@ -308,12 +308,13 @@ function isKnownOffer({ what = "rematch" }) {
  * @param {Extract<EventMessage, {kind: "moved"}>} event
  * @returns {Played}
  */
-function playedOf({ move, text, number, forced }) {
+function playedOf({ ply, seat, move, text, number, forced }) {
     return {
         move,
         ...(text == null ? null : { text }),
         ...(number == null ? null : { number }),
         ...(forced ? { forced } : null),
+        ...(seat !== ply % 2 ? { seat } : null),
     };
 }
 

@@ -16,17 +16,19 @@ import { moveNumber, moveText, numberedMove } from "./words.js";
  * @property {number} shown the ply on the board
  * @property {(ply: number) => void} go shows another ply
  * @property {string[]} sides the names of both sides, for screen readers
+ * @property {string[]} [colours] the colours of both sides, shown where the sides do not alternate
  */
 
 /**
  * @param {Moves} list
  * @returns {VNode}
  */
-export function drawMoves({ moves, shown, go, sides }) {
+export function drawMoves({ moves, shown, go, sides, colours = [] }) {
+    const alternate = moves.every(({ seat }) => seat == null);
     const rows = rowsOf(moves).map((plies) => {
         const cells = plies.flatMap((ply) => [
             sharesNumber(moves, plies, ply) ? null : h("span", { class: "number" }, moveNumber(moves[ply], ply)),
-            drawMove(moves, ply, shown, go, sides),
+            drawMove(moves, ply, shown, go, sides, alternate ? [] : colours),
         ]);
         const hasTwoNumbers = plies.length > 1 && !sharesNumber(moves, plies, plies[1] ?? 0);
         return h("li", { key: plies[0], class: hasTwoNumbers ? "two-numbers" : "" }, cells);
@@ -72,17 +74,30 @@ function sharesNumber(moves, row, ply) {
  * @param {number} shown the ply on the board
  * @param {(ply: number) => void} go
  * @param {string[]} sides
+ * @param {string[]} colours
  */
-function drawMove(moves, ply, shown, go, sides) {
+function drawMove(moves, ply, shown, go, sides, colours) {
     const text = moveText(moves[ply]);
+    const colour = colours[seatOf(moves, ply)] ?? null;
     const attributes = {
-        class: ["move", ply + 1 === shown && "shown"],
+        class: ["move", ply + 1 === shown && "shown", colour && "of-side"],
+        "--side": colour,
         "data-ply": ply + 1,
-        "aria-label": `${sides[ply % 2] ?? ""}, ${numberedMove(moves[ply], ply)}`,
+        "aria-label": `${sides[seatOf(moves, ply)] ?? ""}, ${numberedMove(moves[ply], ply)}`,
         "aria-current": ply + 1 === shown ? "step" : null,
         onclick: () => go(ply + 1),
     };
     return h("button", attributes, text);
+}
+
+/**
+ * The seat that played a move; the server names it where it is not the ply modulo 2.
+ * @param {Played[]} moves
+ * @param {number} ply
+ * @returns {number}
+ */
+export function seatOf(moves, ply) {
+    return moves[ply]?.seat ?? ply % 2;
 }
 
 /**

@@ -270,7 +270,7 @@ export interface Border {
     sites: string[];
 }
 
-/** The look of a kind of piece and its name, which screen readers speak. `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick at 90 lies flat, a line at 90 is vertical. */
+/** The look of a kind of piece and its name, which screen readers speak. `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick at 90 lies flat, a line at 90 is vertical. A kind with a `count` is a heap of so many seeds, drawn with its mark. */
 export interface Kind {
     name: string;
     side?: number | null;
@@ -279,6 +279,7 @@ export interface Kind {
     mark?: string | null;
     text?: string | null;
     angle?: number;
+    count?: number;
 }
 
 /** The name and the colour of a side. */
@@ -326,12 +327,13 @@ export interface MatchState {
     over?: MatchResult | null;
 }
 
-/** One move of a match. The fields mean the same as in `moved`. `text` and `number` are filled in for old logs too, unless this server no longer has the game. */
+/** One move of a match. The fields mean the same as in `moved`. `text` and `number` are filled in for old logs too, unless this server no longer has the game. `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that the second seat began. */
 export interface Played {
     move: string;
     text?: string | null;
     number?: string | null;
     forced?: boolean;
+    seat?: number | null;
 }
 
 /** The result of a match. The fields mean the same as in `finished`. */

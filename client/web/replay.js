@@ -14,7 +14,7 @@ import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "./api.js";
 import { isFlipped } from "./board-geometry.js";
 import { h } from "./elements.js";
 import { thoughtsOf } from "./model.js";
-import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
+import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "./moves.js";
 import { drawRulesButton } from "./rules.js";
 import { drawShare } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
@@ -26,6 +26,7 @@ import {
     optionsText,
     resultText,
     scoreLine,
+    sideColours,
     sideName,
     versus,
 } from "./words.js";
@@ -208,7 +209,7 @@ export class ReplayPage {
         if (!hasAi(match.seats)) return null;
         const search = thoughtFor(this.#thoughts, this.#shown ?? 0, false);
         if (!search) return drawThinking({ thought: null, heading: "", played: null });
-        const seat = this.#views[search.ply]?.turn ?? search.ply % 2;
+        const seat = this.#views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
         return drawThinking({
             thought: search.thought,
             heading: thoughtHeading(sideName(match.view, seat), search, match.moves[search.ply]),
@@ -219,7 +220,13 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawMoves(match) {
         const sides = [0, 1].map((seat) => sideName(match.view, seat));
-        const list = drawMoves({ moves: match.moves, shown: this.#shown ?? 0, go: (ply) => this.#showPly(ply), sides });
+        const list = drawMoves({
+            moves: match.moves,
+            shown: this.#shown ?? 0,
+            go: (ply) => this.#showPly(ply),
+            sides,
+            colours: sideColours(match.view),
+        });
         const result = match.over
             ? h(
                   "p",

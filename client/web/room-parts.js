@@ -7,6 +7,7 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
+import { seatOf } from "./moves.js";
 import { drawRulesButton } from "./rules.js";
 import { numberedMove, optionsText, plural, sideName } from "./words.js";
 
@@ -92,7 +93,7 @@ function drawWatching(count) {
 export function describePly(room, ply) {
     const played = room.match?.moves[ply - 1];
     if (ply < 1 || !played) return "Start position.";
-    const mover = room.views[ply - 1]?.turn ?? (ply - 1) % 2;
+    const mover = room.views[ply - 1]?.turn ?? seatOf(room.match?.moves ?? [], ply - 1);
     const text = room.views[ply]?.text;
     return `${sideName(room.description?.view, mover)} played ${numberedMove(played, ply - 1)}.${text ? ` ${text}.` : ""}`;
 }

@@ -12,14 +12,14 @@ import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
 import { headPly, isNewer, legalMoves, mySeat, permits } from "./model.js";
-import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
+import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
 import { MissingParts } from "./room-missing.js";
 import { describePly, drawInfo, drawInvite, drawRefusal } from "./room-parts.js";
 import { drawShare } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
-import { frozenText, occupantName, sideName, versus } from "./words.js";
+import { frozenText, occupantName, sideColours, sideName, versus } from "./words.js";
 
 /** The same empty list each time, so that a scene without moves stays the same. @type {MoveView[]} */
 const NO_MOVES = [];
@@ -251,7 +251,7 @@ export class RoomPage {
         const isLive = this.#shown === null && !match?.over;
         const search = match ? thoughtFor(room.thoughts, shown, isLive) : null;
         if (!match || !search) return drawThinking({ thought: null, heading: "", played: null });
-        const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? search.ply % 2;
+        const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
         const played = match.moves[search.ply];
         const heading = thoughtHeading(sideName(description?.view, seat), search, played);
         return drawThinking({ thought: search.thought, heading, played: played?.move ?? null });
@@ -262,6 +262,7 @@ export class RoomPage {
         const head = headPly(room);
         const shown = this.#shown ?? head;
         const sides = [0, 1].map((seat) => sideName(room.description?.view, seat));
+        const colours = sideColours(room.description?.view);
         const go = (/** @type {number} */ ply) => this.#showPly(ply);
         const back = h("button", { class: "to-live", onclick: () => this.#showPly(head) }, "Back to the match");
         return h(
@@ -269,7 +270,7 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             this.#shown === null ? null : back,
-            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides }),
+            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
         );
     }
 

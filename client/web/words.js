@@ -67,6 +67,14 @@ export function sideName(board, seat) {
 }
 
 /**
+ * The colours of the sides.
+ * @param {BoardView | null | undefined} board
+ */
+export function sideColours(board) {
+    return board?.seats.map(({ colour }) => colour) ?? [];
+}
+
+/**
  * The name of a seat's occupant, or "empty seat".
  * @param {Occupant | null | undefined} occupant
  */

@@ -104,6 +104,8 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
     names = namespace_of(game.module)  # type: ignore[arg-type]
     namespace = {name: value for part in parts for name, value in vars(part).items()}
     hooks = {name: names[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in names}
+    if game.rules.EXTRA_TURNS:
+        hooks["turn"] = names["turn"]
     hooks.update({name: _with_array(hooks[name]) for name in MEMORY_HOOKS if name in hooks})
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), POLL_NODES=POLL_NODES)
     namespace.update(
@@ -112,6 +114,7 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
         HAS_UNSTABLE=int("unstable" in names),
         HAS_PROBE=int("probe" in names),
         MARGIN=game.rules.MARGIN,
+        EXTRA_TURNS=int(game.rules.EXTRA_TURNS),
     )  # fmt: skip
     functions = {
         name: FunctionType(f.__code__, namespace, name, f.__defaults__)

@@ -495,7 +495,9 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
         name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()
     }
     namespace.update(vars(template))
-    hook_names = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
+    hook_names = [*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ())]
+    if game.rules.EXTRA_TURNS:
+        hook_names.append("turn")
     hooks = {name: rules[name] for name in hook_names if name in rules}
     repeats = int(game.rules.counts_repetitions)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
@@ -504,7 +506,7 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
         HAS_UNSTABLE=int("unstable" in rules),
         HAS_PROBE=int("probe" in rules),
     )
-    namespace.update(MARGIN=game.rules.MARGIN)
+    namespace.update(MARGIN=game.rules.MARGIN, EXTRA_TURNS=int(game.rules.EXTRA_TURNS))
     inner = _inner_functions(template)
     functions = {name: f for name, f in template_functions(template).items() if name not in hooks}
     signatures = {
@@ -532,7 +534,9 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
 def _compiled_rules(game: Game, module: ModuleType, tag: str) -> dict[str, Any]:
     """The names of the module, with compiled copies in place of the marked functions."""
     namespace = namespace_of(module)
-    defined = (*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None))
+    defined = [*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None)]
+    if game.rules.EXTRA_TURNS:
+        defined.append("turn")
     rules = marked_functions(namespace)
     missing = [name for name in defined if name not in rules]
     if missing:

@@ -134,7 +134,12 @@ def check_states_and_ends(game: Game) -> None:
 
 
 def check_turns(game: Game) -> None:
-    """Every move passes the turn to the other side: the search negates the score at each move."""
+    """Every move passes the turn to the other side, unless the game has EXTRA_TURNS: the search
+    negates the score where the turn passes.
+    """
+    if game.rules.EXTRA_TURNS:
+        check_extra_turns(game)
+        return
     for line in playouts(game):
         for before, after in pairwise(line):
             check_turn(before, after)
@@ -143,13 +148,37 @@ def check_turns(game: Game) -> None:
             check_turn(position, position.play(move))
 
 
+def check_extra_turns(game: Game) -> None:
+    """In random matches of a game with EXTRA_TURNS some move keeps the turn and some passes it."""
+    kept = {
+        before.turn == after.turn
+        for line in playouts(game)
+        for before, after in pairwise(line)
+        if after.moves()
+    }
+    expect(True in kept, "a game with EXTRA_TURNS has a move that keeps the turn", game.id)
+    expect(False in kept, "a game has a move that passes the turn", game.id)
+    rules: Any = game.rules
+    if rules.pass_turn is None:
+        return
+    for position in positions(game):
+        if position.moves() and rules.may_pass(position.state):
+            with np.errstate(over="ignore"):
+                passed = rules.turn(rules.pass_turn(position.state))
+            expect(
+                passed == 1 - position.turn,
+                "pass_turn passes the turn to the other side",
+                position.text(),
+            )
+
+
 def check_turn(before: Position, after: Position) -> None:
     """Checks that one move passes the turn."""
     assert after.last is not None, "the position was reached by a move"
     if after.turn != 1 - before.turn:
         fix = (
             "if a side continues its turn, all of its steps are one move, "
-            "or the other side has a move that passes"
+            "or set EXTRA_TURNS = True and mark turn with @rule"
         )
         where = f"{before.text()} | {before.format_move(after.last[1])} | {after.text()}"
         raise ConformanceError(f"play passes the turn to the other side ({fix}): {where}")

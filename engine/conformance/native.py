@@ -57,10 +57,13 @@ class RulesPair:
         self.compiled = {
             name: native.function(f"rule_{name}") for name in (*required, *self.optional_hooks)
         }
+        if game.rules.EXTRA_TURNS:
+            self.compiled["turn"] = native.function("rule_turn")
         optional_state_hooks = [
             name for name in self.optional_hooks if name in ("drawn", "repetition", "reversible")
         ]
-        self.state_hooks = ("status", "key", *optional_state_hooks)
+        turn_hook = ("turn",) if game.rules.EXTRA_TURNS else ()
+        self.state_hooks = ("status", "key", *turn_hook, *optional_state_hooks)
 
     def check_values(self, position: Position) -> None:
         state, words, text = position.state, _as_ints(position.state), position.text()
@@ -297,7 +300,11 @@ def check_plain(position: Position, plain: PlainSearch) -> None:
 
 def check_report(position: Position, report: Report, plain: PlainSearch) -> None:
     """Checks that a report of a search with `exact_depth` agrees with plain search."""
-    values = {move: -plain(position.play(move), report.depth - 1, 1) for move in position.moves()}
+    values = {
+        move: child_sign(position, child) * plain(child, report.depth - 1, 1)
+        for move in position.moves()
+        for child in (position.play(move),)
+    }
     where = (position.text(), f"depth {report.depth}")
     expect(
         report.score == max(values.values()),
@@ -351,8 +358,17 @@ def minimax(position: Position, depth: int, ply: int) -> int:
     if result == ONGOING:
         result, moves = position.game.result_and_moves(state)
         if moves:
-            return max(-minimax(position.play(move), depth - 1, ply + 1) for move in moves)
+            children = (position.play(move) for move in moves)
+            return max(
+                child_sign(position, child) * minimax(child, depth - 1, ply + 1)
+                for child in children
+            )
     return {1: 30_000 - ply, 2: ply - 30_000, 3: 0}[result]
+
+
+def child_sign(position: Position, child: Position) -> int:
+    """Returns the factor from a child's value to its value for the side to move before it."""
+    return 1 if child.turn == position.turn else -1
 
 
 @cache

@@ -129,6 +129,7 @@ class _RunningGame:
         self._clock = clock
         self._left_ms = [player.clock.base_ms if player.clock else 0 for player in players]
         self._leads: list[int] = []
+        self._movers: list[int] = []
         self._played = Played(self._moves, None, "")
 
     def end_by_rules(self) -> Played | None:
@@ -143,9 +144,12 @@ class _RunningGame:
         if self._rule.score is None:
             return None
         latest = self._leads[-self._rule.plies :]
-        if len(latest) == self._rule.plies and min(latest) >= self._rule.score:
+        movers = set(self._movers[-self._rule.plies :])
+        if len(latest) < self._rule.plies or len(movers) < 2:
+            return None
+        if min(latest) >= self._rule.score:
             return self.end(0, "adjudicated by both scores")
-        if len(latest) == self._rule.plies and max(latest) <= -self._rule.score:
+        if max(latest) <= -self._rule.score:
             return self.end(1, "adjudicated by both scores")
         return None
 
@@ -173,6 +177,7 @@ class _RunningGame:
                 return self.forfeit(seat, f"out of time by {-self._left_ms[seat]} ms")
             self._left_ms[seat] = max(self._left_ms[seat], 0) + player.clock.increment_ms
         self._leads.append((choice.score or 0) * (1 - 2 * seat))
+        self._movers.append(seat)
         self._moves.append(self._position.format_move(move))
         self._position = self._position.play(move)
         return None

@@ -119,35 +119,35 @@ class SearchPlayer:
     def _ponder(
         self, situation: Situation, line: Sequence[int], level: Level, limit: Limit
     ) -> None:
-        """Begins to search the position after the chosen move and the expected reply.
+        """Begins to search the position after the chosen move and the expected replies, where the
+        player is to move again.
 
-        It does not if the game is then over, or if the player is not to move.
+        It does not if the player moves again at once, or if the game is then over.
         """
-        after_move = situation.position.play(line[0])
-        if not after_move.moves():
+        own_seat = situation.position.turn
+        position = situation.position.play(line[0])
+        if position.turn == own_seat or not position.moves():
             return
-        # A line that ends in the table may have its first move only.
-        reply = (
-            line[1]
-            if len(line) > 1
-            else self._searcher.search(
-                after_move, PONDER_MOVE_LIMIT, self._table, self._control
-            ).line[0]
-        )
-        position = after_move.play(reply)
-        if position.turn != situation.position.turn or not position.moves():
-            return
-        expected = (
-            *situation.moves,
-            situation.position.format_move(line[0]),
-            after_move.format_move(reply),
-        )
+        replies = list(line[1:])
+        expected = [*situation.moves, situation.position.format_move(line[0])]
+        while position.turn != own_seat:  # one reply, or several in a game with extra turns
+            # A line that ends in the table may have its first move only.
+            reply = replies.pop(0) if replies else self._likely_move(position)
+            expected.append(position.format_move(reply))
+            position = position.play(reply)
+            if not position.moves():
+                return
         self.pondering = Pondering(
             self._searcher, expected,
             lambda control, timer: self._search(
                 position, level, limit, control, timer, pondering=True
             ),
         )  # fmt: skip
+
+    def _likely_move(self, position: Position) -> int:
+        """The best move of a short search."""
+        report = self._searcher.search(position, PONDER_MOVE_LIMIT, self._table, self._control)
+        return report.line[0]
 
     def _ponder_report(self, situation: Situation, limit: Limit) -> Report | None:
         """The report of the ponder search after a ponder hit; None if there is none.

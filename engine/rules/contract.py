@@ -64,7 +64,9 @@ class Rules(Protocol):
         """
 
     def play(self, s: State, m: int) -> State:
-        """(rule) The state after the legal move m, the other side to move."""
+        """(rule) The state after the legal move m, with the other side to move; in a game with
+        EXTRA_TURNS, with the side that is to move then.
+        """
 
     def no_moves_result(self, s: State) -> int:
         """(rule) The result for the side to move when the state is ONGOING but has no moves."""
@@ -87,7 +89,7 @@ class Rules(Protocol):
         """
 
     def turn(self, s: State) -> int:
-        """The seat to move."""
+        """The seat to move: 0 or 1. In a game with EXTRA_TURNS it is a rule."""
 
     def parse_move(self, s: State, text: str) -> int:
         """The move that a token names, legal or not; ValueError when it names none."""
@@ -150,11 +152,15 @@ class OptionalRules(Protocol):
     #: The module of the game's exact solver (see `engine.solvers.base`); "", the default, for none.
     SOLVER: str
     #: What a number counts in move lists: "move", the default, both sides' moves, as in chess
-    #: (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4).
+    #: (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4), which a game with EXTRA_TURNS needs.
     NUMBERING: str
     #: The search features that do not pay for this game, by their names in
     #: `engine.search.features.FEATURE`.
     DISABLED: Sequence[str]
+    #: True where a side may move again after its own move (it closes a box). `turn` is a rule then,
+    #: because the search calls it to learn whose move it is. False, the default: each move passes
+    #: the turn.
+    EXTRA_TURNS: bool
 
     def drawn(self, s: State) -> int:
         """(rule) 1 where the match is a draw although moves are left: by a count of moves, or

@@ -66,6 +66,7 @@ class ResolvedRules:
     SOLVER: str = ""
     NUMBERING: str = "move"
     DISABLED: tuple[str, ...] = ()
+    EXTRA_TURNS: bool = False
     drawn: Callable[[State], int] | None = None
     repetition: Callable[[State], np.uint64] | None = None
     reversible: Callable[[State], int] | None = None
@@ -106,6 +107,7 @@ _CONVERSIONS: Mapping[str, Callable[[Any], object]] = MappingProxyType(
         "TOP_LEVEL_TIME_MS": int,
         "SOLVER": str,
         "DISABLED": tuple,
+        "EXTRA_TURNS": bool,
     }
 )
 
@@ -141,6 +143,10 @@ def _check_declarations(rules: ResolvedRules, file: object) -> None:
         raise GameFault(
             f"the rules file {file} has NUMBERING {rules.NUMBERING!r}, not 'move' or 'ply'"
         )
+    if rules.EXTRA_TURNS and rules.NUMBERING != "ply":
+        raise GameFault(f"the rules file {file} has EXTRA_TURNS, so its NUMBERING is 'ply'")
+    if rules.EXTRA_TURNS and not hasattr(rules.turn, RULE):
+        raise GameFault(f"the rules file {file} has EXTRA_TURNS, so its turn needs @rule")
     hooks = {"repetition": rules.repetition, "reversible": rules.reversible}
     lacking = [name for name, hook in hooks.items() if hook is None]
     if rules.counts_repetitions and lacking:

@@ -15,13 +15,16 @@ from engine.game import DRAWN, ONGOING, WON, State
 from engine.jit import at, put
 from engine.search import hooks
 from engine.search.hooks import (
+    EXTRA_TURNS,
     MAX_MOVES,
     drawn,
     evaluate,
+    keeps_turn,
     moves,
     no_moves_result,
     play,
     status,
+    turn,
 )
 from engine.search.layout import CANCEL, MATE, PUBLISHED_NODES
 from engine.search.parameters import POLL_NODES
@@ -36,8 +39,8 @@ UNIT = 1 << 20
 LOWEST = -MATE * UNIT
 #: The deepest search, in plies.
 MAX_DEPTH = 32
-# W: counters and limits, then the move buffers
-NODES, POLL, NODE_LIMIT, EXPIRED, STOP = range(5)
+# W: counters and limits, then the move buffers. ROOT_TURN: the seat to move at the root.
+NODES, POLL, NODE_LIMIT, EXPIRED, STOP, ROOT_TURN = range(6)
 #: The word of W at which the move buffers begin.
 BUFFERS = 8
 
@@ -71,8 +74,9 @@ def poll(W: Any, C: Any) -> int:
 def expectimax(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
     """The value of s for the side to move, searched `depth` plies deep, in units of 1 / UNIT point.
 
-    At an even ply it is the value of the best move, at an odd ply the mean of all moves. Once
-    W[STOP] is set, the returned value means nothing.
+    Where the side of the root is to move (at even plies, but for extra turns) it is the value of
+    the best move, elsewhere the mean of all moves. Once W[STOP] is set, the returned value means
+    nothing.
     """
     W[NODES] += 1
     if W[NODES] >= W[POLL] and poll(W, C) != 0:
@@ -91,10 +95,16 @@ def expectimax(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
     best = LOWEST
     total = 0
     for i in range(n):
-        v = -expectimax(play(s, buffer[i]), depth - 1, ply + 1, W, C, D)
+        child = play(s, buffer[i])
+        v = expectimax(child, depth - 1, ply + 1, W, C, D)
         if W[STOP] != 0:
             return 0
+        if not keeps_turn(s, child):
+            v = -v
         total += v
         if v > best:
             best = v
-    return total // n if ply & 1 else best
+    is_opponent = ply & 1
+    if EXTRA_TURNS != 0:
+        is_opponent = turn(s) ^ W[ROOT_TURN]
+    return total // n if is_opponent != 0 else best

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.inlining import inline
 from engine.game import ONGOING, State
 from engine.jit import U
 
@@ -17,6 +18,8 @@ REPEATS = 0
 HAS_TACTICAL = HAS_UNSTABLE = HAS_PROBE = 0
 #: The futility margin of a ply, in the units of the game's evaluation; 0 for none.
 MARGIN = 0
+#: 1 where a side may move again after its own move. In all other games each move passes the turn.
+EXTRA_TURNS = 0
 
 
 def status(s: State) -> int:
@@ -88,3 +91,16 @@ def pass_turn(s: State) -> State:
 
 def probe(s: State, data: Any) -> int:
     return ONGOING
+
+
+# --- extra turns: only a game with EXTRA_TURNS has `turn` as a rule
+
+
+def turn(s: State) -> int:
+    raise NotImplementedError
+
+
+@inline
+def keeps_turn(s: State, child: State) -> bool:
+    """True if the side to move in s is to move again in its child."""
+    return EXTRA_TURNS != 0 and turn(child) == turn(s)

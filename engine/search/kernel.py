@@ -28,16 +28,20 @@ futility, internal iterative reductions), and v is a value or bound of that tree
 from a deeper search counts as well, and a position that repeats one on the path or one of the match
 is a draw, unless W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and
 nothing was stored because of it.
+
+In a game with EXTRA_TURNS a move may keep the turn. Then the child's value is not negated
+(`child_value`), and W records the side to move at each ply (`side_at`). In all other games the
+sides alternate, and this code is not compiled.
 """
 
 from typing import Any
 
 import numpy as np
 
+from engine.compiler.inlining import inline
 from engine.game import DRAWN, ONGOING, State
-from engine.search import hooks, movepick, reference, stack, steps, tt
+from engine.search import hooks, movepick, quiescence, reference, stack, steps, tt
 from engine.search.features import (
-    BAD_CAPTURES,
     EXTENSIONS,
     FUTILITY,
     IIR,
@@ -47,12 +51,12 @@ from engine.search.features import (
     NULL_MOVE,
     PROBE,
     QUIESCENCE,
-    QUIET_TABLE,
     REPETITION,
     TABLE,
     TABLE_GUESS,
 )
 from engine.search.hooks import (
+    EXTRA_TURNS,
     HAS_PROBE,
     HAS_TACTICAL,
     HAS_UNSTABLE,
@@ -61,6 +65,7 @@ from engine.search.hooks import (
     drawn,
     evaluate,
     evasions,
+    keeps_turn,
     may_pass,
     moves,
     no_moves_result,
@@ -69,7 +74,6 @@ from engine.search.hooks import (
     probe,
     rank,
     status,
-    tactical,
     unstable,
 )
 from engine.search.layout import (
@@ -102,10 +106,8 @@ from engine.search.movepick import (
     PRUNED,
     index_in,
     is_quiet,
-    pick_move,
     score_in,
     score_moves,
-    score_tactical,
     sort_moves,
 )
 from engine.search.parameters import (
@@ -121,11 +123,13 @@ from engine.search.parameters import (
     QUIET_NODES,
     VERIFY_DEPTH,
 )
+from engine.search.quiescence import quiesce
 from engine.search.stack import (
     current_move,
     history_index,
     move_buffer,
     move_order,
+    record_side,
     root_best,
     root_bounds,
     root_moves,
@@ -139,6 +143,7 @@ from engine.search.stack import (
 from engine.search.steps import (
     end_value,
     is_repeated,
+    last_own_ply,
     poll,
     publish_pv,
     record_root_line,
@@ -162,15 +167,15 @@ from engine.search.tt import (
 )
 
 #: The other modules that are compiled with this one.
-PARTS = (hooks, stack, tt, movepick, steps, reference)
+PARTS = (hooks, stack, tt, movepick, steps, quiescence, reference)
 
 #: The signature of each compiled function; `engine.compiler.native` defines their words.
 SIGNATURES = {
     **tt.SIGNATURES,
     **movepick.SIGNATURES,
     **steps.SIGNATURES,
+    **quiescence.SIGNATURES,
     **reference.SIGNATURES,
-    "quiesce": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "alpha_beta": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
 }
@@ -179,19 +184,42 @@ SIGNATURES = {
 CALLS = {
     **tt.CALLS,
     **steps.CALLS,
-    "quiesce": (
-        "end_value", "poll", "tt_probe", "value_from_tt", "cuts_off", "tt_store", "update_pv",
-        "score_tactical", "pick_move",
-    ),
+    **quiescence.CALLS,
     "alpha_beta": (
         "end_value", "poll", "is_repeated", "tt_probe", "value_from_tt", "cuts_off", "tt_store",
         "reduction", "update_pv", "update_history", "score_moves", "sort_moves", "quiesce",
+        "last_own_ply",
     ),
     "root": (
         "alpha_beta", "publish_pv", "record_root_line", "update_pv", "is_repeated", "reduction",
     ),
     **reference.CALLS,
 }  # fmt: skip
+
+
+@inline
+def child_value(
+    s: State,
+    child: State,
+    depth: int,
+    low: int,
+    high: int,
+    ply: int,
+    W: Any,
+    T: Any,
+    C: Any,
+    D: Any,
+) -> int:
+    """The value of a child for the side to move in s, within the window of s.
+
+    `alpha_beta` returns it for the side to move in the child, which is the opponent of that in s
+    unless the move keeps the turn.
+    """
+    return (
+        alpha_beta(child, depth, low, high, ply, W, T, C, D)
+        if keeps_turn(s, child)
+        else -alpha_beta(child, depth, -high, -low, ply, W, T, C, D)
+    )
 
 
 def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> int:
@@ -207,8 +235,11 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     best_scores = root_best(W)
     history = side_history(W, 0)
     best = -INF
+    if EXTRA_TURNS != 0:
+        record_side(s, 0, W)
     if REPEATS != 0:
         is_repeated(s, 0, W)
+    full_depth = depth - 1
     may_reduce = 0
     if (
         (W[FEATURES] & LMR) != 0
@@ -234,16 +265,18 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         # 1. A score above the floor must be exact. While there is no floor, a move is searched with
         # the open window. Later moves must first beat the floor in a null window; late quiet ones
         # do so at a reduced depth.
-        v = floor + 1
+        v = above = floor + 1
         if floor > -INF:
             reduced: Any = np.int64(0)
             if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and unstable(child) == 0:
                 reduced = reduction(depth, i, history[history_index(move)], 1, 1)
-            v = -alpha_beta(child, depth - 1 - reduced, -floor - 1, -floor, 1, W, T, C, D)
+            reduced_depth = full_depth - reduced
+            v = child_value(s, child, reduced_depth, floor, above, 1, W, T, C, D)
             if reduced > 0 and v > floor and W[STOP] == 0:
-                v = -alpha_beta(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
+                v = child_value(s, child, full_depth, floor, above, 1, W, T, C, D)
         if v > floor and W[STOP] == 0:
-            v = -alpha_beta(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
+            low = max(floor, -INF)
+            v = child_value(s, child, full_depth, low, INF, 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
         scores[i] = v
@@ -260,108 +293,6 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     return best
 
 
-def quiesce(
-    s: State, known_unstable: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any
-) -> int:
-    """The value of s within a window when only tactical moves are searched.
-
-    It keeps `alpha_beta`'s contract for that tree. The side to move may stand pat, that is take the
-    static evaluation instead of a move. In an unstable state it may not, and all moves are
-    searched, or only the game's `evasions`. Tactical moves that the game ranks below 0 are pruned.
-    """
-    # 1. A finished state has its exact value.
-    set_pv_length(W, ply, 0)
-    result = status(s)
-    if result != ONGOING:
-        return end_value(result, ply, W)
-    if drawn(s) != 0:
-        return end_value(DRAWN, ply, W)
-    if HAS_PROBE != 0 and (W[FEATURES] & PROBE) != 0:
-        probed = probe(s, D)
-        if probed != ONGOING:
-            return end_value(probed & 3, ply + (probed >> 2), W)
-
-    # 2. A side that may stand pat starts from the static evaluation. It is computed before the
-    # table probe so that the prefetch has time to arrive.
-    W[HORIZONS] += 1
-    is_unstable = unstable(s) if known_unstable < 0 else known_unstable
-    is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
-    may_stand = is_unstable == 0 or is_last
-    best = -INF
-    if may_stand:
-        best = evaluate(s, D)
-
-    # 3. Table probe. Quiescence stores depth 0; only the move of such an entry is an index into the
-    # moves generated here.
-    low = alpha
-    table_move: Any = np.int64(-1)
-    k = np.uint64(0)
-    slot: Any = np.int64(0)
-    uses_table = (W[FEATURES] & (TABLE | QUIET_TABLE)) == TABLE | QUIET_TABLE
-    if uses_table:
-        k = table_key(s, W)
-        slot = tt_probe(k, W, T)
-        entry = entry_at(T, slot)
-        if has_key(T, slot, entry, k):
-            tt_value = value_from_tt(entry, ply)
-            if cuts_off(tt_value, entry, alpha, beta) != 0:
-                return tt_value
-            if entry_depth(entry) == 0:
-                table_move = entry_move(entry)
-
-    # 4. Stand pat. Once the quiescence nodes are used up, nothing else is tried.
-    buffer = move_buffer(W, ply)
-    n: Any = np.int64(0)
-    if may_stand:
-        if best >= beta or is_last:
-            return best
-        if best > low:
-            low = best
-        n = tactical(s, buffer)
-    else:
-        n = evasions(s, buffer)
-        if n == 0:
-            n = moves(s, buffer)
-        if n == 0:
-            return end_value(no_moves_result(s), ply, W)
-
-    # 5. Search the moves, the best ordered first.
-    order = move_order(W, ply)
-    best_index: Any = np.int64(NO_INDEX)
-    score_tactical(s, buffer, order, n, table_move)
-    for i in range(n):
-        pick_move(buffer, order, i, n)
-        move = buffer[i]
-        sort_key = order[i]
-        if is_unstable == 0 and sort_key < 0 and (W[FEATURES] & BAD_CAPTURES) != 0:
-            break  # bad captures: the game ranks the remaining moves below quiet ones
-        W[NODES] += 1
-        if W[NODES] >= W[POLL] and poll(W, C) != 0:
-            return 0
-        child = play(s, move)
-        if uses_table:
-            prefetch_entry(child, W, T)
-        v = -quiesce(child, -1, -beta, -low, ply + 1, W, T, C, D)
-        if W[STOP] != 0:
-            return 0
-        if v > best:
-            best = v
-            if v > low:
-                low = v
-                best_index = index_in(sort_key)
-                update_pv(move, ply, W)
-            if v >= beta:
-                break
-    if uses_table and W[NODES] < W[QUIET_END]:
-        bound = EXACT
-        if best >= beta:
-            bound = LOWER
-        elif best <= alpha:
-            bound = UPPER
-        tt_store(slot, k, best, bound, 0, best_index, ply, W, T)
-    return best
-
-
 def alpha_beta(
     s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any
 ) -> int:
@@ -371,6 +302,8 @@ def alpha_beta(
     if W[NODES] >= W[POLL] and poll(W, C) != 0:
         return 0
     set_pv_length(W, ply, 0)
+    if EXTRA_TURNS != 0:
+        record_side(s, ply, W)
     features = W[FEATURES]
 
     # 2. A finished state has its exact value, and so has a draw by rule. A repetition counts as a
@@ -451,7 +384,10 @@ def alpha_beta(
             if not uses_improving:
                 estimate = evaluate(s, D)
             set_static_eval(W, ply, estimate)
-            if uses_improving and ply >= 3 and estimate <= static_eval(W, ply - 2):
+            own_ply: Any = np.int64(ply - 2)
+            if EXTRA_TURNS != 0:
+                own_ply = last_own_ply(ply, W)
+            if uses_improving and own_ply >= 1 and estimate <= static_eval(W, own_ply):
                 is_improving = 0
             may_refine = (
                 is_hit and (features & TABLE_GUESS) != 0 and -MATE_BOUND < tt_value < MATE_BOUND
@@ -522,6 +458,8 @@ def alpha_beta(
     best = -INF
     best_index: Any = np.int64(0)
     low = alpha
+    full_depth = depth - 1
+    child_ply = ply + 1
     for i in range(n):
         if i == 1:
             sort_moves(buffer, order, 1, n)
@@ -542,7 +480,7 @@ def alpha_beta(
         if (features & TABLE) != 0:
             prefetch_entry(child, W, T)
         if i == 0:
-            v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
+            v = child_value(s, child, full_depth, low, beta, child_ply, W, T, C, D)
         else:
             reduced: Any = np.int64(0)
             may_reduce = (
@@ -553,11 +491,13 @@ def alpha_beta(
                 reduced = reduction(
                     depth, i, move_score, 1 if beta - alpha > 1 else 0, is_improving
                 )
-            v = -alpha_beta(child, depth - 1 - reduced, -low - 1, -low, ply + 1, W, T, C, D)
+            above = low + 1
+            reduced_depth = full_depth - reduced
+            v = child_value(s, child, reduced_depth, low, above, child_ply, W, T, C, D)
             if reduced > 0 and v > low and W[STOP] == 0:
-                v = -alpha_beta(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
+                v = child_value(s, child, full_depth, low, above, child_ply, W, T, C, D)
             if v > low and v < beta and W[STOP] == 0:
-                v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
+                v = child_value(s, child, full_depth, low, beta, child_ply, W, T, C, D)
         if W[STOP] != 0:
             return 0
 

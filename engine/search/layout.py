@@ -23,6 +23,7 @@ NO_LIMIT = 1 << 62
 #: 0 in searches whose values must not mix with those of others. AGE: the number of the search.
 #: LINES: the number of best moves that get exact scores. QUIET_END: the node count at which
 #: quiescence ends. ROOT_DONE: the number of root moves that have been searched to this depth.
+#: ROOT_TURN: the seat to move at the root.
 (
     NODES,
     STOP,
@@ -44,7 +45,8 @@ NO_LIMIT = 1 << 62
     LINES,
     QUIET_END,
     ROOT_DONE,
-) = range(20)
+    ROOT_TURN,
+) = range(21)
 #: The W[LINES] best scores at the root, the best first.
 ROOT_BEST = 32
 #: The greatest number of lines that a search can report.
@@ -53,10 +55,10 @@ MAX_LINES = 31
 PV_LENGTH = ROOT_BEST + MAX_LINES + 1
 #: The principal variation at each ply, MAX_PLY words each.
 PV = PV_LENGTH + MAX_PLY + 1
-#: Two killer moves for each ply.
+#: Two killer moves for each ply; in a game with extra turns, for each ply and side.
 KILLERS = PV + (MAX_PLY + 1) * MAX_PLY
-#: The history scores of the side to move at even plies, then those of the other side.
-HISTORY = KILLERS + 2 * MAX_PLY
+#: The history scores of the side to move at the root, then those of the other side.
+HISTORY = KILLERS + 4 * MAX_PLY
 #: History scores of each side; moves are taken modulo this number, a power of two.
 HISTORY_MOVES = 4096
 #: The maximum number of repetition keys of the match's last positions. The W[PAST] words before
@@ -68,8 +70,10 @@ PATH = HISTORY + 2 * HISTORY_MOVES + MAX_PAST
 STATIC_EVAL = PATH + MAX_PLY + 1
 #: The move that is being searched at each ply of the path; NO_MOVE for a null move.
 CURRENT_MOVE = STATIC_EVAL + MAX_PLY + 1
+#: In a game with extra turns, the side to move at each ply of the path: 0 for the side of the root.
+SIDES = CURRENT_MOVE + MAX_PLY + 1
 #: The move that refuted each move of the opponent.
-COUNTER_MOVES = CURRENT_MOVE + MAX_PLY + 1
+COUNTER_MOVES = SIDES + MAX_PLY + 1
 #: Two buffers of MAX_MOVES words for each ply, then the root's moves with their scores, bounds and
 #: lines.
 BUFFERS = COUNTER_MOVES + HISTORY_MOVES

@@ -15,7 +15,6 @@ from engine.search.hooks import rank
 from engine.search.layout import FEATURES, NO_MOVE
 from engine.search.stack import (
     counter_move,
-    current_move,
     history_index,
     killer_moves,
     side_history,
@@ -85,7 +84,7 @@ def score_moves(
     second_killer = killers[1]
     counter = NO_MOVE
     if (features & COUNTER_MOVE_ORDER) != 0:
-        counter = counter_move(W, current_move(W, ply - 1))
+        counter = counter_move(W, ply)
     best: Any = np.int64(0)
     for i in range(n):
         move = buffer[i]

@@ -64,9 +64,10 @@ class Expectimax:
         """Compiles the function, or loads it from the cache."""
         self._native.function("expectimax")
 
-    def begin(self) -> None:
-        """Resets the node count and the expiry."""
+    def begin(self, turn: int) -> None:
+        """Resets the node count and the expiry, for a root at which this seat is to move."""
         self._words[: expectimax.BUFFERS] = 0
+        self._words[expectimax.ROOT_TURN] = turn
 
     def expire(self) -> None:
         """Ends the running search. Another thread may call it."""
@@ -80,7 +81,7 @@ class Expectimax:
     def value(
         self, position: Position, depth: int, ply: int, nodes: int | None, control: Control
     ) -> Fraction | None:
-        """The value of a position for the side to move, with an opponent that errs at odd plies.
+        """The value of a position for its side to move, with an opponent of the root that errs.
 
         None if the nodes or the time do not suffice. With `nodes` None there is no limit, which
         only a search of a single ply may use. Raises Cancelled when the control block says so.
@@ -164,7 +165,7 @@ class Personas:
             on_info(latest[0])
 
         control.clear_published()
-        self._expectimax.begin()
+        self._expectimax.begin(position.turn)
         request = _Request(
             position, f"{job.seed}:{position.digest()}", control, report_info, clock, clock()
         )
@@ -262,12 +263,11 @@ class Personas:
         allowed = None if nodes is None else self._expectimax.nodes + nodes
         for move in moves:
             left = None if allowed is None else allowed - self._expectimax.nodes
-            value = self._expectimax.value(
-                request.position.play(move), depth - 1, 1, left, request.control
-            )
+            after = request.position.play(move)
+            value = self._expectimax.value(after, depth - 1, 1, left, request.control)
             if value is None:
                 return None
-            values[move] = -value
+            values[move] = value if after.turn == request.position.turn else -value
         return values
 
     def _info(self, request: _Request, values: dict[int, Fraction], depth: int) -> Info:

@@ -8,10 +8,12 @@ import numpy as np
 
 from engine.game import DRAWN, ONGOING, State
 from engine.search.hooks import (
+    EXTRA_TURNS,
     count,
     drawn,
     evaluate,
     evasions,
+    keeps_turn,
     key,
     may_pass,
     moves,
@@ -24,10 +26,11 @@ from engine.search.hooks import (
     reversible,
     status,
     tactical,
+    turn,
     unstable,
 )  # fmt: skip
 from engine.search.layout import INF
-from engine.search.stack import move_buffer
+from engine.search.stack import move_buffer, record_side
 from engine.search.steps import end_value
 
 #: The part of `engine.search.kernel.SIGNATURES` for this module.
@@ -51,6 +54,7 @@ SIGNATURES = {
     "rule_rank": "i8(state, i8)",
     "rule_may_pass": "i8(state)",
     "rule_pass_turn": "state(state)",
+    "rule_turn": "i8(state)",
 }
 #: The part of `engine.search.kernel.CALLS` for this module.
 CALLS = {"plain": ("end_value",)}
@@ -77,6 +81,8 @@ def perft(s: State, depth: int, ply: int, W: Any) -> int:
 
 def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
     """The value that `alpha_beta` promises, computed by minimax without pruning."""
+    if EXTRA_TURNS != 0:
+        record_side(s, ply, W)
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)
@@ -90,7 +96,10 @@ def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
         return end_value(no_moves_result(s), ply, W)
     best = -INF
     for i in range(n):
-        v = -plain(play(s, buffer[i]), depth - 1, ply + 1, W, D)
+        child = play(s, buffer[i])
+        v = plain(child, depth - 1, ply + 1, W, D)
+        if not keeps_turn(s, child):
+            v = -v
         if v > best:
             best = v
     return best
@@ -158,6 +167,10 @@ def rule_may_pass(s: State) -> int:
 
 def rule_pass_turn(s: State) -> State:
     return pass_turn(s)
+
+
+def rule_turn(s: State) -> int:
+    return turn(s)
 
 
 def rule_probe(s: State, data: Any) -> int:

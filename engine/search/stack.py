@@ -7,8 +7,9 @@ begins at the first one. Only `path_key` takes a negative ply, for a position of
 from typing import Any
 
 from engine.compiler.inlining import inline
+from engine.game import State
 from engine.jit import at
-from engine.search.hooks import MAX_MOVES
+from engine.search.hooks import EXTRA_TURNS, MAX_MOVES, turn
 from engine.search.layout import (
     BUFFERS,
     COUNTER_MOVES,
@@ -22,10 +23,27 @@ from engine.search.layout import (
     PV,
     PV_LENGTH,
     ROOT_BEST,
+    ROOT_TURN,
+    SIDES,
     STATIC_EVAL,
 )
 
+#: Counter moves of a game with extra turns have the two sides in the two highest bits of the index.
+SIDE_SHIFT = HISTORY_MOVES.bit_length() - 3
+
 # --- by ply
+
+
+@inline
+def side_at(W: Any, ply: int) -> int:
+    """The side to move at a ply of the path: 0 for that of the root, 1 for its opponent."""
+    return ply & 1 if EXTRA_TURNS == 0 else W[SIDES + ply]
+
+
+@inline
+def record_side(s: State, ply: int, W: Any) -> None:
+    """Records the side to move in a state of the path, in a game with extra turns."""
+    W[SIDES + ply] = turn(s) ^ W[ROOT_TURN]
 
 
 @inline
@@ -63,8 +81,8 @@ def set_path_key(W: Any, ply: int, key: int) -> None:
 
 @inline
 def killer_moves(W: Any, ply: int) -> Any:
-    """The two killer moves of a ply, the latest first."""
-    return at(W, KILLERS + 2 * ply)
+    """The two killer moves of the side to move at a ply, the latest first."""
+    return at(W, KILLERS + 2 * (ply if EXTRA_TURNS == 0 else ply + MAX_PLY * W[SIDES + ply]))
 
 
 @inline
@@ -108,18 +126,24 @@ def history_index(move: int) -> int:
 @inline
 def side_history(W: Any, ply: int) -> Any:
     """The history scores of the side to move at a ply."""
-    return at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
+    return at(W, HISTORY + side_at(W, ply) * HISTORY_MOVES)
 
 
 @inline
-def counter_move(W: Any, previous_move: int) -> int:
-    """The move that refuted the opponent's move."""
-    return W[COUNTER_MOVES + history_index(previous_move)]  # type: ignore[no-any-return]
+def side_bits(W: Any, ply: int) -> int:
+    """Bits that differ with the side to move at a ply and with the side that moved before it."""
+    return 0 if EXTRA_TURNS == 0 else (2 * W[SIDES + ply] + W[SIDES + ply - 1]) << SIDE_SHIFT
 
 
 @inline
-def set_counter_move(W: Any, previous_move: int, move: int) -> None:
-    W[COUNTER_MOVES + history_index(previous_move)] = move
+def counter_move(W: Any, ply: int) -> int:
+    """The move that refuted the move before a ply, which is the opponent's without extra turns."""
+    return W[COUNTER_MOVES + (history_index(current_move(W, ply - 1)) ^ side_bits(W, ply))]  # type: ignore[no-any-return]
+
+
+@inline
+def set_counter_move(W: Any, ply: int, move: int) -> None:
+    W[COUNTER_MOVES + (history_index(current_move(W, ply - 1)) ^ side_bits(W, ply))] = move
 
 
 # --- at the root

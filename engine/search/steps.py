@@ -9,7 +9,7 @@ import numpy as np
 from engine.game import DRAWN, WON, State
 from engine.jit import put
 from engine.search.features import MALUS
-from engine.search.hooks import repetition, reversible
+from engine.search.hooks import EXTRA_TURNS, repetition, reversible
 from engine.search.layout import (
     CANCEL,
     DRAW_VALUE,
@@ -46,6 +46,7 @@ from engine.search.stack import (
     set_counter_move,
     set_path_key,
     set_pv_length,
+    side_at,
     side_history,
 )
 
@@ -58,6 +59,7 @@ SIGNATURES = {
     "update_pv": "void(i8, i8, i8*)",
     "poll": "i8(i8*, i8*)",
     "is_repeated": "i8(state, i8, i8*)",
+    "last_own_ply": "i8(i8, i8*)",
     "record_root_line": "void(i8, i8, i8, i8*)",
     "publish_pv": "void(i8, i8, i8*, i8*)",
 }
@@ -68,7 +70,7 @@ CALLS = {"update_history": ("add_history_bonus",)}
 def end_value(result: int, ply: int, W: Any) -> int:
     """The score of a finished state for the side to move."""
     if result == DRAWN:
-        return int(-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE])
+        return int(-W[DRAW_VALUE] if side_at(W, ply) != 0 else W[DRAW_VALUE])
     if result == WON:
         return MATE - ply
     return ply - MATE
@@ -116,7 +118,7 @@ def update_history(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any
                 add_history_bonus(history, buffer[t], depth if t == i else -depth)
     elif history[history_index(move)] < 1 << 40:
         history[history_index(move)] += depth * depth
-    set_counter_move(W, current_move(W, ply - 1), move)
+    set_counter_move(W, ply, move)
     killers = killer_moves(W, ply)
     if killers[0] != move:
         killers[1] = killers[0]
@@ -153,14 +155,25 @@ def is_repeated(s: State, ply: int, W: Any) -> int:
     repetition_key: Any = np.int64(repetition(s))
     set_path_key(W, ply, repetition_key)
     plies_back = min(reversible(s), ply + W[PAST])
-    for i in range(2, plies_back + 1, 2):
+    step = 2 - EXTRA_TURNS  # without extra turns the same side is to move every other ply
+    for i in range(step, plies_back + 1, step):
         if i <= ply and (
-            current_move(W, ply - i) == NO_MOVE or current_move(W, ply - i + 1) == NO_MOVE
+            current_move(W, ply - i) == NO_MOVE or current_move(W, ply - i + step - 1) == NO_MOVE
         ):
             return 0  # a repetition across a null move does not count
-        if i >= 4 and path_key(W, ply - i) == repetition_key:
+        if i >= 2 * step and path_key(W, ply - i) == repetition_key:
             return 1
     return 0
+
+
+def last_own_ply(ply: int, W: Any) -> int:
+    """In a game with extra turns, the last ply before this one at which the same side was to move;
+    0 if there is none after the root.
+    """
+    own: Any = np.int64(ply - 1)
+    while own > 0 and side_at(W, own) != side_at(W, ply):
+        own -= 1
+    return int(own)
 
 
 def record_root_line(i: int, move: int, v: int, W: Any) -> None:

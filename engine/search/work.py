@@ -87,7 +87,8 @@ class Work:
         words[layout.AGE] = age
         words[layout.LINES] = min(settings.lines, len(moves))
         words[layout.DRAW_VALUE] = -settings.contempt
-        words[layout.SALT] = settings.salt(position.turn)
+        words[layout.ROOT_TURN] = turn = position.turn
+        words[layout.SALT] = settings.salt(turn)
         words[layout.PAST] = len(past)
         words[layout.PATH - len(past) : layout.PATH] = np.array(past, np.uint64).view(np.int64)
         words[layout.ROOT_COUNT] = len(moves)

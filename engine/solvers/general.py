@@ -144,7 +144,7 @@ class SearchSolver:
             if value is None:
                 report = self._search(after, Limit(nodes=node_limit), control)
                 used += report.nodes
-                value = _value_before(report.score) if _is_final(report) else None
+                value = _value_before(position, after, report) if _is_final(report) else None
             if value is not None:
                 assert value <= moves[0].value, (
                     f"{position.text()}: a move is better than the best one"
@@ -210,6 +210,7 @@ def _final_value(position: Position, after: Position) -> int | None:
     return MATE - 1 if outcome.winner == position.turn else 1 - MATE
 
 
-def _value_before(value: int) -> int:
-    """The value of a move, from the value of the position after it for the other side."""
-    return -value + _sign(value)
+def _value_before(position: Position, after: Position, report: Report) -> int:
+    """The value of a move for its side, from the report of a search of the position after it."""
+    value = report.score - _sign(report.score)  # one ply later
+    return value if after.turn == position.turn else -value

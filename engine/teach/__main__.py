@@ -36,7 +36,8 @@ from engine.teach.svg import Drawing, document, draw_graph, draw_trace
 from engine.teach.text import LOGS, format_trace
 from engine.teach.trace import Trace, encode_json
 
-#: A lesson without a drawn search is stepped through by its searches of at most this many nodes.
+#: A lesson draws its searches of at most this many nodes, and steps through them if its page shows
+#: none.
 MAX_SMALL_NODES = 400
 #: A search and the state that it starts from.
 Searched = tuple[Trace, State]
@@ -136,7 +137,8 @@ def _show_lesson(options: argparse.Namespace) -> None:
         return
     traces = lesson_traces(options.lesson)
     shown = _shown_searches(lesson, traces)
-    _draw(options, [(t.title, draw_trace(t)) for t, _ in shown] if options.svg else [])
+    small = [trace for trace in traces if trace.counts.nodes <= MAX_SMALL_NODES] or traces
+    _draw(options, [(trace.title, draw_trace(trace)) for trace in small] if options.svg else [])
     if options.json:
         sys.stdout.write(_json(traces))
     elif options.step or options.quiz:

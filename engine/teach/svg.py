@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
+from engine.teach.drawing import MAX_LISTED_MOVES
 from engine.teach.errors import NotPossible
 from engine.teach.graph import Graph, find_cycle, shortest_distances, topological_order
 from engine.teach.notation import SIDES, relation, value_text, window_interval_text
@@ -82,6 +83,8 @@ class _TreeDrawing:
         self.nodes = shown.trace.nodes
         self.x: dict[int, float] = {}
         self.right = 0.0
+        #: The number of skipped children for which one shape stands.
+        self.groups: dict[int, int] = {}
 
     def drawing(self) -> Drawing:
         """Returns the elements and the size."""
@@ -98,7 +101,11 @@ class _TreeDrawing:
         below = list(self.shown.entered_children(row))
         if self.nodes.reason[row] == "chosen":
             return []
-        return below + [~index for index in self.shown.skipped_children(row)]
+        skipped = [~index for index in self.shown.skipped_children(row)]
+        if len(skipped) > MAX_LISTED_MOVES:
+            self.groups[skipped[0]] = len(skipped)
+            skipped = skipped[:1]
+        return below + skipped
 
     def _level(self, row: int) -> int:
         if row < 0:
@@ -106,9 +113,13 @@ class _TreeDrawing:
         return self.nodes.depth[row]
 
     def _move(self, row: int) -> str:
+        if row in self.groups:
+            return f"{self.groups[row]} moves"
         return self.shown.trace.skipped.move[~row] if row < 0 else self.nodes.move[row]
 
     def _text(self, row: int) -> str:
+        if row in self.groups:
+            return "…"
         if row < 0:
             below = self.shown.trace.skipped.below[~row]
             return f"+{below}" if below else ""
@@ -138,7 +149,8 @@ class _TreeDrawing:
 
     def _place_above(self, row: int, children: Sequence[int], start: float) -> None:
         """Places a node above its children, and widens its part if its notes need more room."""
-        missing = len(self._window(row)) * LETTER * 0.85 + 8 - (self.right - start)
+        longest = max(len(self._window(row)), len(self._text(row)) + 3)
+        missing = longest * LETTER + 8 - (self.right - start)
         if missing > 0:
             for child in [child for child, x in self.x.items() if x > start]:
                 self.x[child] += missing / 2
@@ -193,11 +205,12 @@ class _TreeDrawing:
 def _outline(kind: str, x: float, y: float, width: float) -> str:
     """The shape of a node: MAX points up, MIN down, chance is round, others are rectangles."""
     low = y + 2 * HALF
+    half = max(HALF, width / 2 + 12)
     match kind:
         case "max":
-            return f'<path class="max" d="M{x - HALF:.1f} {low}h{2 * HALF}L{x:.1f} {y}z"/>'
+            return f'<path class="max" d="M{x - half:.1f} {low}h{2 * half:.1f}L{x:.1f} {y}z"/>'
         case "min":
-            return f'<path class="min" d="M{x - HALF:.1f} {y}h{2 * HALF}L{x:.1f} {low}z"/>'
+            return f'<path class="min" d="M{x - half:.1f} {y}h{2 * half:.1f}L{x:.1f} {low}z"/>'
         case "mean":
             return f'<circle class="mean" cx="{x:.1f}" cy="{y + HALF}" r="{HALF}"/>'
     half = max(HALF_LEAF, width / 2 + 4)

@@ -387,12 +387,15 @@ class Played(Struct, frozen=True, omit_defaults=True):
     """One move of a match. The fields mean the same as in `moved`.
 
     `text` and `number` are filled in for old logs too, unless this server no longer has the game.
+    `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that
+    the second seat began.
     """
 
     move: str
     text: str | None = None
     number: str | None = None
     forced: bool = False
+    seat: int | None = None
 
 
 class MatchResult(Struct, frozen=True):

@@ -70,7 +70,7 @@ def format_seats(seats: Sequence[Occupant | None]) -> tuple[wire.Occupant | None
 
 def format_played(played: Played) -> wire.Played:
     """A move of a match for clients."""
-    return wire.Played(played.move, played.text, played.number, played.forced)
+    return wire.Played(played.move, played.text, played.number, played.forced, played.seat)
 
 
 def format_result(over: MatchResult) -> wire.MatchResult:

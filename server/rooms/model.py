@@ -77,12 +77,14 @@ class Played(Struct, frozen=True):
     """One move of a match. The fields mean the same as in `Moved`.
 
     `text` and `number` are filled in for old logs too, unless this server no longer has the game.
+    `seat` is None where it is the ply modulo 2.
     """
 
     move: str
     text: str | None = None
     number: str | None = None
     forced: bool = False
+    seat: int | None = None
 
 
 class MatchResult(Struct, frozen=True):

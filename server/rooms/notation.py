@@ -23,7 +23,8 @@ def played_move(event: Moved, game: Game | None, after: Position | None) -> Play
             text = None
     if number is None and game is not None:
         number = move_number(game, event.ply, event.seat)
-    return Played(event.move, text, number, event.forced)
+    seat = event.seat if event.seat != event.ply % 2 else None
+    return Played(event.move, text, number, event.forced, seat)
 
 
 def match_length(game: Game | None, match: Match) -> str:

@@ -48,8 +48,8 @@ from server.protocol.views import snapshot
 from server.rooms.events import format_event_body
 from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
-from tests.support import golden_logs
-from tests.support.room_log import SETTINGS
+from tests.support import golden_logs, room_log
+from tests.support.room_log import SETTINGS, seated
 
 ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
@@ -369,3 +369,18 @@ def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
         assert model.offers == room.offers
         offers.append(model.offers)
     assert offers[-5:] == [(0,), (0,), (), (1,), ()]
+
+
+def test_a_model_names_the_seats_of_extra_turns() -> None:
+    """In a match of Kalah the model equals the server's room after each move, seats included."""
+    played = seated(game="kalah")
+    for token in ("c1", "f1", "e2", "a2"):
+        played.do(room_log.ADA if token[1] == "1" else room_log.BEN, played.move(token))
+    model = Model(room=room_log.ROOM)
+    for v, (at_ms, body) in enumerate(played.log, 1):
+        message = parse_server_message(event_frame(room_log.ROOM, v, at_ms, body))
+        assert isinstance(message, LoggedEvent)
+        model = apply(model, message)
+    assert as_snapshot(model).match == snapshot(played.room, player=False).match
+    assert model.match is not None
+    assert [move.seat for move in model.match.moves] == [None, 0, 1, None]

@@ -15,7 +15,7 @@ from client.address import Address, parse_address
 from client.api import MatchRecord, PlyView, Thought, fetch_games, fetch_match, fetch_views
 from client.errors import ProtocolMismatch, Refused, Unreachable
 from client.terminal.output import Output
-from client.terminal.replay import print_json, print_match, step_through
+from client.terminal.replay import ply_lines, print_json, print_match, step_through
 from engine.rules.registry import load_game
 from engine.view import PositionView
 from server.protocol.messages import MatchResult, Occupant, Played
@@ -210,3 +210,23 @@ def test_a_page_without_views_raises_an_error() -> None:
         pytest.raises(ProtocolMismatch),
     ):
         fetch_views(address, "m1", 0, 5)
+
+
+def test_a_move_after_an_extra_turn_has_its_side_and_number() -> None:
+    """In a game in which a side may move again, each move is shown with its own number and side."""
+    game = load_game("kalah")
+    positions = [game.start()]
+    for token in ("c1", "f1", "e2", "a2"):
+        positions.append(positions[-1].advance(token)[1])
+    moves = (
+        Played("c1", None, "1."),
+        Played("f1", None, "2.", seat=0),
+        Played("e2", None, "3.", seat=1),
+        Played("a2", None, "4."),
+    )
+    record = msgspec.structs.replace(
+        match(None)[0], moves=moves, thoughts={}, view=game.board({}), length="4 moves"
+    )
+    views = [position.view() for position in positions]
+    shown = [ply_lines(record, views, ply)[0] for ply in range(1, 5)]
+    assert shown == ["1. South: c1", "2. South: f1", "3. North: e2", "4. North: a2"]

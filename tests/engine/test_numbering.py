@@ -8,7 +8,9 @@ from engine.rules.registry import game_ids, load_game
 from tests.support.room_log import altered_game
 
 #: Games that number each ply.
-BY_PLY = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
+BY_PLY = {
+    "connect-four", "dots-and-boxes", "gomoku", "hex", "kalah", "othello", "sticks", "tic-tac-toe",
+}  # fmt: skip
 
 
 def numbers(game: Game, plies: int, first: int = 0) -> list[str]:

@@ -80,7 +80,7 @@ def test_expectimax_matches_the_teaching_search(game_id: str) -> None:
     for position in middle_positions(game_id):
         expectimax = Expectimax(position.game)
         for depth in (0, 1, 2):
-            expectimax.begin()
+            expectimax.begin(position.turn)
             ours = expectimax.value(position, depth, 0, 1 << 40, control)
             plan = Plan("average", depth, max_nodes=1 << 30, plain_limit=0)
             theirs = explain(GameState.at_root(position, plan.utilities), plan).value

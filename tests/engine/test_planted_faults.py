@@ -12,7 +12,7 @@ import pytest
 from engine.conformance.checks import ConformanceError, check_search
 from engine.game import Game
 from engine.rules.registry import load_game
-from engine.search import kernel
+from engine.search import expectimax, kernel
 from engine.search.driver import Searcher
 from tests.engine import test_kernel, test_null_move, test_search_options
 from tests.engine.test_null_move import passing
@@ -20,9 +20,9 @@ from tests.engine.test_search_options import connect_four_with_hooks
 
 __all__ = ["connect_four_with_hooks", "passing"]
 
-#: The kernel and its parts.
-FILES = (kernel, *kernel.PARTS)
-#: The sources of the kernel and its parts, by name.
+#: The kernel with its parts, and expectimax.
+FILES = (kernel, *kernel.PARTS, expectimax)
+#: Their sources, by name.
 SOURCES = {
     Path(str(file.__file__)).stem: Path(str(file.__file__)).read_text("utf-8") for file in FILES
 }
@@ -81,8 +81,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "no negation",
         check_exact_depth,
-        "v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1",
-        "v = alpha_beta(child, depth - 1, -beta, -low, ply + 1",
+        "else -alpha_beta(child, depth, -high, -low, ply",
+        "else alpha_beta(child, depth, -high, -low, ply",
     ),
     (
         "skipped child",
@@ -147,7 +147,7 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "a draw for the other side",
         check_contempt,
-        "-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE]",
+        "-W[DRAW_VALUE] if side_at(W, ply) != 0 else W[DRAW_VALUE]",
         "W[DRAW_VALUE]",
     ),
     (

@@ -74,11 +74,12 @@ def test_old_logs_are_shown_like_new_ones(game: str) -> None:
     for ply in range(12):
         if new.match.over is not None:
             break
+        seat = new.match.position.turn
         token = rng.choice(new.match.position.tokens())
-        (moved, *_) = new.do((ADA, BEN)[ply % 2], new.move(token))
+        (moved, *_) = new.do((ADA, BEN)[seat], new.move(token))
         assert isinstance(moved, Moved)
         rules = load_game(game)
-        assert moved.number == move_number(rules, ply, ply % 2)
+        assert moved.number == move_number(rules, ply, seat)
         assert (moved.text is not None) is (rules.rules.notation is not None)
     old = with_old_log(new)
     assert old.log != new.log

@@ -360,3 +360,28 @@ async def test_sticks_are_taken_by_clicking_the_first_of_them(
         await bob.play("1.1")
         for person in (ada, bob):
             await expect(person.status).to_contain_text("a single stick is left")
+
+
+async def test_a_player_moves_again_after_a_last_seed_in_the_store(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """In Kalah a player keeps the turn, each move is listed with its side, and on a phone the
+    invitation leaves the free seat above the low board.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
+        await sit_together(ada, bob, "Kalah")
+        await ada.play("c1")
+        await ada.play("f1")
+        await bob.wait_for_turn()
+        await expect(bob.page.locator(".moves .move").nth(1)).to_have_attribute(
+            "aria-label", "South, 2. f1"
+        )
+        await bob.cell("e2").tap()
+        await bob.wait_for_turn()
+        await bob.cell("a2").tap()
+        await ada.wait_for_turn()
+        assert await ada.moves() == ["c1", "f1", "e2", "a2"]
+        labels = await ada.page.locator(".moves .move").evaluate_all(
+            "moves => moves.map((move) => move.ariaLabel)"
+        )
+        assert labels == ["South, 1. c1", "South, 2. f1", "North, 3. e2", "North, 4. a2"]

@@ -522,3 +522,20 @@ test("a move on a board of 225 crossings is drawn in less than 16 ms", () => {
     console.info(`225 crossings: ${best.toFixed(1)} ms a move`);
     assert(best < 16, `${best.toFixed(1)} ms`);
 });
+
+test("a kind with a count is a heap of seeds with its number, and its last mark is a ring", () => {
+    const sites = [
+        { id: "a1", x: 1, y: 0, shape: "round" },
+        { id: "b1", x: 2, y: 0, shape: "round" },
+        { id: "store", x: 3, y: 0.5, shape: "round" },
+    ];
+    const kinds = { 12: { name: "12 seeds", text: "12", mark: "12", count: 12 } };
+    const position = { pieces: { a1: "12" }, turn: 0, text: "", marks: { last: ["a1", "b1"] } };
+    const { board } = showBoard({ board: { board: { kind: "sites", sites, style: "points" }, kinds, seats: [] }, position, moves: [] });
+    assertEqual(board.querySelectorAll("[data-at=a1] .seed").length, 12);
+    assertEqual(board.querySelector("[data-at=a1] .count")?.textContent, "12");
+    const marks = [...board.querySelectorAll(".mark.last circle")].map((mark) => mark.getAttribute("class"));
+    assertEqual(marks, ["rim", "dot left"]);
+    const labels = [...board.querySelectorAll(".labels text")].map(({ textContent }) => textContent);
+    assertEqual(labels.sort(), ["1", "a", "b"]);
+});

@@ -54,3 +54,26 @@ test("texts about a move have its number and its side", () => {
     render(node, drawMoves({ moves: CHESS, shown: 2, go: () => {}, sides: ["White", "Black"] }));
     assertEqual(node.querySelector(".shown").getAttribute("aria-label"), "Black, 1... e5");
 });
+
+test("where sides may move again, each move has its side's name and colour", () => {
+    const node = document.createElement("div");
+    const draw = (moves) =>
+        render(node, drawMoves({ moves, shown: 0, go: () => {}, sides: ["South", "North"], colours: ["red", "blue"] }));
+    draw([
+        { move: "c1", number: "1." },
+        { move: "f1", number: "2.", seat: 0 },
+        { move: "a2", number: "3.", seat: 1 },
+        { move: "b1", number: "4.", seat: 0 },
+    ]);
+    const buttons = [...node.querySelectorAll(".move")];
+    assertEqual(
+        buttons.map((button) => button.getAttribute("aria-label")),
+        ["South, 1. c1", "South, 2. f1", "North, 3. a2", "South, 4. b1"],
+    );
+    assertEqual(
+        buttons.map((button) => button.style.getPropertyValue("--side")),
+        ["red", "red", "blue", "red"],
+    );
+    draw(CONNECT_FOUR);
+    assertEqual(node.querySelector(".of-side"), null);
+});

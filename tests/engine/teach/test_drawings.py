@@ -181,6 +181,17 @@ def test_texts_of_an_svg() -> None:
         assert text in texts
 
 
+def test_many_skipped_moves_share_a_shape() -> None:
+    """More than twelve skipped moves of a node have one shape with their number."""
+    moves = ", ".join(f"b{i}: {i}" for i in range(14))
+    trace = on_tree(parse_tree(f"max(a: 20, b: min({moves}))"), "alphabeta")
+    root = elements(document([("", draw_trace(trace))]))
+    assert len(marked(root, "skipped")) == 1
+    assert "13 moves" in [element.text for element in root.iter(f"{SVG}text")]
+    text = " ".join(format_trace(trace, "tree").split())
+    assert "cut, 20 >= 0: skips b1, b2, b3, b4, b5, b6, … (13 moves)" in text
+
+
 def test_a_graph_as_svg() -> None:
     """The picture has a box for each state and a line for each pair of states with a transition."""
     graph = parse_graph("a: max(x: b, y: b, z: c)  b: min(back: a, c)  c: 7")
