@@ -22,7 +22,7 @@ __all__ = ["connect_four_with_hooks", "passing"]
 
 #: The kernel with its parts, and expectimax.
 FILES = (kernel, *kernel.PARTS, expectimax)
-#: Their sources, by name.
+#: The sources of FILES, by name.
 SOURCES = {
     Path(str(file.__file__)).stem: Path(str(file.__file__)).read_text("utf-8") for file in FILES
 }
