@@ -26,7 +26,7 @@ from engine.search.driver import Searcher
 #: The folder of the perft tables.
 TABLES = Path(__file__).parent / "perft"
 #: The most nodes of a perft count; larger counts are tested only in the long run.
-NODES = 5_000_000
+MAX_NODES = 5_000_000
 
 
 def perft_cases(file: Path) -> Iterator[tuple[str, int, int]]:
@@ -53,7 +53,7 @@ def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
     """The compiled rules give the published perft counts."""
     check_perft(
         searcher_of(game_id),
-        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= NODES),
+        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= MAX_NODES),
     )
 
 
@@ -64,7 +64,7 @@ def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> N
     """The compiled rules give the larger published perft counts."""
     check_perft(
         searcher_of(game_id),
-        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > NODES),
+        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > MAX_NODES),
     )
 
 

@@ -230,7 +230,7 @@ def check_permission(searcher: Searcher) -> None:
         assert signature_of(search_passing(searcher, "free", seed, NULL_DEPTH)) == shallow
 
 
-def check_once(searcher: Searcher) -> None:
+def check_no_two_passes(searcher: Searcher) -> None:
     """Asserts that the search does not pass twice in a row."""
     for seed in range(8):
         signature = signature_of(search_passing(searcher, "again", seed, 11))
@@ -238,7 +238,7 @@ def check_once(searcher: Searcher) -> None:
         assert signature != signature_of(search_passing(searcher, "never", seed, 11)), "it passes"
 
 
-def check_ends(searcher: Searcher) -> None:
+def check_mate_scores(searcher: Searcher) -> None:
     """Asserts that no score claims a mate after a pass."""
     for seed in range(8):
         report = search_passing(searcher, "wins", seed, 9)
@@ -255,12 +255,12 @@ def test_no_pass_where_the_game_forbids_it(passing: Game) -> None:
 
 def test_no_two_passes_in_a_row(passing: Game) -> None:
     """The search never passes in answer to a pass."""
-    check_once(Searcher(passing))
+    check_no_two_passes(Searcher(passing))
 
 
 def test_no_mate_by_passing(passing: Game) -> None:
     """No score claims a mate that depends on a pass."""
-    check_ends(Searcher(passing))
+    check_mate_scores(Searcher(passing))
 
 
 def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> None:

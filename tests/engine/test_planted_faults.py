@@ -188,9 +188,13 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
         "depth >= NULL_DEPTH",
         "depth >= 2",
     ),
-    "two passes": (test_null_move.check_once, "        and previous_move != NO_MOVE\n", ""),
+    "two passes": (
+        test_null_move.check_no_two_passes,
+        "        and previous_move != NO_MOVE\n",
+        "",
+    ),
     "a mate score by passing": (
-        test_null_move.check_ends,
+        test_null_move.check_mate_scores,
         "return beta if v > MATE_BOUND else v",
         "return v",
     ),

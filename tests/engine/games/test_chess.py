@@ -24,7 +24,7 @@ from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Job
 from tests.engine.games.planted import planted
-from tests.engine.test_games import NODES, check_perft, perft_cases
+from tests.engine.test_games import MAX_NODES, check_perft, perft_cases
 
 #: The start of a match.
 START = chess.STARTING_FEN
@@ -353,14 +353,14 @@ def suite_cases() -> Iterator[tuple[str, int, int]]:
 
 def test_perft_suite(searcher_of: Callable[[str], Searcher]) -> None:
     """The compiled rules give the suite's counts of up to 5 million."""
-    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] <= NODES))
+    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] <= MAX_NODES))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_perft_suite_with_large_counts(searcher_of: Callable[[str], Searcher]) -> None:
     """The compiled rules give the suite's larger counts."""
-    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] > NODES))
+    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] > MAX_NODES))
 
 
 # --- position texts and moves

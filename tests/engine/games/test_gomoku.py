@@ -16,7 +16,7 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from tests.engine.games.planted import planted
 
-#: Rows and columns of the board.
+#: The number of rows, and of columns, of the board.
 SIZE = 15
 #: Patterns of a winning row by the option `win`.
 WIN_PATTERNS = {"five-or-more": r"B{5,}|W{5,}", "exactly-five": r"(?<!B)B{5}(?!B)|(?<!W)W{5}(?!W)"}

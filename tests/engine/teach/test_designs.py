@@ -23,7 +23,7 @@ from engine.teach.variants import VARIANTS
 from tests.engine.teach.checks import on_tree, random_tree
 
 #: The utilities of sticks in the first founding text.
-OLD = Scale(-1, 50, 101)
+FIRST_TEXT_SCALE = Scale(-1, 50, 101)
 
 
 def comparisons(module: object) -> Iterator[ast.expr]:
@@ -78,7 +78,7 @@ def test_the_hooks_of_a_side() -> None:
     assert lowest.is_better(1000)
     lost = load_game("sticks").position("1-0-0 first")
     for seat, node, score in ((0, highest, -1), (1, lowest, 101)):
-        state = GameState.at_root(lost, OLD, seat)
+        state = GameState.at_root(lost, FIRST_TEXT_SCALE, seat)
         assert mover_status(state) is Status.LOST
         assert node.finished_score(state) == score == state.utility()
 
@@ -91,7 +91,7 @@ def test_the_score_of_a_finished_game(game_id: str) -> None:
             if position.outcome() is None:
                 continue
             for seat in (0, 1):
-                state = GameState(position, seat, OLD, ply=3)
+                state = GameState(position, seat, FIRST_TEXT_SCALE, ply=3)
                 (node,) = [node for node in nodes() if node.kind == state.kind]
                 assert node.finished_score(state) == state.utility()
 

@@ -34,7 +34,7 @@ RNGS = st.integers(0, 2**32).map(random.Random)
 EXAMPLES = settings(max_examples=60)
 
 
-def equal_except(trace: Trace, other: Trace, *fields: str) -> bool:
+def are_equal_except(trace: Trace, other: Trace, *fields: str) -> bool:
     """Returns whether two traces are equal except for some fields."""
     left, right = (
         {name: getattr(compared, name) for name in Trace.__struct_fields__}
@@ -70,7 +70,7 @@ def check_forms(tree: Tree, depth: int | None, order: str) -> None:
         traces = [
             on_tree(tree, algorithm, depth=depth, order=order, form=form) for form in SAME_TRACE
         ]
-        assert all(equal_except(trace, traces[0], "form") for trace in traces)
+        assert all(are_equal_except(trace, traces[0], "form") for trace in traces)
 
 
 @EXAMPLES
@@ -235,7 +235,7 @@ def test_games(game_id: str, order: str) -> None:
             == traces["negamax"].counts.nodes
         )
         for form in SAME_TRACE[1:]:
-            assert equal_except(
+            assert are_equal_except(
                 explain(root, replace(plan, form=form)), traces["alphabeta"], "form"
             )
 

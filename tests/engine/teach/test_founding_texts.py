@@ -158,23 +158,23 @@ def check_case(name: str, count: int = TREE_COUNT) -> None:
         answer = transcription(tree, depth, log)
         trace = searched(tree, algorithm, depth, **options)
         expected = [(visit.path, visit.alpha, visit.beta, visit.value) for visit in log.visits]
-        assert same(visits_of(trace), expected), tree
+        assert are_same_visits(visits_of(trace), expected), tree
         if isinstance(answer, tuple) and family == "any":
             assert trace.line[:1] == (str(answer[1]),), "the accumulator keeps the move"
 
 
-def same(
+def are_same_visits(
     actual: list[tuple[tuple[int, ...], float, float, Any]],
     expected: list[tuple[tuple[int, ...], float, float, Any]],
 ) -> bool:
     """Returns whether two lists of visits are equal, up to the rounding of a mean."""
     return len(actual) == len(expected) and all(
-        left[:3] == right[:3] and close(left[3], right[3])
+        left[:3] == right[:3] and is_same_value(left[3], right[3])
         for left, right in zip(actual, expected, strict=True)
     )
 
 
-def close(actual: Any, expected: Any) -> bool:
+def is_same_value(actual: Any, expected: Any) -> bool:
     """Returns whether two values are equal; those in fractions, up to the rounding."""
     if isinstance(expected, Fraction):
         return abs(Fraction(actual) - expected) < Fraction(1, 10**9)
