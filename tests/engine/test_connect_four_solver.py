@@ -32,6 +32,7 @@ from tests.support.connect_four import (
 
 #: Positions with their scores.
 SUITE = Path(__file__).parents[1] / "data" / "connect-four.txt"
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 
 

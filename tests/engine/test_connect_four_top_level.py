@@ -29,6 +29,7 @@ from tests.support.connect_four import (
     shared_solver,
 )
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 
 

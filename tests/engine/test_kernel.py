@@ -19,6 +19,7 @@ from engine.search.features import BASIC
 from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 #: Red makes an open three with one move and wins two plies later.
 OPEN_TWO = "......./......./......./......./......Y/..RR..Y"

@@ -15,6 +15,7 @@ from engine.search.job import Limit
 from engine.search.parameters import NULL_DEPTH, VERIFY_DEPTH
 from engine.search.report import Report
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 #: Features without null move. With IMPROVING the search computes the static evaluation even where
 #: it may not pass.

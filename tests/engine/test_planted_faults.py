@@ -68,6 +68,7 @@ def check_torn_entries(searcher: Searcher, template: ModuleType) -> None:
     test_search_options.test_a_torn_entry_is_a_miss(lambda game_id: searcher)
 
 
+#: A check of a search with this template, which raises an error if it finds a fault.
 Check = Callable[[Searcher, ModuleType], None]
 #: Name, check, source text, faulty text.
 FAULTS: list[tuple[str, Check, str, str]] = [

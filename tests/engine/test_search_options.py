@@ -20,6 +20,7 @@ from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 from tests.engine.test_kernel import OPEN_TWO, endgames
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 #: The number of lines that the tests request.
 LINE_COUNT = 3

@@ -25,6 +25,7 @@ from engine.solvers import general
 from engine.solvers.base import Solution, SolvedMove, load_solver
 from engine.solvers.general import SIDE_NODES, SearchSolver, proven_result
 
+#: A function that installs a game with this id and source, such as the fixture `plug_in`.
 Install = Callable[[str, str], Path]
 
 #: All rows of sticks with at least two sticks.

@@ -25,6 +25,7 @@ from engine.tune.samples import Samples
 from engine.tune.selfplay import SelfPlay
 from engine.tune.tuning import require_numbers, tune, tuned_indexes
 
+#: A function that installs a game with this id and source, such as the fixture `plug_in`.
 Install = Callable[[str, str], Path]
 
 #: The evaluation of tic-tac-toe.
