@@ -228,7 +228,7 @@ def minimax_value(position: Position, depth: int) -> int:
 
 
 def check_signs(searcher: Searcher) -> None:
-    """With exact depth the score is that of plain minimax; with bounds a mate score is."""
+    """With exact depth each score is that of plain minimax; with bounds each mate score is."""
     for position in some_positions(searcher.game, 12):
         for depth in (1, 2, 4):
             expected = minimax(position, depth, 0)

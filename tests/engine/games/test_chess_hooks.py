@@ -137,7 +137,7 @@ def check_exchanges(game: Game, count: int) -> int:
 
 
 def test_exchanges() -> None:
-    """The swap algorithm returns that a move loses exactly if it loses material when played out."""
+    """`loses` is true of exactly the moves that lose material when the exchange is played out."""
     assert check_exchanges(load_game("chess"), 400) > 1_000
 
 

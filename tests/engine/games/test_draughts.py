@@ -296,10 +296,9 @@ def test_bad_positions(bad: str) -> None:
 def count_captures(
     square: tuple[int, int], used: frozenset[tuple[int, int]], blocked: frozenset[tuple[int, int]]
 ) -> int:
-    """Returns the most captures by a king on a square that may not land on the blocked squares.
+    """Returns an upper bound on the captures of a king that may not land on the blocked squares.
 
-    This is an upper bound: every square that is jumped over is assumed to hold a victim, and every
-    other square is assumed to be free for landing.
+    Every square that it jumps over is assumed to hold a victim, and every other square to be free.
     """
     count = 0
     for down, right in ((1, 1), (1, -1), (-1, 1), (-1, -1)):

@@ -59,7 +59,7 @@ def test_rules_match_the_referee() -> None:
 
 
 def test_openspiel_confirms_the_referee() -> None:
-    """Without captures opposite an empty house the referee's rules are OpenSpiel's mancala."""
+    """With `takes_empty=False` the referee's rules are those of OpenSpiel's mancala."""
     rng = random.Random(2)
     for _ in range(100):
         referee = Kalah(takes_empty=False)
@@ -101,7 +101,7 @@ def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
         compare(planted("kalah", right, wrong), matches=30, seed=3)
 
 
-def test_a_capture_takes_the_seed_also_from_an_empty_house() -> None:
+def test_a_last_seed_in_an_empty_house_is_captured() -> None:
     """A last seed in the mover's own empty house is captured, with any seeds opposite."""
     game = load_game("kalah")
     empty = game.position("1-0-4-4-4-4/8 4-4-4-4-0-4/3 south")

@@ -71,7 +71,7 @@ def test_the_factory_makes_the_opposite() -> None:
 
 
 def test_the_hooks_of_a_side() -> None:
-    """The worst score of a side is worse than any value; a game it has lost scores as its loss."""
+    """The worst score of a side is worse than any value; a lost game has its utility of a loss."""
     highest, lowest = nodes()
     assert (highest.worst_score, lowest.worst_score) == (-INF, INF)
     assert highest.is_better(-1000)

@@ -16,7 +16,7 @@ from tests.oracle import founding_texts as texts
 
 #: The number of random trees for each algorithm.
 TREE_COUNT = 300
-#: No limit: of a depth, of a window, or of a utility.
+#: An unlimited depth, an open end of a window, or an infinite utility.
 INF = math.inf
 
 
