@@ -333,7 +333,7 @@ def check_outcome(game: Game, text: str, moves: str, expected: str | None) -> No
 
 @pytest.mark.parametrize(("text", "moves", "expected"), DRAW_COUNTS)
 def test_draw_counts(text: str, moves: str, expected: str | None) -> None:
-    """The 75-move rule and the fifth occurrence draw at exactly their ply; mate takes precedence."""
+    """The 75-move rule and the fifth occurrence draw at exactly their ply, except with mate."""
     check_outcome(load_game("chess"), text, moves, expected)
 
 
