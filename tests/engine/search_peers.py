@@ -104,7 +104,7 @@ class OpenSpiel:
         return [self._value(moves, depth) for moves in positions]
 
     def seconds(self, depth: int) -> float:
-        return seconds(lambda: self._value((), depth))
+        return processor_time(lambda: self._value((), depth))
 
 
 class EasyAI:
@@ -132,7 +132,7 @@ class EasyAI:
         return [self._value(moves, depth) for moves in positions]
 
     def seconds(self, depth: int) -> float:
-        return seconds(lambda: self._value((), depth))
+        return processor_time(lambda: self._value((), depth))
 
 
 class OurSearch:
@@ -210,7 +210,7 @@ def game_without_evaluation(game_id: str, folder: Path, in_order: bool) -> Game:
 class Row:
     """A search to a depth, and its peer with the published time.
 
-    The values are compared at `checked_depth`; `target` is the speed-up that we want.
+    The values are compared at `checked_depth`; `target` is the speed-up to reach.
     """
 
     game: str
@@ -302,7 +302,7 @@ def check(row: Row, ours: OurSearch, plain: OurSearch, peer: Peer) -> int:
     return sum(value != 0 for value in peer_values)
 
 
-def seconds(search: Callable[[], object]) -> float:
+def processor_time(search: Callable[[], object]) -> float:
     """Returns the processor time of a search, in seconds."""
     started_s = time.thread_time()
     search()
@@ -346,7 +346,7 @@ def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measurement:
     our_times_s, peer_times_s = [], []
     for _ in range(row.rounds):
         our_times_s.append(
-            [median(seconds(search) for _ in range(OUR_SEARCHES)) for search in searches]
+            [median(processor_time(search) for _ in range(OUR_SEARCHES)) for search in searches]
         )
         if peer is not None:
             peer_times_s.append(peer.seconds(row.depth))
@@ -365,7 +365,7 @@ def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measurement:
 
 
 def as_rows(row: Row, measured: Measurement) -> list[bench_rows.Row]:
-    """Returns the rows for `engine.bench.table`: `at once`, and `plain` if the row asks for it."""
+    """Returns the rows for `engine.bench.table`: `at once`, and `plain` if `also_plain` is set."""
     peer_ms = row.published_ms if measured.peer_s is None else measured.peer_s * 1e3
     peers = (bench_rows.Peer(row.peer, peer_ms, measured.peer_s is None),)
     target_ms = peer_ms / row.target

@@ -50,7 +50,7 @@ def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, d
     ],
 )
 def test_ratio_and_target(row: Row, ratio: float, reached: bool | None) -> None:
-    """A ratio above 1 favours us, for times and for rates; a wrong row misses its target."""
+    """A ratio above 1 favours us, for times and for rates; a row with a wrong result is a miss."""
     assert (row.ratio(row.peers[0]), row.reached) == (ratio, reached)
 
 
@@ -170,7 +170,7 @@ def test_chess_compared_with_programs(tmp_path: Path, monkeypatch: pytest.Monkey
         file.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(bench_rows, "CHESS", bench_rows.CHESS[:3])
-    # Before and after each run: of one position, then of all.
+    # The times before and after each run, first of one position, then of all.
     cpu_s = iter([0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4])
     monkeypatch.setattr(bench_rows, "children_seconds", lambda: next(cpu_s))
     row, left_out = bench_rows.chess(400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess"))
@@ -243,7 +243,7 @@ def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: P
 def test_rows_of_the_peers_command() -> None:
     """A row has the measured time of a peer that ran, otherwise the published one.
 
-    The plain search has its own row if the row asks for it.
+    The plain search has a row of its own if `also_plain` is set.
     """
     first, second = search_peers.ROWS[:2]
     measured = search_peers.Measurement(0.004, 0.002, 0.05, 1000, peer_s=0.8)

@@ -24,7 +24,7 @@ SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', 
 @pytest.mark.parametrize("check", [*CHECKS, *NATIVE_CHECKS])
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_game_passes(game_id: str, check: str) -> None:
-    """Rules, views, texts, compiled code and search of each game keep the promises of `Rules`."""
+    """Rules, views, texts, compiled code and search of each game fulfil the contract `Rules`."""
     {**CHECKS, **NATIVE_CHECKS}[check](load_game(game_id))
 
 
@@ -343,7 +343,7 @@ def test_repetitions_that_do_not_count_are_found(
 
 
 def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:
-    """The audit names the line of a variable that is a float because it is a number or a word."""
+    """The audit names the line where a variable is a float because it mixes a number and a word."""
     wrong = "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return int(total) * 0\n"
     plug_in("planted", SOURCE.replace("    return 0\n", wrong))
     with pytest.raises(ConformanceError, match=r"plugged_planted.py:\d+: total in evaluate"):

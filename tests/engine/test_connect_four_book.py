@@ -39,7 +39,7 @@ from engine.solvers.connect_four_results import (
 )
 from tests.support.connect_four import book_of_the_game, book_result, searched_result, shared_solver
 
-#: Plies of the book.
+#: The length of the book, in plies.
 BOOK_PLIES = solve.DEFAULT_BOOK_PLIES
 #: The maximum number of nodes for a position after the book. The mirror image of an easy position
 #: may take more than HARD_NODES: 4.8 M at most.
@@ -158,7 +158,7 @@ def book_keys() -> set[int]:
 
 
 def test_the_results_in_the_book_are_consistent() -> None:
-    """The result of a position with few discs is the best of its moves, and the book's move has it.
+    """The result of a position with few discs is the best of its moves and that of the book move.
 
     The results of the first moves are the known ones.
     """

@@ -32,6 +32,7 @@ from tests.support.connect_four import (
 
 #: Positions with their scores.
 SUITE = Path(__file__).parents[1] / "data" / "connect-four.txt"
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 
 
@@ -175,13 +176,15 @@ def check_keys(kernel: ModuleType) -> None:
         for image in (position, mirrored(position)):
             mine, discs = image.state
             count = int(discs).bit_count()
-            early = count < connect_four_kernel.SHARED_PLIES
+            is_early = count < connect_four_kernel.SHARED_PLIES
             with np.errstate(over="ignore"):
                 key = int(kernel.table_key(mine, discs, count))
-            texts = {image.text(), mirrored(image).text()} if early else {image.text()}
-            positions_of_key.setdefault((early, key), set()).add(frozenset(texts))
+            texts = {image.text(), mirrored(image).text()} if is_early else {image.text()}
+            positions_of_key.setdefault((is_early, key), set()).add(frozenset(texts))
     assert all(len(positions) == 1 for positions in positions_of_key.values())
-    early_positions = [positions for (early, _), positions in positions_of_key.items() if early]
+    early_positions = [
+        positions for (is_early, _), positions in positions_of_key.items() if is_early
+    ]
     assert len(early_positions) == len(
         {texts for positions in early_positions for texts in positions}
     )
@@ -195,7 +198,7 @@ def test_mirror_images_share_an_entry() -> None:
 #: Source text and faulty text by the name of the fault.
 FAULTS = {
     "broken symmetry": ("((k & COLUMN) << U(42))", "((k & COLUMN) << U(35))"),
-    "mirror forgets a column": ("            | (k & (COLUMN << U(21)))\n", ""),
+    "mirror without a column": ("            | (k & (COLUMN << U(21)))\n", ""),
     "bounds swapped": (
         "        low = best\n    else:\n        high = best",
         "        high = best\n    else:\n        low = best",

@@ -29,6 +29,7 @@ from tests.support.connect_four import (
     shared_solver,
 )
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 
 
@@ -163,9 +164,12 @@ def best_replies(position: Position) -> list[int]:
 
 
 def play_perfectly(searcher: Searcher, rng: random.Random, opponent: str, side: int) -> int:
-    """Plays a match of the top level and asserts that no move loses score; counts the moves."""
+    """Plays a match of the top level and asserts that no move worsens its score.
+
+    Returns the number of its moves.
+    """
     position = load_game("connect-four").start()
-    moves, score = 0, -22
+    move_count, score = 0, -22
     while position.moves():
         if position.turn == side:
             assert shared_solver().can_solve(position, 800), position.text()
@@ -178,7 +182,7 @@ def play_perfectly(searcher: Searcher, rng: random.Random, opponent: str, side: 
             position = position.play(move)
             if entry is None and position.moves():
                 assert score_without_book(position) == -score, position.text()
-            moves += 1
+            move_count += 1
         elif opponent == "random":
             position = position.play(rng.choice(position.moves()))
         elif opponent == "level 7":
@@ -190,7 +194,7 @@ def play_perfectly(searcher: Searcher, rng: random.Random, opponent: str, side: 
     assert outcome is not None
     result = 0 if outcome.winner is None else 1 if outcome.winner == side else -1
     assert result == (score > 0) - (score < 0), "the match ends with the result of the last score"
-    return moves
+    return move_count
 
 
 #: Opponents of the top level.

@@ -38,6 +38,7 @@ SECOND_FILE = struct.pack("<qq", 1 << 40, 11)
 #: The evaluation of these words.
 SUM = -7 + 2 * 5 + 3 * (1 << 40) + 4 * 11
 
+#: A function that installs a game with this id and source, such as the fixture `plug_in`.
 Install = Callable[[str, str], Path]
 
 

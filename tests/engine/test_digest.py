@@ -28,11 +28,11 @@ REQUIRED = (
 def test_every_byte_of_every_file_counts(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed byte in any file changes the digest; each file gives a digest of its own."""
     rules: Any = load_game(game_id).module
-    read, files = digest._read, digest_files(rules)
+    original_read, files = digest._read, digest_files(rules)
     changed = Path()
 
     def read_changed(path: Path, module: Any) -> bytes:
-        content = read(path, module)
+        content = original_read(path, module)
         return bytes([content[0] ^ 1]) + content[1:] if path == changed else content
 
     monkeypatch.setattr(digest, "_read", read_changed)
@@ -56,7 +56,7 @@ def test_a_digest_does_not_import_numba() -> None:
         "import sys; from engine.rules.registry import load_game;"
         " load_game('chess'); print('numba' in sys.modules)"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], cwd=ENGINE.parent, capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "False"
+    assert completed.stdout.strip() == "False"

@@ -177,8 +177,8 @@ def test_attempts_of_all_kinds_are_limited() -> None:
     assert isinstance(settled.outcome, SearchFailed)
 
 
-def test_the_own_engine_gets_a_search_that_others_have_lost() -> None:
-    """After TRIES losses only the own engine gets the search, and its error ends the search."""
+def test_the_callers_own_engine_gets_a_search_that_others_have_lost() -> None:
+    """After TRIES losses only the caller's own engine gets the search; its error ends it."""
     transport = FakeTransport("a", "b", "c", "d", own=OWN)
     transport.admit()
     for _ in range(TRIES):
@@ -366,8 +366,8 @@ def test_closing_ends_every_search() -> None:
     searches = [transport.admit(search_of(room)) for room in "xyz"]
     attempt = transport.assign_next()
     settled = transport.dispatcher.close(SearchFailed("closed"))
-    assert [each.search for each in settled] == searches
-    assert [each.running for each in settled] == [attempt, None, None]
+    assert [end.search for end in settled] == searches
+    assert [end.running for end in settled] == [attempt, None, None]
     assert transport.dispatcher.fail(searches[0], SearchFailed("again")) is None
 
 
@@ -381,7 +381,7 @@ def test_fail_waiting() -> None:
     settled = transport.dispatcher.fail_waiting(
         lambda search: error if search.affinity in "xz" else None
     )
-    assert [each.search.affinity for each in settled] == ["z"]
+    assert [end.search.affinity for end in settled] == ["z"]
     assert (transport.dispatcher.waiting, transport.dispatcher.running) == (1, 1)
 
 

@@ -1,4 +1,4 @@
-"""After any history of events the dispatcher keeps its promises, and its order is fair."""
+"""After any history of events the dispatcher's invariants hold, and its order is fair."""
 
 from collections import Counter
 
@@ -68,7 +68,7 @@ class History:
     def assign(self) -> None:
         attempt = self.transport.assign()
         if attempt is not None:
-            search = next(each for each in self.searches if each.attempt is attempt)
+            search = next(search for search in self.searches if search.attempt is attempt)
             assert attempt.place not in search.failed_at, "a faulty place gets it only once"
             assert search.losses < TRIES or attempt.place == self.own, "the tries are over"
             self.search_of_attempt[attempt] = search
@@ -137,6 +137,7 @@ class History:
             assert search.attempts <= MAX_ATTEMPTS
 
 
+#: A history: the kinds of its events, each with a number that selects what the event concerns.
 EVENTS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 20)), max_size=120)
 
 
@@ -157,7 +158,7 @@ def play_history(events: list[tuple[str, int]], has_own: bool) -> None:
 def test_any_history(events: list[tuple[str, int]], has_own: bool) -> None:
     """After any history every admitted search ends exactly once, within its tries.
 
-    Its answer is the deepest that any of its attempts saw, and stale attempts change nothing.
+    Its answer is the deepest that any of its attempts reported, and stale attempts change nothing.
     """
     play_history(events, has_own)
 
@@ -177,12 +178,12 @@ def test_the_order_is_fair(rooms: list[str], losses: list[bool]) -> None:
     served: list[Search] = []
     waiting = {room: rooms.count(room) for room in rooms}
     since_served = dict.fromkeys(waiting, 0)
-    lose = iter([*losses, *[False] * len(rooms)])
+    loss_flags = iter([*losses, *[False] * len(rooms)])
     while transport.dispatcher.waiting:
         assigned = transport.dispatcher.assign(transport.now_s, transport.offers)
         assert assigned is not None
         search, attempt = assigned
-        if next(lose, False):
+        if next(loss_flags, False):
             transport.dispatcher.on_lost(attempt, transport.now_s, time_counts=False)
             again = transport.dispatcher.assign(transport.now_s, transport.offers)
             assert again is not None

@@ -15,6 +15,7 @@ from engine.rules.registry import load_game
 from engine.search.job import Limit, RulesChanged
 from tests.support.pools import SOURCE, job_of
 
+#: The original method, which the fixture `compiler` replaces.
 send = WorkerProcess.send
 #: An edit of the rules: the evaluation returns 3.
 EDIT = ("    return 0\n", "    return 3\n")

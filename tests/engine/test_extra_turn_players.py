@@ -42,7 +42,7 @@ def test_the_teaching_search_agrees(game_id: str) -> None:
         assert value == minimax(position, 3, 0)
 
 
-def test_the_solver_knows_whose_move_it_is(searcher_of: Callable[[str], Searcher]) -> None:
+def test_the_solver_follows_the_side_to_move(searcher_of: Callable[[str], Searcher]) -> None:
     """At the end of a match of Kalah, the values of all moves are those of minimax."""
     game = load_game("kalah")
     solver = SearchSolver(game, 16)
@@ -73,7 +73,7 @@ def test_a_player_ponders_until_it_is_to_move_again() -> None:
     game = load_game("kalah")
     player = search_player(Searcher(game), "depth=6,time_ms=60000,ponder=yes")
     start = game.start()
-    expectations = []
+    expected_move_counts = []
     try:
         position = start
         moves: list[str] = []
@@ -92,13 +92,13 @@ def test_a_player_ponders_until_it_is_to_move_again() -> None:
                     assert current.turn == after.turn
                     current = current.play(current.parse_move(token))
                 assert current.turn == position.turn
-                expectations.append(len(expected) - len(moves) - 1)
+                expected_move_counts.append(len(expected) - len(moves) - 1)
             player.close()
             moves.append(choice.move)
             position = after
     finally:
         player.close()
-    assert max(expectations) > 1  # the opponent is expected to move more than once
+    assert max(expected_move_counts) > 1  # the opponent is expected to move more than once
 
 
 class Scripted:

@@ -1,5 +1,5 @@
 """Games in which a side may move again: signs, repetitions, ordering, personas, pondering and the
-kit. A planted fault shows for each that its test would notice the assumption that sides alternate.
+kit. For each, a planted fault shows that the test finds an assumption that the sides alternate.
 """
 
 import importlib
@@ -190,7 +190,7 @@ def move_view(s: State, m: int) -> Any:
 
 @pytest.fixture
 def turns(plug_in: Callable[[str, str], Path]) -> Game:
-    """The artificial game."""
+    """Returns the artificial game."""
     plug_in("turns", TURNS)
     return load_game("turns")
 
@@ -198,15 +198,15 @@ def turns(plug_in: Callable[[str, str], Path]) -> Game:
 def some_positions(game: Game, count: int, form: str = "tree", seed: int = 1) -> list[Position]:
     """Returns unfinished positions of random matches, without their history."""
     rng = random.Random(seed)
-    found: list[Position] = []
-    while len(found) < count:
+    positions: list[Position] = []
+    while len(positions) < count:
         position = game.start({"form": form})
         for _ in range(rng.randint(1, 6)):
             if position.moves():
                 position = position.play(rng.choice(position.moves()))
         if position.moves():
-            found.append(Position(game, position.options, position.state))
-    return found
+            positions.append(Position(game, position.options, position.state))
+    return positions
 
 
 def score_of(
@@ -216,11 +216,11 @@ def score_of(
     report = searcher.search(
         position, Limit(depth=depth), Table(10), Control(), features=features, contempt=contempt
     )
-    return report.score if report.depth == depth else score_without(position, report.depth)
+    return report.score if report.depth == depth else minimax_value(position, report.depth)
 
 
-def score_without(position: Position, depth: int) -> int:
-    """Returns the value of a search that ended early, because it saw the end of the match."""
+def minimax_value(position: Position, depth: int) -> int:
+    """Returns the value of a search that ended early because it reached the end of the match."""
     return minimax(position, depth, 0)
 
 
@@ -228,7 +228,7 @@ def score_without(position: Position, depth: int) -> int:
 
 
 def check_signs(searcher: Searcher) -> None:
-    """With every feature that keeps the tree, the score is that of plain minimax."""
+    """With exact depth each score is that of plain minimax; with bounds each mate score is."""
     for position in some_positions(searcher.game, 12):
         for depth in (1, 2, 4):
             expected = minimax(position, depth, 0)
@@ -250,7 +250,7 @@ def check_plain(searcher: Searcher) -> None:
         assert value == minimax(position, 3, 0)
 
 
-def quiescent(position: Position, ply: int) -> int:
+def quiescence_value(position: Position, ply: int) -> int:
     """Returns the value of quiescence without pruning."""
     rules: Any = position.game.rules
     if not position.moves():
@@ -261,7 +261,7 @@ def quiescent(position: Position, ply: int) -> int:
         best = int(rules.evaluate(position.state, None))
     for move in moves:
         child = position.play(move)
-        value = quiescent(child, ply + 1)
+        value = quiescence_value(child, ply + 1)
         best = max(best, value if child.turn == position.turn else -value)
     return best
 
@@ -271,11 +271,11 @@ def check_quiescence(searcher: Searcher) -> None:
     for position in some_positions(searcher.game, 12):
         children = [position.play(move) for move in position.moves()]
         values = [(1 if child.turn == position.turn else -1, child) for child in children]
-        expected = max(sign * quiescent(child, 1) for sign, child in values)
+        expected = max(sign * quiescence_value(child, 1) for sign, child in values)
         assert score_of(searcher, position, 1, QUIESCENCE) == expected
 
 
-def with_contempt(position: Position, depth: int, ply: int, seat: int) -> int:
+def minimax_with_contempt(position: Position, depth: int, ply: int, seat: int) -> int:
     """Returns the minimax value where a draw is worth -70 to the side at the root."""
     outcome = position.outcome()
     if outcome is not None and outcome.winner is None:
@@ -284,7 +284,8 @@ def with_contempt(position: Position, depth: int, ply: int, seat: int) -> int:
         return minimax(position, 0, ply)
     children = [position.play(move) for move in position.moves()]
     return max(
-        (1 if child.turn == position.turn else -1) * with_contempt(child, depth - 1, ply + 1, seat)
+        (1 if child.turn == position.turn else -1)
+        * minimax_with_contempt(child, depth - 1, ply + 1, seat)
         for child in children
     )
 
@@ -292,12 +293,12 @@ def with_contempt(position: Position, depth: int, ply: int, seat: int) -> int:
 def check_draws(searcher: Searcher) -> None:
     """A draw costs the side to move at the root the contempt, at any ply."""
     for position in some_positions(searcher.game, 20):
-        expected = with_contempt(position, 3, 0, position.turn)
+        expected = minimax_with_contempt(position, 3, 0, position.turn)
         if abs(expected) < layout.MATE_BOUND:
             assert score_of(searcher, position, 3, BASIC, contempt=70) == expected
 
 
-def with_repetition(position: Position, depth: int, path: tuple[int, ...]) -> int:
+def minimax_with_repetition(position: Position, depth: int, path: tuple[int, ...]) -> int:
     """Returns the minimax value where a position that repeats one on its path is a draw."""
     with np.errstate(over="ignore"):
         key = int(position.game.rules.key(position.state))
@@ -308,7 +309,8 @@ def with_repetition(position: Position, depth: int, path: tuple[int, ...]) -> in
     children = [Position(position.game, position.options, position.play(move).state)
                 for move in position.moves()]  # fmt: skip
     return max(
-        (1 if child.turn == position.turn else -1) * with_repetition(child, depth - 1, (*path, key))
+        (1 if child.turn == position.turn else -1)
+        * minimax_with_repetition(child, depth - 1, (*path, key))
         for child in children
     )
 
@@ -316,13 +318,15 @@ def with_repetition(position: Position, depth: int, path: tuple[int, ...]) -> in
 def check_repetitions(searcher: Searcher) -> None:
     """A position that repeats after any number of plies, even or odd, is a draw."""
     for position in some_positions(searcher.game, 12, "ring"):
-        assert score_of(searcher, position, 5, REPETITION) == with_repetition(position, 5, ())
+        assert score_of(searcher, position, 5, REPETITION) == minimax_with_repetition(
+            position, 5, ()
+        )
 
 
 def check_ordering(searcher: Searcher) -> None:
     """Killer moves, history and counter moves of a side are its own moves, also after passes."""
     words = searcher._works[0].words
-    seen = {"killers": 0, "history": 0, "counter moves": 0}
+    counts = {"killers": 0, "history": 0, "counter moves": 0}
     for position in some_positions(searcher.game, 4):
         features = BASIC | KILLERS_FIRST | MALUS | NULL_MOVE
         searcher.search(position, Limit(depth=9), Table(12), Control(), features=features)
@@ -335,7 +339,7 @@ def check_ordering(searcher: Searcher) -> None:
                 ("history", np.flatnonzero(scores)),
             ):
                 assert (moves % 2 == seat).all(), f"{name} of {seat}: {moves}"
-                seen[name] += len(moves)
+                counts[name] += len(moves)
         table = words[layout.COUNTER_MOVES :][: layout.HISTORY_MOVES]
         for index in np.flatnonzero(table != layout.NO_MOVE):
             previous = int(index) & 1023
@@ -345,8 +349,8 @@ def check_ordering(searcher: Searcher) -> None:
             else:
                 assert table[index] % 2 == position.turn ^ side
                 assert previous % 2 == position.turn ^ before
-            seen["counter moves"] += 1
-    assert min(seen.values()) > 10, seen
+            counts["counter moves"] += 1
+    assert min(counts.values()) > 10, counts
 
 
 def check_improving(searcher: Searcher) -> None:
@@ -357,13 +361,13 @@ def check_improving(searcher: Searcher) -> None:
     assert [last_own_ply(ply, work) for ply in range(1, 8)] == [0, 1, 0, 3, 4, 2, 6]
 
 
-def average(position: Position, depth: int, ply: int, seat: int) -> float:
+def average_value(position: Position, depth: int, ply: int, seat: int) -> float:
     """Returns the value for the side to move if the opponent of `seat` plays any of its moves."""
     if not position.moves() or depth == 0:
         return minimax(position, 0, ply)
     children = [position.play(move) for move in position.moves()]
     values = [
-        (1 if child.turn == position.turn else -1) * average(child, depth - 1, ply + 1, seat)
+        (1 if child.turn == position.turn else -1) * average_value(child, depth - 1, ply + 1, seat)
         for child in children
     ]
     return max(values) if position.turn == seat else sum(values) / len(values)
@@ -380,17 +384,19 @@ def check_expectimax(game: Game, template: ModuleType) -> None:
         units = native.function("expectimax")(
             state, 3, 0, Array(words), Control().memory, native.data
         )
-        expected = average(position, 3, 0, position.turn)
+        expected = average_value(position, 3, 0, position.turn)
         assert units / expectimax.UNIT == pytest.approx(expected, abs=1e-4)
 
 
+#: A check of a search, which raises AssertionError if it finds a fault.
 Check = Callable[[Searcher], None]
+#: The checks of the search of the artificial game.
 CHECKED: tuple[Check, ...] = (
     check_signs, check_plain, check_quiescence, check_draws, check_repetitions, check_ordering,
     check_improving,
 )  # fmt: skip
 
-#: What alternation would be, written into the kernel: name, check, source text, faulty text.
+#: Assumptions that sides alternate, planted into the kernel: name, check, source text, faulty text.
 FAULTS: dict[str, tuple[Check, str, str]] = {
     "every child is the opponent's": (
         check_signs,
@@ -447,12 +453,12 @@ FAULTS: dict[str, tuple[Check, str, str]] = {
 
 
 def interpreted(game: Game, template: ModuleType = kernel) -> Searcher:
-    """The search of a game that runs without being compiled."""
+    """Returns an uncompiled search of a game."""
     return Searcher(game, template, compiled=False)
 
 
 @pytest.mark.parametrize("check", CHECKED)
-def test_the_search_knows_whose_move_it_is(turns: Game, check: Check) -> None:
+def test_the_search_follows_the_side_to_move(turns: Game, check: Check) -> None:
     """In a game with extra turns, values, repetitions and ordering follow the side to move."""
     check(interpreted(turns))
 
@@ -465,16 +471,17 @@ def test_a_planted_alternation_is_found(
     original: str,
     faulty: str,
 ) -> None:
-    """With an assumption that sides alternate in the kernel, the check of it fails."""
+    """With a planted assumption that sides alternate, the check that covers it fails."""
     with pytest.raises(AssertionError):
         check(interpreted(turns, planted(original, faulty)))
 
 
-def test_expectimax_knows_whose_move_it_is(
+def test_expectimax_follows_the_side_to_move(
     planted: Callable[[str, str], ModuleType], turns: Game
 ) -> None:
-    """Expectimax follows the side to move; by the parity of the ply, or with a sign for each ply,
-    its values are wrong.
+    """Expectimax follows the side to move.
+
+    By the parity of the ply, or with a change of sign at every ply, its values are wrong.
     """
     check_expectimax(turns, expectimax)
     for original, faulty in (
@@ -489,7 +496,7 @@ def test_expectimax_knows_whose_move_it_is(
             check_expectimax(turns, importlib.import_module(f"{package}.expectimax"))
 
 
-def test_a_persona_knows_whose_move_it_is(turns: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_persona_follows_the_side_to_move(turns: Game, monkeypatch: pytest.MonkeyPatch) -> None:
     """`average` scores each move by the mean over the opponent's moves, for its own side."""
     monkeypatch.setattr(persona, "AVERAGE_NODES", 400)
     personas = Personas(interpreted(turns))
@@ -499,9 +506,9 @@ def test_a_persona_knows_whose_move_it_is(turns: Game, monkeypatch: pytest.Monke
             start=position.text(), moves=(), affinity="room", persona="average",
         )  # fmt: skip
         info = personas.answer(job, Control()).info
-        for move, score in ((each.move, each.score) for each in info.moves):
+        for move, score in ((root_move.move, root_move.score) for root_move in info.moves):
             child = position.play(position.parse_move(move))
-            value = average(child, info.depth - 1, 1, position.turn)
+            value = average_value(child, info.depth - 1, 1, position.turn)
             expected = value if child.turn == position.turn else -value
             assert score == pytest.approx(expected, abs=1)
 

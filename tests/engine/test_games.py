@@ -26,7 +26,7 @@ from engine.search.driver import Searcher
 #: The folder of the perft tables.
 TABLES = Path(__file__).parent / "perft"
 #: The most nodes of a perft count; larger counts are tested only in the long run.
-NODES = 5_000_000
+MAX_NODES = 5_000_000
 
 
 def perft_cases(file: Path) -> Iterator[tuple[str, int, int]]:
@@ -40,7 +40,7 @@ def perft_cases(file: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def check_perft(searcher: Searcher, cases: Iterable[tuple[str, int, int]]) -> None:
-    """Asserts that the compiled rules reach the counts."""
+    """Asserts that the compiled rules give the counts."""
     native = searcher.native
     game = native.game
     for text, depth, count in cases:
@@ -50,10 +50,10 @@ def check_perft(searcher: Searcher, cases: Iterable[tuple[str, int, int]]) -> No
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules reach the published perft counts."""
+    """The compiled rules give the published perft counts."""
     check_perft(
         searcher_of(game_id),
-        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= NODES),
+        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= MAX_NODES),
     )
 
 
@@ -61,10 +61,10 @@ def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules reach the larger published perft counts."""
+    """The compiled rules give the larger published perft counts."""
     check_perft(
         searcher_of(game_id),
-        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > NODES),
+        (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > MAX_NODES),
     )
 
 

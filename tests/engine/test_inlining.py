@@ -31,6 +31,7 @@ def pair(W, ply):
     return twice(ply) + word(W, ply + 1)
 """
 
+#: A function that returns a template with this source after HEAD.
 Plant = Callable[[str], ModuleType]
 
 

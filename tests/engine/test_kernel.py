@@ -19,6 +19,7 @@ from engine.search.features import BASIC
 from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 #: Red makes an open three with one move and wins two plies later.
 OPEN_TWO = "......./......./......./......./......Y/..RR..Y"
@@ -80,7 +81,7 @@ def test_tic_tac_toe_agrees_with_minimax(searcher_of: Searchers) -> None:
     "rows", ["1-2-3", "1-3-5-7", "2-2", "5", "9-9", "1-1-1", "3-4-5", "1-2-2-2"]
 )
 def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
-    """Reachable positions are won exactly where the theory of misère nim says so."""
+    """Reachable positions are won exactly if they are won by the theory of misère nim."""
     searcher = searcher_of("sticks")
     table = Table(14)
     visited: set[str] = set()
@@ -208,7 +209,7 @@ def test_a_stopped_search_may_move_from_an_unfinished_depth(searcher_of: Searche
     completed depth.
     """
     searcher = searcher_of("connect-four")
-    changed = 0
+    change_count = 0
     for line in playouts(searcher.game, 12, seed=3):
         position = line[4]
         for nodes in range(1000, 9000, 400):
@@ -224,7 +225,7 @@ def test_a_stopped_search_may_move_from_an_unfinished_depth(searcher_of: Searche
             assert sorted(move for move, _, _ in report.moves) == sorted(position.moves())
             assert all(score <= report.score for _, score, _ in report.moves)
             if len(depths) > report.depth:
-                changed += 1
+                change_count += 1
                 assert depths[-2].line[0] != report.line[0]
                 again = searcher.search(position, Limit(nodes=nodes), Table(14), Control())
                 assert again.moves == report.moves
@@ -233,7 +234,7 @@ def test_a_stopped_search_may_move_from_an_unfinished_depth(searcher_of: Searche
                 position, Limit(nodes=nodes), Table(14), Control(), lines=2, on_depth=several.append
             )
             assert len(several) == several[-1].depth
-    assert changed >= 3
+    assert change_count >= 3
 
 
 def test_an_aborted_search_leaves_a_valid_table(searcher_of: Searchers) -> None:

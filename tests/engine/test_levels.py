@@ -25,6 +25,7 @@ from engine.search.levels import (
     level_of,
 )
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 
 

@@ -24,11 +24,11 @@ ROOT = Path(__file__).parents[2]
 #: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 #: A program that compiles one function; it follows IMPORTS.
-SMALL = (
+SMALL_PROGRAM = (
     "game = load_game('tic-tac-toe'); native = compile_game(game); "
     "print(native.function('rule_status')((7, 0)))"
 )
-#: The imports for SMALL.
+#: The imports for SMALL_PROGRAM.
 IMPORTS = (
     "from engine.rules.registry import load_game; "
     "from engine.compiler.native import CACHE, compile_game; "
@@ -61,8 +61,8 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
     cache = tmp_path / "code"
     modified_ns = []
     for _ in range(2):
-        done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
-        assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+        completed = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
+        assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
         modified_ns.append({path: path.stat().st_mtime_ns for path in files_of(cache)})
     assert modified_ns[0]
     assert modified_ns[1] == modified_ns[0], "the second process writes no file"
@@ -73,7 +73,7 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
 def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a code cache with one function."""
     cache = tmp_path_factory.mktemp("cache") / "code"
-    assert run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache)).returncode == 0
+    assert run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache)).returncode == 0
     return cache
 
 
@@ -99,8 +99,8 @@ def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damag
             sums.write_text("nonsense")
         case "no sums":
             sums.unlink()
-    done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    completed = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
+    assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
     assert code.stat().st_size == pytest.approx(len(content), rel=0.01)
     assert next(cache.glob("*.sums")).read_text().startswith("{")
 
@@ -154,9 +154,9 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     folders = []
     for _ in range(2):
         code = "from engine.compiler.code_cache import cache_folder; print(cache_folder())"
-        done = run(code, HOME=str(not_a_folder), XDG_CACHE_HOME="", TMPDIR=str(scratch))
-        assert done.returncode == 0, done.stderr
-        folders.append(Path(done.stdout.split()[-1]))
+        completed = run(code, HOME=str(not_a_folder), XDG_CACHE_HOME="", TMPDIR=str(scratch))
+        assert completed.returncode == 0, completed.stderr
+        folders.append(Path(completed.stdout.split()[-1]))
     assert folders[0] == folders[1]
     assert folders[0].parent == scratch
     assert folders[0].stat().st_mode & 0o777 == 0o700
@@ -213,7 +213,7 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", IMPORTS + SMALL],
+            [sys.executable, "-c", IMPORTS + SMALL_PROGRAM],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,
@@ -265,10 +265,10 @@ def test_recursive_rules(tmp_path: Path) -> None:
         "print(native.function('rule_evaluate')((7, 0), native.data))"
     )
     for _ in range(2):
-        done = run(
+        completed = run(
             code, PLYROOM_CACHE=str(tmp_path / "code"), PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}"
         )
-        assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
+        assert (completed.returncode, completed.stdout) == (0, "6\n"), completed.stderr
 
 
 def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], Path]) -> None:
@@ -332,12 +332,12 @@ def test_warm_command() -> None:
     """`python -m engine.warm` prints a line for each compiled game and refuses unknown games."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE)}
     command = [sys.executable, "-m", "engine.warm"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, "sticks"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("sticks: ready in ")
-    done = subprocess.run(
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("sticks: ready in ")
+    completed = subprocess.run(
         [*command, "chequers"],
         cwd=ROOT,
         env=environment,
@@ -345,8 +345,8 @@ def test_warm_command() -> None:
         text=True,
         timeout=60,
     )
-    assert done.returncode == 2
-    assert "there is no game" in done.stderr
+    assert completed.returncode == 2
+    assert "there is no game" in completed.stderr
 
 
 def test_rules_must_be_an_imported_module() -> None:

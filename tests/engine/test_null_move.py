@@ -15,6 +15,7 @@ from engine.search.job import Limit
 from engine.search.parameters import NULL_DEPTH, VERIFY_DEPTH
 from engine.search.report import Report
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 #: Features without null move. With IMPROVING the search computes the static evaluation even where
 #: it may not pass.
@@ -40,8 +41,9 @@ from engine.jit import U, rule
 
 NAME, TITLE, RULES, DATA, LEVELS, MARGIN = "passing", "Passing", "", (), 1, 2000
 WORDS, MAX_MOVES = 2, 3
-# A pass is illegal; gains a lot, in unstable states only or everywhere; gains or loses a lot as the
-# second pass in a row; mates; or is the only move that does not lose.
+# The effect of a pass by mode: it is illegal; it is legal in unstable states, and gains a lot; it
+# gains a lot in any state; the second pass in a row gains a lot, or loses a lot; it mates; it is
+# the only move that does not lose.
 MODES = ("never", "unstable", "free", "again", "again worse", "wins", "zugzwang")
 OPTIONS = {"pass": Option("Passing", "never", MODES)}
 # Bits of the second word: the effect of a pass, the side to move, whether the last move was a pass,
@@ -229,7 +231,7 @@ def check_permission(searcher: Searcher) -> None:
         assert signature_of(search_passing(searcher, "free", seed, NULL_DEPTH)) == shallow
 
 
-def check_once(searcher: Searcher) -> None:
+def check_no_two_passes(searcher: Searcher) -> None:
     """Asserts that the search does not pass twice in a row."""
     for seed in range(8):
         signature = signature_of(search_passing(searcher, "again", seed, 11))
@@ -237,7 +239,7 @@ def check_once(searcher: Searcher) -> None:
         assert signature != signature_of(search_passing(searcher, "never", seed, 11)), "it passes"
 
 
-def check_ends(searcher: Searcher) -> None:
+def check_mate_scores(searcher: Searcher) -> None:
     """Asserts that no score claims a mate after a pass."""
     for seed in range(8):
         report = search_passing(searcher, "wins", seed, 9)
@@ -254,12 +256,12 @@ def test_no_pass_where_the_game_forbids_it(passing: Game) -> None:
 
 def test_no_two_passes_in_a_row(passing: Game) -> None:
     """The search never passes in answer to a pass."""
-    check_once(Searcher(passing))
+    check_no_two_passes(Searcher(passing))
 
 
 def test_no_mate_by_passing(passing: Game) -> None:
     """No score claims a mate that depends on a pass."""
-    check_ends(Searcher(passing))
+    check_mate_scores(Searcher(passing))
 
 
 def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> None:

@@ -65,11 +65,11 @@ def best_lead(p: int, o: int, passed: bool = False) -> int:
     return 0 if lead == 0 else lead + empty.bit_count() if lead > 0 else lead - empty.bit_count()
 
 
-def random_positions(seed: int, empty: Callable[[random.Random], int]) -> Iterator[Position]:
-    """Yields unfinished positions of random matches with `empty` empty cells."""
+def random_positions(seed: int, draw_empty: Callable[[random.Random], int]) -> Iterator[Position]:
+    """Yields unfinished positions of random matches, each with `draw_empty(rng)` empty cells."""
     rng = random.Random(seed)
     while True:
-        position, count = load_game("othello").start(), empty(rng)
+        position, count = load_game("othello").start(), draw_empty(rng)
         while position.moves() and position.text().count("-") > count:
             position = position.play(rng.choice(position.moves()))
         if position.moves():
@@ -147,7 +147,7 @@ def test_a_wrong_table_is_found(at: int, words: object, request: pytest.FixtureR
 
 
 def count_stable_discs(matches: int) -> int:
-    """Asserts that stable discs keep their colour in random matches; counts the stable discs."""
+    """Asserts that stable discs keep their colour in random matches; returns their number."""
     solver().prepare()
     stable = solver()._native.function("stable_entry")
     count = 0
@@ -198,7 +198,7 @@ def test_flips_match_the_rules() -> None:
 def test_the_uncompiled_solver_matches_minimax() -> None:
     """The uncompiled functions for the last few cells agree with minimax."""
     solver().prepare()
-    solved = 0
+    solved_count = 0
     for position in random_positions(4, lambda rng: 4):
         p, o = bitboards(position)
         if (FULL & ~(p | o)).bit_count() != 4:
@@ -208,8 +208,8 @@ def test_the_uncompiled_solver_matches_minimax() -> None:
             lead, alpha = best_lead(p, o), random.Random(p).randint(-64, 63)
             score = last.shallow(np.uint64(p), np.uint64(o), alpha, 4, odd, solver()._words)
         assert (score > alpha) == (lead > alpha)
-        solved += 1
-        if solved == 12:
+        solved_count += 1
+        if solved_count == 12:
             return
 
 

@@ -40,6 +40,7 @@ SOURCE = (
     .replace("data: Any) -> int:\n    return 0\n", "data: Any) -> int:\n    return counted(s)\n")
 )
 
+#: A function that installs a game with this id and source, such as the fixture `plug_in`.
 Install = Callable[[str, str], Path]
 
 

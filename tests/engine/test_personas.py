@@ -17,13 +17,15 @@ from engine.teach.explain import Plan, explain
 from engine.teach.state import GameState
 
 #: Games whose search compiles in a few seconds.
-SMALL = ("connect-four", "sticks", "tic-tac-toe")
+QUICK_GAMES = ("connect-four", "sticks", "tic-tac-toe")
 #: Games that only long runs include.
-OTHERS = [
-    pytest.param(game_id, marks=pytest.mark.long) for game_id in game_ids() if game_id not in SMALL
+SLOW_GAMES = [
+    pytest.param(game_id, marks=pytest.mark.long)
+    for game_id in game_ids()
+    if game_id not in QUICK_GAMES
 ]
 #: All games.
-EVERY_GAME = [*SMALL, *OTHERS]
+EVERY_GAME = [*QUICK_GAMES, *SLOW_GAMES]
 
 
 def job_at(position: Position, persona: Persona, seed: int = 0) -> Job:
@@ -122,7 +124,7 @@ def test_the_swindler_in_a_lost_position() -> None:
     assert values[choice.move] == min(value for value in values.values() if value is not None)
 
 
-@pytest.mark.parametrize("game_id", SMALL)
+@pytest.mark.parametrize("game_id", QUICK_GAMES)
 def test_a_swindler_stays_within_its_margin(game_id: str) -> None:
     """The swindler plays a win that it sees; other moves score within level 1's margin."""
     game = load_game(game_id)

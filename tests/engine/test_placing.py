@@ -9,8 +9,8 @@ from engine.dispatch.placing import Offer, Places, choose
 from tests.support.dispatching import OWN, Search, search_of
 
 
-def choice(search: Search, *offers: Offer[str], **facts: Any) -> str | None:
-    return choose(search, offers, **facts)
+def choice(search: Search, *offers: Offer[str], **options: Any) -> str | None:
+    return choose(search, offers, **options)
 
 
 def test_the_order_of_places() -> None:
@@ -67,8 +67,8 @@ def test_a_busy_home_does_not_come_first() -> None:
     assert choice(search, Offer("home", load=1.0), Offer("other", load=1.5), home="home") == "home"
 
 
-def test_the_own_engine_comes_before_places_that_lost_the_search() -> None:
-    """The own engine is chosen even if it has a queue or has not compiled the game."""
+def test_the_callers_own_engine_comes_before_places_that_lost_the_search() -> None:
+    """The caller's own engine is chosen even if it has a queue or has not compiled the game."""
     search = search_of()
     search.lost_at = frozenset({"lost"})
     for own in (Offer(OWN, load=3.0), Offer(OWN, is_compiled=False)):

@@ -22,7 +22,7 @@ __all__ = ["connect_four_with_hooks", "passing"]
 
 #: The kernel with its parts, and expectimax.
 FILES = (kernel, *kernel.PARTS, expectimax)
-#: Their sources, by name.
+#: The sources of FILES, by name.
 SOURCES = {
     Path(str(file.__file__)).stem: Path(str(file.__file__)).read_text("utf-8") for file in FILES
 }
@@ -68,6 +68,7 @@ def check_torn_entries(searcher: Searcher, template: ModuleType) -> None:
     test_search_options.test_a_torn_entry_is_a_miss(lambda game_id: searcher)
 
 
+#: A check of a search with this template, which raises an error if it finds a fault.
 Check = Callable[[Searcher, ModuleType], None]
 #: Name, check, source text, faulty text.
 FAULTS: list[tuple[str, Check, str, str]] = [
@@ -188,9 +189,13 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
         "depth >= NULL_DEPTH",
         "depth >= 2",
     ),
-    "two passes": (test_null_move.check_once, "        and previous_move != NO_MOVE\n", ""),
+    "two passes": (
+        test_null_move.check_no_two_passes,
+        "        and previous_move != NO_MOVE\n",
+        "",
+    ),
     "a mate score by passing": (
-        test_null_move.check_ends,
+        test_null_move.check_mate_scores,
         "return beta if v > MATE_BOUND else v",
         "return v",
     ),

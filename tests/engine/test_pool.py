@@ -72,13 +72,13 @@ async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
 
 async def test_a_room_stays_with_its_worker(pool: Pool) -> None:
     """A room's jobs go to the worker that has its table, or to another if that one is busy."""
-    pids = set()
+    rooms_and_pids = set()
     for room in ("first", "second", "first", "second", "first"):
         task, pid, _ = await start_search(pool, timed_job(200, room))
         await task
-        pids.add((room, pid))
-    assert len(pids) == 2
-    assert len({pid for _, pid in pids}) == 2
+        rooms_and_pids.add((room, pid))
+    assert len(rooms_and_pids) == 2
+    assert len({pid for _, pid in rooms_and_pids}) == 2
     busy, pid, _ = await start_search(pool, timed_job(800, "first"))
     other, other_pid, _ = await start_search(pool, timed_job(200, "first"))
     assert pid != other_pid

@@ -298,10 +298,10 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
         states.clear()
         cold = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=3))))
         await until(lambda: own_pool.warm_state("planted") == "warming")
-        played = 0
+        answer_count = 0
         while own_pool.warm_state("planted") == "warming":
-            played += bool((await own_pool.search(timed_job(20, "other"))).move)
-        assert played > 3
+            answer_count += bool((await own_pool.search(timed_job(20, "other"))).move)
+        assert answer_count > 3
         await until(lambda: len(states) >= 2)  # the pool reports a state in the loop's next round
         assert states == ["warming", "warm"]
         assert (await cold).move

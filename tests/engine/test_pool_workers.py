@@ -51,7 +51,7 @@ async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.Mo
         send(process, command)
 
     async with stopped_clock() as clock:
-        other, untouched, _ = await start_search(pool, timed_job(1500, "other"))
+        other, other_pid, _ = await start_search(pool, timed_job(1500, "other"))
         task, pid, _ = await start_search(pool, timed_job(1500))
         monkeypatch.setattr(WorkerProcess, "send", record)
         clock.advance(1.1)
@@ -61,7 +61,7 @@ async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.Mo
         assert result.move in FIRST_MOVES
         await other
     await until(lambda: pool.ready_workers == 2)
-    assert untouched in pool.pids
+    assert other_pid in pool.pids
     assert pid not in pool.pids
 
 

@@ -11,6 +11,7 @@ from engine.rules.registry import load_game
 
 #: The rules of tic-tac-toe under the name "earlier".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"earlier"')
+#: A function that installs a game with this id and source, such as the fixture `plug_in`.
 Install = Callable[[str, str], Path]
 
 

@@ -82,7 +82,7 @@ def test_resolved_rules_ignore_later_changes() -> None:
 
 
 def reads_of_optional_names(source: str) -> list[str]:
-    """Returns the places where a source asks whether an object has an optional name."""
+    """Returns the places where a source tests whether an object has an optional name."""
     return [
         f"line {node.lineno}: {ast.unparse(node)}"
         for node in ast.walk(ast.parse(source))
@@ -95,7 +95,7 @@ def reads_of_optional_names(source: str) -> list[str]:
 
 
 def test_optional_names_are_read_in_one_place() -> None:
-    """No module asks a loaded rules file whether it defines an optional name."""
+    """No module tests whether a loaded rules file defines an optional name."""
     reads_of_path = {
         path.relative_to(ENGINE).as_posix(): reads_of_optional_names(path.read_text("utf-8"))
         for path in ENGINE.rglob("*.py")

@@ -20,9 +20,10 @@ from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 from tests.engine.test_kernel import OPEN_TWO, endgames
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 #: The number of lines that the tests request.
-LINES = 3
+LINE_COUNT = 3
 
 
 def test_several_lines(searcher_of: Searchers) -> None:
@@ -41,17 +42,19 @@ def test_several_lines(searcher_of: Searchers) -> None:
         )
         expected = sorted((score for _, score, _ in full.moves), reverse=True)
         several = searcher.search(
-            position, Limit(depth=5), Table(12), Control(), exact_depth=True, lines=LINES
+            position, Limit(depth=5), Table(12), Control(), exact_depth=True, lines=LINE_COUNT
         )
         values = {move: score for move, score, _ in full.moves}
-        assert [score for _, score, _ in several.moves[:LINES]] == expected[:LINES]
+        assert [score for _, score, _ in several.moves[:LINE_COUNT]] == expected[:LINE_COUNT]
         for (move, score, bound), moves in list(zip(several.moves, several.lines, strict=True))[
-            :LINES
+            :LINE_COUNT
         ]:
             assert (bound, values[move], moves[:1]) == (layout.EXACT, score, (move,))
             assert len(line_tokens(position, moves)) == len(moves)
         assert several.lines[0] == several.line
-        assert all(score <= several.moves[LINES - 1][1] for _, score, _ in several.moves[LINES:])
+        assert all(
+            score <= several.moves[LINE_COUNT - 1][1] for _, score, _ in several.moves[LINE_COUNT:]
+        )
     all_lines = searcher.search(
         searcher.game.start(), Limit(depth=3), Table(12), Control(), lines=31
     )
@@ -238,6 +241,7 @@ def connect_four_with_hooks(plug_in: Callable[[str, str], Path]) -> Game:
 
 
 def check_hooks(searcher: Searcher) -> None:
+    """Asserts that hooks change no solved result and deepen the search of forced replies."""
     table = Table(14)
     for position, score in endgames(13, 100):
         same_position = searcher.game.position(position.text())

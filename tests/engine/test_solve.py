@@ -25,6 +25,7 @@ from engine.solvers import general
 from engine.solvers.base import Solution, SolvedMove, load_solver
 from engine.solvers.general import SIDE_NODES, SearchSolver, proven_result
 
+#: A function that installs a game with this id and source, such as the fixture `plug_in`.
 Install = Callable[[str, str], Path]
 
 #: All rows of sticks with at least two sticks.
@@ -141,13 +142,13 @@ def test_every_move_has_its_minimax_value(
     solver, minimax = SearchSolver(load_game(name), table_bits=10), Minimax()
     positions = reachable(solver.game.start(options))
     sample = positions if side_nodes == SIDE_NODES else positions[:: max(1, len(positions) // 300)]
-    unknown = 0
+    inexact_count = 0
     for position in sample:
         solution = solver.solve(position, Limit(), Control())
         assert solution is not None
         check_all_moves(position, solution, minimax)
-        unknown += sum(move.bound != "exact" for move in solution.moves)
-    assert (unknown == 0) == (side_nodes == SIDE_NODES)
+        inexact_count += sum(move.bound != "exact" for move in solution.moves)
+    assert (inexact_count == 0) == (side_nodes == SIDE_NODES)
 
 
 @pytest.mark.parametrize(
@@ -486,7 +487,7 @@ def test_a_game_names_its_solver(plug_in: Install, monkeypatch: pytest.MonkeyPat
     assert solve.solver_of(game).problem(".........", {}).score == 7
     searcher = Searcher(game)
 
-    def search(*arguments: object, **named: object) -> None:
+    def search(*arguments: object, **settings: object) -> None:
         raise GeneralSearchUsed
 
     monkeypatch.setattr(Searcher, "search", search)

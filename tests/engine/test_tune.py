@@ -25,6 +25,7 @@ from engine.tune.samples import Samples
 from engine.tune.selfplay import SelfPlay
 from engine.tune.tuning import require_numbers, tune, tuned_indexes
 
+#: A function that installs a game with this id and source, such as the fixture `plug_in`.
 Install = Callable[[str, str], Path]
 
 #: The evaluation of tic-tac-toe.
@@ -52,8 +53,6 @@ SOURCE = (
 )
 #: The numbers of the planted game.
 NUMBERS = "# manual\nbias: 7\nunused: 3\ncell: 100 -200*3 50 0*4 900\nspare: 5 5\n"
-#: The first DATA file is one word, which is not tuned.
-TEXT_FIRST = 1
 
 
 @pytest.fixture
@@ -329,11 +328,11 @@ def test_a_work_file_with_another_plan_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b'{"number": 5, "moves": "", "result": 1}\n')
     with pytest.raises(TuneError, match="line 3: match 1 is expected"):
         list(read_matches(path))
-    for other in ("something else\n", "a note without an end"):
-        path.write_text(other)
+    for content in ("something else\n", "a note without an end"):
+        path.write_text(content)
         with pytest.raises(TuneError, match="not a work file"):
             WorkFile(path, plan_of(game))
-        assert path.read_text() == other
+        assert path.read_text() == content
 
 
 # --- the command

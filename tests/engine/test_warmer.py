@@ -16,6 +16,7 @@ from engine.rules.registry import load_game
 from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
+#: The id of a game and a step of its compilation.
 Key = tuple[str, Step]
 
 
@@ -29,7 +30,7 @@ class FakeCompiler:
         self.on_message = on_message
         self.on_end = on_end
         self.pid = len(pool.processes) + 1
-        self.closed = False
+        self.is_closed = False
         self.is_idle = False
         pool.processes.append(self)
 
@@ -37,11 +38,11 @@ class FakeCompiler:
         await asyncio.sleep(0)
 
     async def close(self) -> None:
-        self.closed = True
+        self.is_closed = True
         await asyncio.sleep(0)
 
     def send(self, command: CompileCommand) -> None:
-        assert not self.closed
+        assert not self.is_closed
         assert command.idle or not self.is_idle, "a request needs a process of normal priority"
         self.is_idle = self.is_idle or command.idle
         self.pool.commands.append((command.game, command.step))
@@ -149,7 +150,7 @@ async def test_a_request_ends_an_idle_compilation(run_warmer: Any) -> None:
         assert await pool.next_command() == ("chess", "search")
         pool.warmer.request("gomoku")
         assert await pool.next_command() == ("gomoku", "search")
-        assert [process.closed for process in pool.processes] == [True, False]
+        assert [process.is_closed for process in pool.processes] == [True, False]
         assert pool.warmer.state("chess") == "cold"
         pool.processes[0].report(Compiled("chess", None))  # too late
         await run_pending_tasks()
@@ -210,7 +211,7 @@ async def test_a_requested_solver_does_not_end_its_search(run_warmer: Any) -> No
         pool.finish()
         assert await pool.next_command() == ("othello", "solver")
         assert pool.commands.count(("othello", "search")) == 1
-        assert [process.closed for process in pool.processes] == [True, False], (
+        assert [process.is_closed for process in pool.processes] == [True, False], (
             "the idle process is closed after its compilation"
         )
 
@@ -224,7 +225,7 @@ async def test_a_cached_step_is_settled_at_once(run_warmer: Any) -> None:
         assert pool.warmer.state("hex") == "warm"
         assert pool.settled == ["hex"]
         assert pool.warmer.state("chess") == "warming"
-        assert not pool.processes[0].closed
+        assert not pool.processes[0].is_closed
     async with run_warmer("hex", cached=cached) as pool:
         await asyncio.wait_for(pool.warmer.settled("hex"), 60)
         await run_pending_tasks()

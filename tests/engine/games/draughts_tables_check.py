@@ -18,8 +18,8 @@ from engine.jit import lsb
 
 U = np.uint64
 ZERO, ONE = U(0), U(1)
-MAX_MOVES = 1
-REPEATS = 0
+#: Constants of every template; the compiler replaces them with the game's.
+MAX_MOVES, REPEATS = 1, 0
 #: Rules of the game that the check calls.
 MORE_HOOKS = ("table_index", "probe")
 #: Moves from this number on are captures.
@@ -29,26 +29,28 @@ WRONG, SEEN, WINS, LOSSES, DRAWS, LONGEST, EXAMPLE = range(7)
 #: The index in `V` of the word of the first entry.
 ENTRIES_AT = 16
 
+#: The numba signature of each function.
 SIGNATURES = {
     "value": "i8(state, i8*)",
     "expected": "i8(state, i8*, i8*)",
-    "look": "void(state, i8*, i8*, i8*)",
-    "place": "void(state, u8, i8, i8*, i8*, i8*)",
+    "check_position": "void(state, i8*, i8*, i8*)",
+    "check_placements": "void(state, u8, i8, i8*, i8*, i8*)",
     "check": "i8(i8, i8*, i8*, i8*)",
-    "run_of": "i8(state, i8, i8*, i8*, i8*)",
-    "run_look": "void(state, i8, i8*, i8*, i8*)",
-    "run_place": "void(state, u8, i8, i8, i8*, i8*, i8*)",
+    "longest_run": "i8(state, i8, i8*, i8*, i8*)",
+    "store_run": "void(state, i8, i8*, i8*, i8*)",
+    "store_runs": "void(state, u8, i8, i8, i8*, i8*, i8*)",
     "quiet_runs": "i8(i8, i8, i8*, i8*, i8*)",
 }
+#: The functions of this module that each function calls.
 CALLS = {
     "expected": ("value",),
-    "look": ("value", "expected"),
-    "place": ("look",),
-    "check": ("place",),
-    "run_of": ("value",),
-    "run_look": ("value", "run_of"),
-    "run_place": ("run_look",),
-    "quiet_runs": ("run_place",),
+    "check_position": ("value", "expected"),
+    "check_placements": ("check_position",),
+    "check": ("check_placements",),
+    "longest_run": ("value",),
+    "store_run": ("value", "longest_run"),
+    "store_runs": ("store_run",),
+    "quiet_runs": ("store_runs",),
 }
 
 
@@ -95,7 +97,7 @@ def expected(s: State, G: Any, A: Any) -> int:
     return LOST + 4 * (slowest + 1)
 
 
-def look(s: State, G: Any, V: Any, A: Any) -> None:
+def check_position(s: State, G: Any, V: Any, A: Any) -> None:
     """Compares the entry of one position with those of its successors and updates the counters."""
     entry = value(s, G)
     if entry != expected(s, G, A):
@@ -110,11 +112,11 @@ def look(s: State, G: Any, V: Any, A: Any) -> None:
     V[ENTRIES_AT + table_index(s)] += 1
 
 
-def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> None:
+def check_placements(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> None:
     """Places `left` more pieces in every possible way and checks each position."""
     if left == 0:
         if s[0] != ZERO and s[1] != ZERO:
-            look(s, G, V, A)
+            check_position(s, G, V, A)
         return
     while squares:
         square = ONE << U(lsb(squares))
@@ -128,17 +130,20 @@ def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> No
             w = white if kind < 2 else white | square
             kings = s[2] | square if kind & 1 else s[2]
             child = (w, b, kings, s[3]) if s[3] & ONE else (b, w, kings, s[3])
-            place(child, squares, left - 1, G, V, A)
+            check_placements(child, squares, left - 1, G, V, A)
 
 
 def check(pieces: int, G: Any, V: Any, A: Any) -> int:
-    """Checks all positions with `pieces` pieces and either side to move; counts the wrong ones."""
-    place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, G, V, A)
-    place((ZERO, ZERO, ZERO, ONE), BOARD, pieces, G, V, A)
+    """Checks all positions with `pieces` pieces and either side to move.
+
+    Returns the number of wrong entries.
+    """
+    check_placements((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, G, V, A)
+    check_placements((ZERO, ZERO, ZERO, ONE), BOARD, pieces, G, V, A)
     return int(V[WRONG])
 
 
-def run_of(s: State, plies: int, G: Any, V: Any, A: Any) -> int:
+def longest_run(s: State, plies: int, G: Any, V: Any, A: Any) -> int:
     """Returns the longest run of plies without progress from s, with the winner's fastest moves.
 
     `V` holds the runs of all positions that are nearer to the end.
@@ -158,20 +163,23 @@ def run_of(s: State, plies: int, G: Any, V: Any, A: Any) -> int:
     return longest
 
 
-def run_look(s: State, plies: int, G: Any, V: Any, A: Any) -> None:
+def store_run(s: State, plies: int, G: Any, V: Any, A: Any) -> None:
     """Stores the run of a position that is decided in `plies` plies; ignores other positions."""
     entry = value(s, G)
     if entry & 3 != DRAWN and entry >> 2 == plies:
-        run = run_of(s, plies, G, V, A)
+        run = longest_run(s, plies, G, V, A)
         V[ENTRIES_AT + table_index(s)] = run
         V[LONGEST] = max(V[LONGEST], run)
 
 
-def run_place(s: State, squares: np.uint64, left: int, plies: int, G: Any, V: Any, A: Any) -> None:
-    """Stores the runs of all positions with `left` more pieces and Black to move."""
+def store_runs(s: State, squares: np.uint64, left: int, plies: int, G: Any, V: Any, A: Any) -> None:
+    """Places `left` more pieces in every possible way, with Black to move, and stores the runs.
+
+    Only positions that are decided in `plies` plies have a run.
+    """
     if left == 0:
         if s[0] != ZERO and s[1] != ZERO:
-            run_look(s, plies, G, V, A)
+            store_run(s, plies, G, V, A)
         return
     while squares:
         square = ONE << U(lsb(squares))
@@ -185,12 +193,15 @@ def run_place(s: State, squares: np.uint64, left: int, plies: int, G: Any, V: An
                 if kind < 2
                 else (s[0], s[1] | square, kings, ZERO)
             )
-            run_place(child, squares, left - 1, plies, G, V, A)
+            store_runs(child, squares, left - 1, plies, G, V, A)
 
 
 def quiet_runs(pieces: int, longest_win: int, G: Any, V: Any, A: Any) -> int:
-    """Returns the longest run of plies without a capture or a man's move in any won position."""
+    """Returns the longest run of plies without a capture or a man's move in any decided position.
+
+    No position with `pieces` pieces is decided in more than `longest_win` plies.
+    """
     V[LONGEST] = 0
     for plies in range(longest_win + 1):
-        run_place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, plies, G, V, A)
+        store_runs((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, plies, G, V, A)
     return int(V[LONGEST])

@@ -181,7 +181,7 @@ def test_endings(text: str, move: str, expected: tuple[int, str]) -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """A text with too many men, an earlier win or an empty board is refused."""
+    """A text without a valid side, with too many men, an earlier win or no men is refused."""
     with pytest.raises(PositionError):
         load_game("breakthrough").position(text)
 

@@ -24,13 +24,13 @@ from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Job
 from tests.engine.games.planted import planted
-from tests.engine.test_games import NODES, check_perft, perft_cases
+from tests.engine.test_games import MAX_NODES, check_perft, perft_cases
 
 #: The start of a match.
 START = chess.STARTING_FEN
 #: A perft position with many kinds of moves.
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-#: Both sides may castle on both sides.
+#: Each player may castle on either side.
 CASTLES = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
 #: Both sides have pawns that can promote.
 PROMOTIONS = "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N w - - 0 1"
@@ -65,7 +65,7 @@ THEMES = [
     ("4k3/8/8/8/8/8/8/R3K3 w - - 147 90", ""),
 ]
 
-#: python-chess's tests of our reasons for the end of a match.
+#: Our reasons for the end of a match, and python-chess's test of each.
 ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
     "checkmate": chess.Board.is_checkmate,
     "stalemate": chess.Board.is_stalemate,
@@ -172,7 +172,7 @@ def compare_notation(position: Position, board: chess.Board) -> None:
 
 
 def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
-    """Compares `count` positions of random matches; returns the counts of the endings."""
+    """Compares at least `count` positions of random matches; returns the counts of the endings."""
     rng = random.Random(seed)
     endings: Counter[str] = Counter()
     for text, first in 6 * THEMES:
@@ -256,7 +256,7 @@ FAULTS = [
     ("clock not reset by a capture", "if kind == PAWN or is_capture else", "if kind == PAWN else"),
     ("rook missing after castling", "        straights ^= jump\n", ""),
     (
-        "hash forgets the castled rook",
+        "hash without the castled rook",
         "        key ^= ZOBRIST_KEYS[corner] ^ ZOBRIST_KEYS[rook_target]\n",
         "",
     ),
@@ -333,7 +333,7 @@ def check_outcome(game: Game, text: str, moves: str, expected: str | None) -> No
 
 @pytest.mark.parametrize(("text", "moves", "expected"), DRAW_COUNTS)
 def test_draw_counts(text: str, moves: str, expected: str | None) -> None:
-    """A draw count ends the match at exactly its ply, and mate takes precedence."""
+    """The 75-move rule and the fifth occurrence draw at exactly their ply, except with mate."""
     check_outcome(load_game("chess"), text, moves, expected)
 
 
@@ -352,15 +352,15 @@ def suite_cases() -> Iterator[tuple[str, int, int]]:
 
 
 def test_perft_suite(searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules reach the suite's counts of up to 5 million."""
-    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] <= NODES))
+    """The compiled rules give the suite's counts of up to 5 million."""
+    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] <= MAX_NODES))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_perft_suite_with_large_counts(searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules reach the suite's larger counts."""
-    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] > NODES))
+    """The compiled rules give the suite's larger counts."""
+    check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] > MAX_NODES))
 
 
 # --- position texts and moves
@@ -413,7 +413,10 @@ def test_impossible_positions(text: str, expected: str) -> None:
 
 
 def test_the_en_passant_square_is_kept_only_for_a_legal_capture() -> None:
-    """A FEN may have an en passant square after any double step; it stays if a capture is legal."""
+    """A FEN may have an en passant square after any double step.
+
+    The position has it only if the capture is legal.
+    """
     assert (
         position_of("4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1").text() == "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1"
     )

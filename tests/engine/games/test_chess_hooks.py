@@ -40,9 +40,9 @@ def random_boards(count: int, seed: int) -> Iterator[chess.Board]:
 
 
 def check_hooks(game: Game, count: int) -> int:
-    """Compares the hooks with python-chess; returns the number of tactical moves seen."""
+    """Compares the hooks with python-chess; returns the number of tactical moves."""
     rules: Any = game.module
-    seen = 0
+    tactical_count = 0
     for board in random_boards(count, seed=1):
         position = game.position(board.fen())
         buffer = [0] * rules.MAX_MOVES
@@ -52,7 +52,7 @@ def check_hooks(game: Game, count: int) -> int:
         }
         expected = {m.uci() for m in board.legal_moves if board.is_capture(m) or m.promotion}
         assert tactical == expected, board.fen()
-        seen += len(tactical)
+        tactical_count += len(tactical)
         assert bool(rules.unstable(position.state)) == board.is_check(), board.fen()
         non_pawns = board.occupied_co[board.turn] & ~(board.pawns | board.kings)
         assert bool(rules.may_pass(position.state)) == (bool(non_pawns) and not board.is_check()), (
@@ -60,7 +60,7 @@ def check_hooks(game: Game, count: int) -> int:
         )
         if rules.may_pass(position.state):
             check_pass(game, position, board)
-    return seen
+    return tactical_count
 
 
 def check_pass(game: Game, position: Position, board: chess.Board) -> None:
@@ -119,7 +119,7 @@ def loses_exchange(board: chess.Board, move: chess.Move) -> bool:
 def check_exchanges(game: Game, count: int) -> int:
     """Compares `loses` with playing the exchange out; returns the number of losing moves."""
     rules: Any = game.module
-    losing = 0
+    losing_count = 0
     for board in random_boards(count, seed=2):
         state = game.position(board.fen()).state
         for move in board.legal_moves:
@@ -132,12 +132,12 @@ def check_exchanges(game: Game, count: int) -> int:
                 board.fen(),
                 move,
             )
-            losing += expected
-    return losing
+            losing_count += expected
+    return losing_count
 
 
 def test_exchanges() -> None:
-    """The swap algorithm calls a move losing exactly when playing the exchange out does."""
+    """`loses` is true of exactly the moves that lose material when the exchange is played out."""
     assert check_exchanges(load_game("chess"), 400) > 1_000
 
 

@@ -253,7 +253,7 @@ TACTICS = [
 
 
 def search(searcher: Searcher, text: str, nodes: int) -> Report:
-    """Searches the position with this text to a number of nodes."""
+    """Returns the report of a search of the position with this text, with this node limit."""
     position = load_game("chess").position(text)
     return searcher.search(position, Limit(nodes=nodes), Table(16), Control())
 

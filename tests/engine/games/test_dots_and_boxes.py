@@ -9,13 +9,14 @@ from engine.game import Game, Outcome, PositionError
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: The letters of the columns.
 LETTERS = "abcdef"
 
 
 def action_of(size: int, token: str) -> int:
-    """Returns OpenSpiel's action of a line: first the rows of level lines, then the upright ones.
+    """Returns OpenSpiel's action of a line: horizontal lines come first, then vertical ones.
 
-    Its rows count from the top; ours count from the bottom, which is the same board upside down.
+    Its rows are numbered from the top, ours from the bottom: it has the same board upside down.
     """
     col, row = LETTERS.index(token[0]), int(token[1]) - 1
     if token[1] == token[3]:
@@ -63,7 +64,10 @@ def test_rules_match_openspiel(size: int) -> None:
         ("    for i in range(2):\n        box = BESIDE[size, m, i]\n        if box >= 0 and",
          "    for i in range(1):\n        box = BESIDE[size, m, i]\n        if box >= 0 and"),
     ],
-    ids=["every move keeps the turn", "none does", "all boxes are red", "one box a line"],
+    ids=[
+        "every move keeps the turn", "no move keeps the turn", "all boxes are red",
+        "one box a line",
+    ],
 )  # fmt: skip
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
     """The comparison fails when a rule is wrong."""

@@ -165,14 +165,17 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 # --- pydraughts: it is slow, so only a sample; it also has the short notation of captures
 
 
-def compare_sample(matches: int, seed: int, each: int) -> int:
-    """Compares moves and notation of one position in `each`; returns the number compared."""
+def compare_sample(matches: int, seed: int, interval: int) -> int:
+    """Compares moves and notation of about every `interval`-th position of random matches.
+
+    Returns the number of positions compared.
+    """
     rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = load_game("draughts").start()
         while moves := position.moves():
-            if rng.randrange(each) == 0:
+            if rng.randrange(interval) == 0:
                 compared += 1
                 board = draughts.Board(variant="english", fen=position.text().rpartition(":")[0])
                 theirs = {
@@ -189,14 +192,14 @@ def compare_sample(matches: int, seed: int, each: int) -> int:
 
 def test_rules_match_pydraughts() -> None:
     """On 100 random positions the moves and their notation equal those of pydraughts."""
-    assert compare_sample(matches=20, seed=3, each=14) >= 100
+    assert compare_sample(matches=20, seed=3, interval=14) >= 100
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_rules_match_pydraughts_on_many_positions() -> None:
     """On 10,000 random positions the moves and their notation equal those of pydraughts."""
-    assert compare_sample(matches=200, seed=4, each=1) >= 10_000
+    assert compare_sample(matches=200, seed=4, interval=1) >= 10_000
 
 
 # --- draws, texts and clicks
@@ -293,7 +296,10 @@ def test_bad_positions(bad: str) -> None:
 def count_captures(
     square: tuple[int, int], used: frozenset[tuple[int, int]], blocked: frozenset[tuple[int, int]]
 ) -> int:
-    """Returns the number of captures from a square if all squares but the blocked have victims."""
+    """Returns an upper bound on the captures of a king that may not land on the blocked squares.
+
+    Every square that it jumps over is assumed to hold a victim, and every other square to be free.
+    """
     count = 0
     for down, right in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         over = square[0] + down, square[1] + right

@@ -45,7 +45,7 @@ def test_hooks_match_the_moves(game_id: str) -> None:
     game = load_game(game_id)
     rules: Any = game.module
     buffer = [0] * int(rules.MAX_MOVES)
-    unstable = promotions = 0
+    unstable_count = promotion_count = 0
     for position in positions(game, seed=3, matches=20):
         moves = position.moves()
         is_capture = "x" in position.format_move(moves[0])
@@ -55,10 +55,10 @@ def test_hooks_match_the_moves(game_id: str) -> None:
         assert sorted(tactical) == sorted([] if is_capture else promoting), position.text()
         ranked = [move for move in moves if rules.rank(position.state, move) > 0]
         assert ranked == (moves if is_capture else promoting), position.text()
-        unstable += is_capture
-        promotions += len(promoting)
-    assert unstable > 100
-    assert promotions > 20
+        unstable_count += is_capture
+        promotion_count += len(promoting)
+    assert unstable_count > 100
+    assert promotion_count > 20
 
 
 @pytest.mark.parametrize("game_id", GAMES)
@@ -92,12 +92,12 @@ def random_numbers(game: Game, seed: int) -> Any:
 # --- the evaluation of international draughts, by squares
 
 
-#: Row and column, from 0, as a side sees them from its home.
+#: Row and column, from 0, counted from a side's home row.
 Square = tuple[int, int]
 
 
 def sides(position: Position) -> list[dict[Square, str]]:
-    """Returns the pieces of the side to move and of the opponent, as the former sees them."""
+    """Returns the pieces of the side to move and of the opponent, by the former's squares."""
     view = position.view().pieces
     both: list[dict[Square, str]] = [{}, {}]
     for name, piece in view.items():
@@ -218,7 +218,7 @@ def test_international_draughts_by_squares() -> None:
     for row in number_files(game)[0].rows:  # a long row comes in parts
         rows.setdefault(row.name, []).extend(numbers[row.first :][: len(row.numbers)].tolist())
     compiled = compile_game(game).function("rule_evaluate")
-    kings = 0
+    positions_with_kings = 0
     for position in positions(game, seed=5, matches=6):
         expected = plain_evaluation(position, rows)
         with np.errstate(over="ignore"):
@@ -226,5 +226,5 @@ def test_international_draughts_by_squares() -> None:
         assert compiled(tuple(int(word) for word in position.state), Memory(numbers)) == expected, (
             position.text()
         )
-        kings += bool(position.state[2])
-    assert kings > 50
+        positions_with_kings += bool(position.state[2])
+    assert positions_with_kings > 50

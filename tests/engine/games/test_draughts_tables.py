@@ -131,9 +131,9 @@ def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
 
 
 def test_a_wrong_entry_is_found() -> None:
-    """The check finds any entry that is wrong by its result or by one ply."""
+    """The check finds an entry with a wrong result or with a distance two plies too long."""
     rng = random.Random(5)
-    entries = int(rules().SLICES[2 * 64 + 2 * 4])  # where four pieces begin
+    entries = int(rules().SLICES[2 * 64 + 2 * 4])  # the first entry with four pieces
     for _ in range(10):
         wrong = tables().copy()
         values = wrong[1:].view(np.uint8)
@@ -326,7 +326,7 @@ def test_probe_is_the_same_when_compiled() -> None:
     """The compiled and the uncompiled `probe` return the same for random positions."""
     compiled = compile_game(game()).function("rule_probe")
     data = Memory(solver().data)
-    known = 0
+    known_count = 0
     for pieces in (2, 3, 4):
         for position in random_positions(150, pieces, seed=pieces):
             with np.errstate(over="ignore"):
@@ -334,14 +334,14 @@ def test_probe_is_the_same_when_compiled() -> None:
             assert compiled(tuple(int(word) for word in position.state), data) == expected, (
                 position.text()
             )
-            known += expected != 0
-    assert known > 300
+            known_count += expected != 0
+    assert known_count > 300
 
 
 def test_the_search_probes_the_tables() -> None:
     """A two-ply search finds that one capture draws and the other wins in 27 plies.
 
-    Without the feature or the tables it does not, and the exact profile never probes.
+    Without the feature or the tables it does not find this, and the exact profile never probes.
     """
     position = game().position("W:WK7,K8,K15:BK11,K18:H0")
     plain = Searcher(game())

@@ -16,7 +16,7 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from tests.engine.games.planted import planted
 
-#: Rows and columns of the board.
+#: The number of rows, and of columns, of the board.
 SIZE = 15
 #: Patterns of a winning row by the option `win`.
 WIN_PATTERNS = {"five-or-more": r"B{5,}|W{5,}", "exactly-five": r"(?<!B)B{5}(?!B)|(?<!W)W{5}(?!W)"}
@@ -60,7 +60,7 @@ def cell_number(move: int) -> int:
 def compare(game: Game, matches: int, seed: int, win: str) -> int:
     """Compares moves and results of random matches; returns the number of positions.
 
-    The reference is OpenSpiel, or the text patterns where exactly five wins.
+    The reference is OpenSpiel, or the text patterns with the option `exactly-five`.
     """
     rng = random.Random(seed)
     compared = 0
@@ -294,13 +294,13 @@ def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
 def test_a_win_in_one_is_evaluated(win: str) -> None:
     """The evaluation is a win exactly if there is a winning move; winning moves come first."""
     rng = random.Random(6)
-    wins = 0
+    win_count = 0
     for position in rng.sample(random_positions(seed=7, matches=20, win=win), 40):
         winning = [move for move in position.moves() if position.play(move).outcome() is not None]
         assert (value(position) == 19_000) == bool(winning), position.text()
         assert sorted(position.moves()[: len(winning)]) == sorted(winning), position.text()
-        wins += bool(winning)
-    assert 2 < wins < 38
+        win_count += bool(winning)
+    assert 2 < win_count < 38
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
@@ -320,7 +320,7 @@ def test_a_decided_position_is_won(seed: int, searcher_of: Callable[[str], Searc
 
 
 def test_six_in_a_row() -> None:
-    """Six in a row win, except with "exactly five", where another five still wins."""
+    """Six in a row win, except with `exactly-five`, where a five in another row still wins."""
     black, white = "a1 b1 c1 e1 f1", "a3 c5 e7 g9 i11"
     free = gomoku_position(with_stones(black, white))
     assert free.play(free.parse_move("d1")).outcome() == Outcome(0, "five in a row")

@@ -78,14 +78,14 @@ def compare(position: Position, rng: random.Random) -> None:
     assert position.game.position(child.text()) == child, (position.text(), token_of(move))
 
 
-def compare_matches(game: Game, matches: int, seed: int, each: int) -> int:
-    """Compares one position in `each` of random matches; returns the number compared."""
+def compare_matches(game: Game, matches: int, seed: int, interval: int) -> int:
+    """Compares about every `interval`-th position of random matches; returns their number."""
     rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = game.start()
         while moves := position.moves():
-            if rng.randrange(each) == 0:
+            if rng.randrange(interval) == 0:
                 compare(position, rng)
                 compared += 1
             position = position.play(rng.choice(moves))
@@ -111,21 +111,21 @@ CLOSED_PATH = "W:W28:B22,12,13,23:H0"
 
 
 def compare_positions(game: Game, count: int, seed: int) -> int:
-    """Compares random positions with kings; counts those with captures of several pieces."""
+    """Compares random positions with kings; returns the number with captures of several pieces."""
     rng = random.Random(seed)
     compare(game.position(CLOSED_PATH), rng)
-    long_captures = 0
+    long_capture_count = 0
     for _ in range(count):
         position = random_position(game, rng)
         compare(position, rng)
-        long_captures += any(len(captured) > 1 for *_, captured in our_moves(position))
-    return long_captures
+        long_capture_count += any(len(captured) > 1 for *_, captured in our_moves(position))
+    return long_capture_count
 
 
 def test_rules_match_pydraughts() -> None:
     """On 500 random positions, moves, boards and losses equal those of pydraughts."""
     game = load_game("international-draughts")
-    assert compare_matches(game, matches=15, seed=1, each=10) >= 100
+    assert compare_matches(game, matches=15, seed=1, interval=10) >= 100
     assert compare_positions(game, 400, seed=1) >= 100
 
 
@@ -134,7 +134,7 @@ def test_rules_match_pydraughts() -> None:
 def test_rules_match_pydraughts_on_many_positions() -> None:
     """On 10,000 random positions, moves, boards and losses equal those of pydraughts."""
     game = load_game("international-draughts")
-    compared = compare_matches(game, matches=40, seed=2, each=1)
+    compared = compare_matches(game, matches=40, seed=2, interval=1)
     compare_positions(game, max(0, 10_000 - compared), seed=2)
 
 

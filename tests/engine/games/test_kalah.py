@@ -12,6 +12,7 @@ from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 from tests.oracle.kalah import Kalah
 
+#: The start of a match.
 START = "4-4-4-4-4-4/0 4-4-4-4-4-4/0 south"
 
 
@@ -58,21 +59,21 @@ def test_rules_match_the_referee() -> None:
 
 
 def test_openspiel_confirms_the_referee() -> None:
-    """Where a last seed opposite an empty house stays, the referee plays OpenSpiel's mancala."""
+    """With `takes_empty=False` the referee's rules are those of OpenSpiel's mancala."""
     rng = random.Random(2)
     for _ in range(100):
         referee = Kalah(takes_empty=False)
-        other = pyspiel.load_game("mancala").new_initial_state()
-        while not other.is_terminal():
-            # its pits: 0 is the second player's store, then each pit is one further than ours
-            assert other.legal_actions() == [pit + 1 for pit in referee.legal()]
-            assert other.current_player() == referee.player
+        mancala = pyspiel.load_game("mancala").new_initial_state()
+        while not mancala.is_terminal():
+            # OpenSpiel's pit 0 is the second player's store; each of our pits has the next number.
+            assert mancala.legal_actions() == [pit + 1 for pit in referee.legal()]
+            assert mancala.current_player() == referee.player
             pit = rng.choice(referee.legal())
             referee = referee.play(pit)
-            other.apply_action(pit + 1)
+            mancala.apply_action(pit + 1)
         assert referee.is_over()
         lead = referee.pits[6] - referee.pits[13]
-        assert other.returns()[0] == (lead > 0) - (lead < 0)
+        assert mancala.returns()[0] == (lead > 0) - (lead < 0)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +101,8 @@ def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
         compare(planted("kalah", right, wrong), matches=30, seed=3)
 
 
-def test_a_capture_takes_the_seed_also_from_an_empty_house() -> None:
-    """A last seed in an own empty house goes into the store with what lies opposite, if anything
-    does.
-    """
+def test_a_last_seed_in_an_empty_house_is_captured() -> None:
+    """A last seed in the mover's own empty house is captured, with any seeds opposite."""
     game = load_game("kalah")
     empty = game.position("1-0-4-4-4-4/8 4-4-4-4-0-4/3 south")
     assert empty.advance("a1")[1].text() == "0-0-4-4-4-4/9 4-4-4-4-0-4/3 north"
@@ -137,8 +136,6 @@ def test_the_last_seeds_go_to_their_side() -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """A text with a wrong number of seeds, houses or sides is refused, and so is a match that would
-    already be over.
-    """
+    """A text with wrong seeds or houses, an unknown side or an earlier end is refused."""
     with pytest.raises(PositionError):
         load_game("kalah").position(text)

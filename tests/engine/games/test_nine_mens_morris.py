@@ -166,14 +166,14 @@ def test_sixteen_symmetries() -> None:
             assert value(other) == value(position), other.text()
 
 
-#: A position with three men on each side; side, count of plies and flying are open.
+#: A position with three men on each side; the side, count of plies and flying are to be filled in.
 THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 
 def test_tactical_moves_are_captures() -> None:
     """The tactical moves are the captures, and they have the highest ranks."""
     rules: Any = load_game(GAME).module
-    captures = 0
+    capture_count = 0
     for position in random_positions(seed=6, matches=8):
         buffer = [0] * rules.MAX_MOVES
         tactical = buffer[: rules.tactical(position.state, buffer)]
@@ -182,12 +182,12 @@ def test_tactical_moves_are_captures() -> None:
         ranks = {move: rules.rank(position.state, move) for move in position.moves()}
         quiet = [ranks[move] for move in ranks if move not in capturing]
         assert min((ranks[move] for move in capturing), default=99) > max(quiet, default=0)
-        captures += len(capturing)
-    assert captures > 100
+        capture_count += len(capturing)
+    assert capture_count > 100
 
 
 def test_flying_is_an_option() -> None:
-    """With three men left a man moves to any empty point, or along the lines without flying."""
+    """With three men left a man moves to any empty point; without flying only along the lines."""
     assert len(position_of(THREE_EACH.format("white", 5, "flying")).moves()) > 40
     walking = position_of(THREE_EACH.format("white", 5, "no-flying"), "no")
     assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5"}

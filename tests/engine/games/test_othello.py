@@ -16,7 +16,7 @@ from tests.engine.games.planted import planted
 EMPTY = "-" * 64
 
 
-def text(cells: dict[str, str], side: str) -> str:
+def board_text(cells: dict[str, str], side: str) -> str:
     """Returns a position text with the given cells and the four discs in the middle."""
     squares = {"d4": "O", "e5": "O", "d5": "X", "e4": "X", **cells}
     order = (f"{column}{row}" for row in "12345678" for column in "abcdefgh")
@@ -25,7 +25,7 @@ def text(cells: dict[str, str], side: str) -> str:
 
 def othello_position(cells: dict[str, str], side: str) -> Position:
     """Returns the position with these cells and the four discs in the middle."""
-    return load_game("othello").position(text(cells, side))
+    return load_game("othello").position(board_text(cells, side))
 
 
 def referee_text(state: pyspiel.State, side: int) -> str:
@@ -155,12 +155,12 @@ def test_previews() -> None:
     "bad",
     [
         f"{EMPTY} X",
-        text({}, "X")[:-1],
-        text({}, "x"),
-        text({}, "X") + " ",
-        text({"e4": "-"}, "X"),
-        text({"a1": "."}, "X"),
-        text({}, "X").replace(" ", "-"),
+        board_text({}, "X")[:-1],
+        board_text({}, "x"),
+        board_text({}, "X") + " ",
+        board_text({"e4": "-"}, "X"),
+        board_text({"a1": "."}, "X"),
+        board_text({}, "X").replace(" ", "-"),
     ],
 )
 def test_bad_positions(bad: str) -> None:

@@ -69,7 +69,7 @@ def test_limits_and_clocks() -> None:
     ],
 )
 def test_invalid_descriptions(text: str, message: str) -> None:
-    """A text that describes no player is refused with what was expected."""
+    """A text that describes no player is refused with a message that says what was expected."""
     with pytest.raises(DescriptionError, match=message.replace(".", r"\.")):
         parse_description(text)
 

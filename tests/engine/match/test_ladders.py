@@ -268,12 +268,12 @@ def test_the_top_plays_perfectly(game_id: str) -> None:
     """
     game = load_game(game_id)
     known: dict[str, int] = {}
-    positions = 0
+    position_count = 0
     for seat in (0, 1):
         for before, after in moves_of_the_top_level(game, seat):
             assert -exact_value(after, known) == exact_value(before, known), before.text()
-            positions += 1
-    assert positions > 50
+            position_count += 1
+    assert position_count > 50
 
 
 class LinearScale(Scale):

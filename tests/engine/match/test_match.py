@@ -30,6 +30,7 @@ from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Job
 
+#: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
 
 

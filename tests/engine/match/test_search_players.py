@@ -132,16 +132,16 @@ def test_an_unexpected_move_cancels_pondering() -> None:
 
 def test_a_timed_search_continues_after_a_ponder_hit() -> None:
     """A search with a time limit uses the player's own time after a ponder hit."""
-    hits = 0
+    hit_count = 0
     tokens: tuple[str, ...] = ()
     with closing(search_player("connect-four", "time_ms=20,ponder=yes")) as player:
         for _ in range(4):
             before = player.pondering
             tokens = (*tokens, choice_after(player, "connect-four", *tokens).move)
-            hits += before is not None and before.future.exception() is None
+            hit_count += before is not None and before.future.exception() is None
             assert player.pondering is not None
             tokens = player.pondering.expected
-    assert hits == 3
+    assert hit_count == 3
 
 
 def test_games_between_pondering_players(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,14 +51,14 @@ def test_summary() -> None:
 def test_the_bounds_contain_the_true_difference(elo: float) -> None:
     """The bounds contain the true difference in 95 of 100 simulated matches."""
     rng = Random(elo)
-    within = 0
+    count_within = 0
     for _ in range(400):
         summary = summarise(simulate(rng, 150, elo))
         assert summary is not None
         assert summary.elo_low is not None
         assert summary.elo_high is not None
-        within += summary.elo_low <= elo <= summary.elo_high
-    assert 0.92 <= within / 400 <= 0.98
+        count_within += summary.elo_low <= elo <= summary.elo_high
+    assert 0.92 <= count_within / 400 <= 0.98
 
 
 def test_paired_games_have_narrower_bounds() -> None:
@@ -89,11 +89,11 @@ def test_statistics_are_antisymmetric() -> None:
 
 
 @pytest.mark.parametrize(("elo", "correct"), [(0, "H0"), (30, "H1")])
-def test_sprt_keeps_its_risks(elo: float, correct: str) -> None:
+def test_sprt_errs_within_its_risks(elo: float, correct: str) -> None:
     """With risks of 5 %, at most 10 % of the simulated matches reach the wrong verdict."""
     rng = Random(correct)
     test = Sprt(0, 30)
-    wrong, pairs_played = 0, []
+    wrong_verdicts, pairs_played = 0, []
     for _ in range(200):
         halves: list[int] = []
         verdict = None
@@ -102,9 +102,9 @@ def test_sprt_keeps_its_risks(elo: float, correct: str) -> None:
             assert len(halves) < 40_000
             summary = summarise(halves, test)
             verdict = summary.accepted if summary else None
-        wrong += verdict != correct
+        wrong_verdicts += verdict != correct
         pairs_played.append(len(halves) // 2)
-    assert wrong <= 20
+    assert wrong_verdicts <= 20
     assert min(pairs_played) >= MIN_PAIRS
     assert sum(pairs_played) / 200 < 1500, "a sequential test needs fewer games than a fixed one"
 

@@ -220,12 +220,12 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
     stack: list[int] = []
     window: dict[int, tuple[Number | None, Number | None]] = {}
     interval: dict[int, tuple[Number | None, Number | None]] = {}
-    entered = 0
+    entered_count = 0
     for what, row, low, high in zip(steps.what, steps.node, steps.low, steps.high, strict=True):
         assert low is None or high is None or low <= high or what in ("narrowed", "cut")
         match what:
             case "enter":
-                assert row == entered, "rows are in the order of visits"
+                assert row == entered_count, "rows are in the order of visits"
                 assert nodes.parent[row] == (stack[-1] if stack else -1)
                 is_open = not stack or nodes.kind[stack[-1]] == "mean"
                 assert is_open or is_open_window(*window[stack[-1]]), (
@@ -237,7 +237,7 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
                 assert (low, high) == (nodes.alpha[row], nodes.beta[row])
                 window[row], interval[row] = (low, high), (None, None)
                 stack.append(row)
-                entered += 1
+                entered_count += 1
             case "returned":
                 assert nodes.parent[row] == stack[-1]
                 check_inside(interval[stack[-1]], (low, high), truth[stack[-1]])
@@ -266,7 +266,7 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
                     low == high or isinstance(value, tuple)
                 ) or low is None
     assert not stack
-    assert entered == len(nodes.parent)
+    assert entered_count == len(nodes.parent)
 
 
 def is_open_window(alpha: Number | None, beta: Number | None) -> bool:

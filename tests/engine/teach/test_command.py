@@ -23,14 +23,17 @@ from engine.teach.tree import decode_tree
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[3]
-#: The text of the page that explains the command, and of the one that says how to use it.
+#: The text of the page that explains the command.
 PAGE = (ROOT / "docs/explanation/teaching.md").read_text("utf-8")
+#: The text of the page that shows how to use the command.
 GUIDE = (ROOT / "docs/how-to/teaching.md").read_text("utf-8")
-#: The arguments of the pages' commands.
+#: The arguments of the commands on the page.
 COMMANDS = re.findall(r"^    python -m engine\.teach (.*)$", PAGE, re.MULTILINE)
+#: The arguments of the commands in the guide.
 GUIDE_COMMANDS = re.findall(r"^    plyroom teach ?(.*)$", GUIDE, re.MULTILINE)
 #: The trees of the page.
 TREES = re.findall(r"```tree\n(.*?)```", PAGE, re.DOTALL)
+#: The captured output of a test.
 Output = pytest.CaptureFixture[str]
 #: A tree with the value 3.
 TREE = "max(A: min(3, 12), B: min(2, 40))"
@@ -128,11 +131,11 @@ def test_a_classic_log_has_fresh_windows(tmp_path: Path, capsys: Output) -> None
     """In a classic log each move of the root has a fresh window, also in a tree, by default."""
     tree = tmp_path / "tree.txt"
     tree.write_text("max(min(5, 6), min(3, 4))")
-    opens = []
+    fresh_windows = []
     for words in ([], ["--window", "inherited"]):
         assert main(["--tree", str(tree), "--log", "classic", *words]) == 0
-        opens.append(capsys.readouterr().out.count("A = -2147483648"))
-    assert opens == [4, 2]
+        fresh_windows.append(capsys.readouterr().out.count("A = -2147483648"))
+    assert fresh_windows == [4, 2]
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

@@ -1,4 +1,4 @@
-"""The estimated cost of a search, which the command says before it starts."""
+"""The estimated cost of a search, which the command prints before it starts."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_the_estimate_of_tic_tac_toe() -> None:
 
 
 def test_impossible_searches_are_refused_at_once() -> None:
-    """A search that cannot end within its limit is refused; the message says what would."""
+    """A search that cannot end within its limit is refused; the message names a depth that can."""
     plan = Plan("alphabeta", None, order="best")
     with pytest.raises(
         TooLarge, match=r"alpha-beta 1\.\de\+13 to .*--depth 7 takes about 9\d0,000"
@@ -59,7 +59,7 @@ def test_hopeless_counts() -> None:
 
 
 def test_best_first_to_the_end(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--order best --depth end` says its cost beforehand; its searches remember states."""
+    """`--order best --depth end` prints its cost first; searches that order moves use a table."""
     command = "--game tic-tac-toe --depth end --order best --evaluator zero --summary"
     assert main(command.split()) == 0
     out, err = capsys.readouterr()

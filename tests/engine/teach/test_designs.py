@@ -22,8 +22,8 @@ from engine.teach.tree_text import parse_tree
 from engine.teach.variants import VARIANTS
 from tests.engine.teach.checks import on_tree, random_tree
 
-#: The utilities of sticks in the first text.
-OLD = Scale(-1, 50, 101)
+#: The utilities of sticks in the first founding text.
+FIRST_TEXT_SCALE = Scale(-1, 50, 101)
 
 
 def comparisons(module: object) -> Iterator[ast.expr]:
@@ -45,8 +45,8 @@ def side_tests(module: object) -> list[str]:
 
 
 @pytest.mark.parametrize("module", [polymorphic, pair, mapping])
-def test_no_design_asks_max_or_min(module: object) -> None:
-    """The designs have no test of "max or min?": each class or function knows its side."""
+def test_no_design_tests_for_max_or_min(module: object) -> None:
+    """The designs have no test of "max or min?": each class or function is for one side."""
     assert side_tests(module) == []
 
 
@@ -71,32 +71,32 @@ def test_the_factory_makes_the_opposite() -> None:
 
 
 def test_the_hooks_of_a_side() -> None:
-    """The worst score of a side is worse than any value, and its loss is what it does not want."""
+    """The worst score of a side is worse than any value; a lost game has its utility of a loss."""
     highest, lowest = nodes()
     assert (highest.worst_score, lowest.worst_score) == (-INF, INF)
     assert highest.is_better(-1000)
     assert lowest.is_better(1000)
     lost = load_game("sticks").position("1-0-0 first")
     for seat, node, score in ((0, highest, -1), (1, lowest, 101)):
-        state = GameState.at_root(lost, OLD, seat)
+        state = GameState.at_root(lost, FIRST_TEXT_SCALE, seat)
         assert mover_status(state) is Status.LOST
         assert node.finished_score(state) == score == state.utility()
 
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_the_score_of_a_finished_game(game_id: str) -> None:
-    """The hook of either side has the utility of every finished game, from either seat."""
+    """The hook of either side returns the utility of every finished game, from either seat."""
     for line in playouts(load_game(game_id), 2, seed=21):
         for position in [*line[-1:], line[0]]:
             if position.outcome() is None:
                 continue
             for seat in (0, 1):
-                state = GameState(position, seat, OLD, ply=3)
+                state = GameState(position, seat, FIRST_TEXT_SCALE, ply=3)
                 (node,) = [node for node in nodes() if node.kind == state.kind]
                 assert node.finished_score(state) == state.utility()
 
 
-def test_the_worst_score_is_no_reason_to_resign() -> None:
+def test_a_move_is_played_even_if_all_are_worst() -> None:
     """Where every move is worth minus infinity, every form still plays the first one."""
     for text in ("max(a: -inf, b: -inf)", "min(a: inf, b: inf)"):
         for form in ("flat", "nodes", "pair", "map"):
@@ -134,7 +134,7 @@ def test_the_status_visitor() -> None:
 
 
 def test_a_board_plays_and_takes_back() -> None:
-    """A board returns to where it was, move by move, on every game."""
+    """Taking moves back returns a board to its earlier states, one by one, in every game."""
     for game_id in game_ids():
         board = Board(GameState.at_root(load_game(game_id).start(), Scale()))
         texts = []
@@ -150,7 +150,7 @@ def test_a_board_plays_and_takes_back() -> None:
 
 
 def test_the_page_shows_both_ways_to_play() -> None:
-    """The two functions of the page have the same values, and the one board is as it was."""
+    """The two functions of the page yield the same values and leave the one board unchanged."""
     page = (Path(__file__).parents[3] / "docs/explanation/teaching.md").read_text("utf-8")
     (source,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict[str, Callable[..., Iterator[int]]] = {}
@@ -163,7 +163,7 @@ def test_the_page_shows_both_ways_to_play() -> None:
 
 
 def test_the_map_is_lazy() -> None:
-    """The board plays a move when the next value is asked for, and takes it back before that."""
+    """The board plays a move when its value is requested, and takes it back before it yields."""
     board = Board(TreeState.at_root(parse_tree("max(a: 3, b: min(1, 2), c: 5)")))
     start = board.state
     played: list[str] = []
@@ -210,13 +210,13 @@ def check_all_agree(root: State, plan: Plan, value: Number | None = None) -> Non
     for form in ("nodes", "pair", "map", "table"):
         for name in ("minimax", "alphabeta"):
             plans.append(Plan(name, plan.depth, form=form, plain_limit=0))
-    found = explain(root, Plan("alphabeta", plan.depth, plain_limit=0))
-    assert value in (None, found.value)
+    reference = explain(root, Plan("alphabeta", plan.depth, plain_limit=0))
+    assert value in (None, reference.value)
     plain = explain(root, plans[0])
-    for each in plans:
-        trace = explain(root, each)
-        assert (trace.value, trace.line[:1]) == (found.value, found.line[:1]), each
-        assert trace.counts.nodes <= plain.counts.nodes, each
+    for other in plans:
+        trace = explain(root, other)
+        assert (trace.value, trace.line[:1]) == (reference.value, reference.line[:1]), other
+        assert trace.counts.nodes <= plain.counts.nodes, other
 
 
 def test_all_agree_on_trees() -> None:
@@ -230,11 +230,11 @@ def test_all_agree_on_trees() -> None:
 def test_fresh_windows_never_save() -> None:
     """With a fresh window for each root move the value stays and no fewer nodes are visited."""
     rng = random.Random(9)
-    differ = 0
+    differences = 0
     for _ in range(40):
         tree: Tree = random_tree(rng)
         inherited, fresh = (on_tree(tree, "alphabeta", fresh=fresh) for fresh in (False, True))
         assert (fresh.value, fresh.line[:1]) == (inherited.value, inherited.line[:1])
         assert fresh.counts.nodes >= inherited.counts.nodes
-        differ += fresh.counts.nodes > inherited.counts.nodes
-    assert differ > 5
+        differences += fresh.counts.nodes > inherited.counts.nodes
+    assert differences > 5

@@ -22,6 +22,7 @@ from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 from tests.engine.teach.test_graphs import random_graph
 
+#: The XML namespace of SVG.
 SVG = "{http://www.w3.org/2000/svg}"
 #: A tree with a cut-off.
 TREE = parse_tree("max(A: min(A1: 3, A2: 12), B: min(B1: 2, B2: max(4, 5), B3: 6))")
@@ -57,7 +58,7 @@ def test_deep_levels_are_numbered() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_all_styles_have_the_same_words(seed: int) -> None:
-    """Guide lines and colours change no word of a log, and keep to 80 columns."""
+    """Guide lines and colours change no word of a log, and its lines stay within 80 columns."""
     trace = on_tree(random_tree(random.Random(seed), ("max", "min", "mean")), "alphabeta")
     for log in ("tree", "steps", "leaves"):
         piped = format_trace(trace, log)
@@ -68,7 +69,7 @@ def test_all_styles_have_the_same_words(seed: int) -> None:
 
 
 def test_the_drawn_tree() -> None:
-    """A node has one line: its player, its value, its leaves, its window; a cut has its own."""
+    """A node has one line: its player, its value, its leaves, its cut-off and its window."""
     drawn = list(outline(tree_lines(snapshot(on_tree(TREE, "alphabeta")))))
     assert drawn == [
         "MAX = 3, plays A",
@@ -112,8 +113,8 @@ def test_a_snapshot_holds_what_the_search_has_seen(seed: int) -> None:
     for count in range(len(trace.steps.what) + 1):
         shown = snapshot(trace, count)
         assert len(shown.seen) == trace.steps.what[:count].count("enter")
-        done = sum(seen.is_done for seen in shown.seen)
-        assert done == trace.steps.what[:count].count("leave")
+        done_count = sum(seen.is_done for seen in shown.seen)
+        assert done_count == trace.steps.what[:count].count("leave")
     shown = snapshot(trace)
     for row, seen in enumerate(shown.seen):
         last = max(
@@ -144,7 +145,7 @@ def elements(svg: str) -> ElementTree.Element:
 
 
 def marked(root: ElementTree.Element, *names: str) -> list[ElementTree.Element]:
-    """Returns the elements of any of some classes."""
+    """Returns the elements whose class is one of these names."""
     return [e for e in root.iter() if e.get("class") in names]
 
 
@@ -172,7 +173,7 @@ def test_a_tree_as_svg(seed: int) -> None:
         assert all(end <= start for (_, end), (start, _) in pairwise(places))
 
 
-def test_what_an_svg_says() -> None:
+def test_texts_of_an_svg() -> None:
     """The picture has the moves, the values with their bounds, the windows and the cuts."""
     root = elements(document([("", draw_trace(on_tree(TREE, "alphabeta")))]))
     texts = [element.text for element in root.iter(f"{SVG}text")]

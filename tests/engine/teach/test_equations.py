@@ -24,7 +24,7 @@ from engine.teach.tree import Node, Tree, check_tree, uniform
 from tests.engine.teach.checks import check_trace, exact, is_close, on_tree, random_tree, true_value
 from tests.engine.teach.test_designs import check_all_agree
 
-#: The forms that leave the same trace; the one with a table visits fewer nodes.
+#: The forms that give the same trace; the one with a table visits fewer nodes.
 SAME_TRACE = tuple(form for form in FORMS if form != "table")
 #: The move orders that the equations cover.
 ORDERS = ("game", "reversed", "best", "worst")
@@ -34,10 +34,11 @@ RNGS = st.integers(0, 2**32).map(random.Random)
 EXAMPLES = settings(max_examples=60)
 
 
-def equal_except(trace: Trace, other: Trace, *fields: str) -> bool:
+def are_equal_except(trace: Trace, other: Trace, *fields: str) -> bool:
     """Returns whether two traces are equal except for some fields."""
     left, right = (
-        {name: getattr(each, name) for name in Trace.__struct_fields__} for each in (trace, other)
+        {name: getattr(compared, name) for name in Trace.__struct_fields__}
+        for compared in (trace, other)
     )
     return {**left, **dict.fromkeys(fields)} == {**right, **dict.fromkeys(fields)}
 
@@ -69,7 +70,7 @@ def check_forms(tree: Tree, depth: int | None, order: str) -> None:
         traces = [
             on_tree(tree, algorithm, depth=depth, order=order, form=form) for form in SAME_TRACE
         ]
-        assert all(equal_except(trace, traces[0], "form") for trace in traces)
+        assert all(are_equal_except(trace, traces[0], "form") for trace in traces)
 
 
 @EXAMPLES
@@ -96,7 +97,7 @@ def test_equations_on_trees_with_chance_nodes(
 @EXAMPLES
 @given(RNGS, st.sampled_from([None, 2]), st.sampled_from(ORDERS))
 def test_forms(rng: random.Random, depth: int | None, order: str) -> None:
-    """The flat, polymorphic and mapping forms are the same algorithm."""
+    """All forms without a table give the same trace of an algorithm."""
     check_forms(random_tree(rng, ("max", "min", "mean")), depth, order)
 
 
@@ -234,7 +235,7 @@ def test_games(game_id: str, order: str) -> None:
             == traces["negamax"].counts.nodes
         )
         for form in SAME_TRACE[1:]:
-            assert equal_except(
+            assert are_equal_except(
                 explain(root, replace(plan, form=form)), traces["alphabeta"], "form"
             )
 

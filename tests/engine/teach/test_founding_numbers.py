@@ -29,8 +29,8 @@ NUMBERS: dict[str, dict[str, Any]] = tomllib.loads(
 
 def row(number: int) -> dict[str, Any]:
     """Returns a row of the table."""
-    (found,) = [row for name, row in NUMBERS.items() if name.startswith(f"{number}-")]
-    return found
+    (numbers,) = [numbers for name, numbers in NUMBERS.items() if name.startswith(f"{number}-")]
+    return numbers
 
 
 def searched(number: int, algorithm: str, form: str = "flat") -> Trace:
@@ -108,7 +108,7 @@ def sticks_after_first_move(fresh: bool) -> Trace:
 
 
 def test_row_2_the_log() -> None:
-    """The classic log of sticks is the printed one, line for line; a handed-down window saves 1."""
+    """The classic log of sticks is the printed one; an inherited window saves one node."""
     expected = row(2)
     fresh, inherited = sticks_after_first_move(True), sticks_after_first_move(False)
     log = [as_line(line.level, line.text) for line in classic_lines(fresh)]
@@ -120,7 +120,7 @@ def test_row_2_the_log() -> None:
 
 
 def test_row_2_the_rules() -> None:
-    """The game is over when a single stick is left; nobody may take all that remains."""
+    """The game is over when a single stick is left; no player may take all sticks that remain."""
     expected = row(2)
     position = load_game("sticks").start({"rows": expected["rows"]})
     assert board_lines(position) == expected["board"]
@@ -136,7 +136,7 @@ def test_row_2_the_rules() -> None:
 
 
 def test_row_2_the_match() -> None:
-    """Dave plays row 3 take 3 and loses to the program, which shows its log and its boast."""
+    """Dave takes 3 from row 3 and loses to the program, which prints its log and its boast."""
     expected = row(2)
     plan = Plan("alphabeta", expected["depth"], evaluator="random", fresh=True)
     assert player_name(plan) == expected["program"]
@@ -151,7 +151,7 @@ def test_row_2_the_match() -> None:
 
 
 def test_row_3_the_alpha_cut() -> None:
-    """MAX holds 20 from C1; D returns 15, so C2 is 15 and the rest is skipped. And its mirror."""
+    """MAX has 20 from C1; D returns 15, so C2 is 15 and the rest is skipped, also mirrored."""
     expected, trace = row(3), searched(3, "alphabeta")
     assert value_at(trace, "C1") == expected["holds"] == trace.value
     assert value_at(trace, "D") == expected["returns"]
@@ -163,7 +163,7 @@ def test_row_3_the_alpha_cut() -> None:
 
 
 def test_row_4_every_leaf() -> None:
-    """MAX has 10 from the first child; MIN sees 3 and not the next leaf: 6 nodes, value 10."""
+    """MAX has 10 from the first child; MIN visits 3, but not the next leaf: 6 nodes, value 10."""
     expected, trace = row(4), searched(4, "alphabeta")
     assert value_at(trace, "L") == expected["first_child"]
     assert value_at(trace, "R1") == expected["seen"]
@@ -172,7 +172,7 @@ def test_row_4_every_leaf() -> None:
 
 
 def test_row_5_greedy_friends() -> None:
-    """Alpha-beta sees the 5 of friend two and nothing else there; the bounds narrow as printed."""
+    """Of friend two alpha-beta visits only the 5; the bounds narrow as printed."""
     expected, plain, pruned = row(5), searched(5, "minimax"), searched(5, "alphabeta")
     assert value_at(plain, "two") == expected["plain_two"]
     assert expected["seen"] in pruned.nodes.move
@@ -238,9 +238,9 @@ def test_row_8_final_states() -> None:
         evaluator="zero",
         plain_limit=0,
     )
-    found = explain(GameState.at_root(load_game("chess").start(), plan.utilities), plan)
-    assert found.value == expected["utility_of_winner"]
-    assert list(found.line[::2]) == expected["white_moves"]
+    mate = explain(GameState.at_root(load_game("chess").start(), plan.utilities), plan)
+    assert mate.value == expected["utility_of_winner"]
+    assert list(mate.line[::2]) == expected["white_moves"]
 
 
 def test_row_9_evaluation() -> None:
@@ -282,7 +282,7 @@ def test_row_11_average() -> None:
 
 
 def test_row_12_paranoid_against_max_n() -> None:
-    """The text's rule gives player 1 the move b with 1; max-n chooses a."""
+    """By the text's rule player 1 plays b, with the value 1; by max-n player 1 plays a."""
     expected = row(12)
     root = TreeState.at_root(parse_tree(expected["tree"]))
     for plan in (Plan("paranoid"), Plan("minimax", player=1), Plan("alphabeta", player=1)):
@@ -294,7 +294,7 @@ def test_row_12_paranoid_against_max_n() -> None:
     assert searched(12, "max-n").line[0] == expected["max_n_plays"]
 
 
-@pytest.mark.skipif(row(13)["lesson"] not in LESSONS, reason="the lesson comes with another change")
+@pytest.mark.skipif(row(13)["lesson"] not in LESSONS, reason="the lesson does not exist yet")
 def test_row_13_horizon() -> None:
     """There is a lesson about the horizon effect."""
     assert load_lesson(row(13)["lesson"]).runs

@@ -15,7 +15,8 @@ from engine.teach.tree import Node, Tree, check_tree
 from tests.oracle import founding_texts as texts
 
 #: The number of random trees for each algorithm.
-TREES = 300
+TREE_COUNT = 300
+#: An unlimited depth, an open end of a window, or an infinite utility.
 INF = math.inf
 
 
@@ -26,7 +27,7 @@ def random_text_tree(
     spread: Sequence[float],
     level: int = 0,
 ) -> texts.Tree:
-    """Returns a random tree in the form of the transcription, with utilities of the spread."""
+    """Returns a random tree in the form of the transcription, with utilities from `spread`."""
     players = sum(kind.startswith("p") for kind in kinds)
 
     def utility() -> Any:
@@ -45,7 +46,7 @@ def random_text_tree(
 
 
 def as_node(tree: texts.Tree) -> Node:
-    """Returns the same tree as the program has it."""
+    """Returns the same tree in the program's form."""
     if texts.is_leaf(tree):
         return Node(utility=tree)
     return Node(tree[0], tuple(map(as_node, tree[2])), estimate=tree[1])
@@ -87,6 +88,7 @@ def negamax_for_max(tree: texts.Tree, depth: float, log: texts.Log) -> Any:
 
 #: An algorithm and options of the program, the transcription, and the trees that it is for.
 Case = tuple[str, dict[str, Any], Callable[[texts.Tree, float, texts.Log], Any], str]
+#: The cases by name, with the number of the founding text in parentheses.
 CASES: dict[str, Case] = {
     "minimax": ("minimax", {}, texts.minimax, "any"),
     "negamax (002)": ("negamax", {}, negamax_for_max, "max first"),
@@ -138,12 +140,13 @@ FAMILIES = {
 }
 
 
-#: Utilities for means, and for everything else.
+#: The utilities of trees with means.
 FINITE: Sequence[float] = (*range(-5, 6), 0.5)
+#: The utilities of all other trees.
 INFINITE = (*FINITE, -INF, INF)
 
 
-def check_case(name: str, count: int = TREES) -> None:
+def check_case(name: str, count: int = TREE_COUNT) -> None:
     """Asserts that the program and the transcription make the same visits on random trees."""
     algorithm, options, transcription, family = CASES[name]
     rng = random.Random(name)
@@ -155,27 +158,27 @@ def check_case(name: str, count: int = TREES) -> None:
         answer = transcription(tree, depth, log)
         trace = searched(tree, algorithm, depth, **options)
         expected = [(visit.path, visit.alpha, visit.beta, visit.value) for visit in log.visits]
-        assert same(visits_of(trace), expected), tree
+        assert are_same_visits(visits_of(trace), expected), tree
         if isinstance(answer, tuple) and family == "any":
             assert trace.line[:1] == (str(answer[1]),), "the accumulator keeps the move"
 
 
-def same(
-    found: list[tuple[tuple[int, ...], float, float, Any]],
+def are_same_visits(
+    actual: list[tuple[tuple[int, ...], float, float, Any]],
     expected: list[tuple[tuple[int, ...], float, float, Any]],
 ) -> bool:
     """Returns whether two lists of visits are equal, up to the rounding of a mean."""
-    return len(found) == len(expected) and all(
-        left[:3] == right[:3] and close(left[3], right[3])
-        for left, right in zip(found, expected, strict=True)
+    return len(actual) == len(expected) and all(
+        left[:3] == right[:3] and is_same_value(left[3], right[3])
+        for left, right in zip(actual, expected, strict=True)
     )
 
 
-def close(found: Any, expected: Any) -> bool:
+def is_same_value(actual: Any, expected: Any) -> bool:
     """Returns whether two values are equal; those in fractions, up to the rounding."""
     if isinstance(expected, Fraction):
-        return abs(Fraction(found) - expected) < Fraction(1, 10**9)
-    return bool(found == expected)
+        return abs(Fraction(actual) - expected) < Fraction(1, 10**9)
+    return bool(actual == expected)
 
 
 @pytest.mark.parametrize("name", CASES)

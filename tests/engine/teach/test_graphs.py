@@ -31,7 +31,7 @@ def random_graph(rng: random.Random, size: int = 9, kinds: tuple[str, ...] = ("m
             lines.append(f"s{number}: {rng.choice(kinds)}~{_value(rng, players)}({below})")
         else:
             lines.append(f"s{number}: {_value(rng, players)}")
-    # The last states are reached by the first one, whatever the others have chosen.
+    # The first state leads to the last ones, so that all of them can be reached.
     ends = ", ".join(f"e{i}: s{size - i}" for i in (1, 2, 3))
     lines[0] = lines[0].removesuffix(")") + f", {ends})"
     return "\n".join(lines)
@@ -146,7 +146,7 @@ def test_a_table_changes_no_value(seed: int, algorithm: str) -> None:
 
 
 def test_a_nearer_win_is_worth_more_with_a_table() -> None:
-    """Where the ply counts, a state at another ply is another state to the table."""
+    """If a utility depends on the ply, the table distinguishes a state at different plies."""
     plan = Plan("minimax", form="table")
     root = GameState.at_root(load_game("sticks").start({"rows": "1-2-3"}), plan.utilities)
     trace = explain(root, plan)
@@ -155,7 +155,7 @@ def test_a_nearer_win_is_worth_more_with_a_table() -> None:
 
 
 def check_bounds(trace: Trace, root: State, depth: float) -> None:
-    """Checks that each value of a trace is what its bound says about the true value."""
+    """Checks that each value of a trace equals or bounds the true value, as its bound states."""
     nodes = trace.nodes
     states = [root]
     for row, parent in enumerate(nodes.parent):
@@ -220,10 +220,10 @@ def test_cycles() -> None:
 
 
 def test_the_states_of_games() -> None:
-    """Rock-paper-scissors by turns has 13 states, tic-tac-toe 5,478 and 549,946 nodes."""
-    signs = sizes_of(graph_of(TreeState.at_root(PLAIN)))
-    assert (signs.states, signs.final_states, signs.shared_states) == (13, 9, 0)
-    assert (signs.tree_nodes, signs.tree_leaves) == (13, 9)
+    """Rock-paper-scissors by turns has 13 states; tic-tac-toe has 5,478, and 549,946 nodes."""
+    by_turns = sizes_of(graph_of(TreeState.at_root(PLAIN)))
+    assert (by_turns.states, by_turns.final_states, by_turns.shared_states) == (13, 9, 0)
+    assert (by_turns.tree_nodes, by_turns.tree_leaves) == (13, 9)
     start = GameState.at_root(load_game("tic-tac-toe").start(), Scale())
     sizes = sizes_of(graph_of(start))
     assert (sizes.states, sizes.final_states, sizes.transitions) == (5_478, 958, 16_167)

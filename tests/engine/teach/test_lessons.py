@@ -1,4 +1,4 @@
-"""The lessons: each fits on one screen, and says the numbers of the worked examples."""
+"""The lessons: each fits on one screen and shows the numbers of its worked example."""
 
 import re
 
@@ -12,7 +12,7 @@ from engine.teach.style import Style
 from engine.teach.trace import Trace
 
 #: Parts of each lesson's page: the numbers of the worked example.
-SAYS = {
+EXPECTED_TEXTS = {
     "every-leaf": ("R is worth at most 3", "6 of 7 nodes", "the value of the root is 10"),
     "greedy-friends": ("7 of 9 nodes", "10 >= 5; skipped: two-2, two-25", "In truth it is 2."),
     "generous-friends": ("Friend one gives 25", "alpha to 50", "cut-off, 50 >= 25"),
@@ -59,8 +59,8 @@ SAYS = {
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_says_its_numbers_on_one_screen(name: str) -> None:
-    """A lesson has at most 24 lines of 80 columns, which say the numbers of its example."""
+def test_a_lesson_shows_its_numbers_on_one_screen(name: str) -> None:
+    """A lesson has at most 24 lines of 80 columns, which show the numbers of its example."""
     for style in (Style(), Style(has_guides=True, has_colour=True)):
         text = format_lesson(load_lesson(name), lesson_traces(name), style=style)
         text = re.sub(r"\033\[\d+m", "", text)
@@ -69,12 +69,12 @@ def test_a_lesson_says_its_numbers_on_one_screen(name: str) -> None:
         assert len(lines) <= 24 - style.has_colour
         assert max(map(len, lines)) <= 80
         words = " ".join(text.split())
-        assert [part for part in SAYS[name] if part not in words] == []
+        assert [part for part in EXPECTED_TEXTS[name] if part not in words] == []
 
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_a_lesson_is_complete(name: str) -> None:
-    """A lesson has a page, hints, and traces that survive JSON; its texts have no open template."""
+    """A lesson has a page, hints and traces that JSON can store; its texts are filled in."""
     lesson = load_lesson(name)
     texts = fill_texts(lesson, lesson_traces(name))
     assert len(texts.page) > 150

@@ -16,6 +16,7 @@ from engine.teach.state import GameState, TreeState
 from tests.engine.teach import test_equations, test_trace, test_worked_examples
 from tests.engine.teach.checks import check_trace, on_tree, random_tree
 
+#: A check, which raises AssertionError if it finds an error.
 Check = Callable[[], None]
 
 
@@ -32,7 +33,7 @@ def check_trees() -> None:
 
 
 def check_forms() -> None:
-    """Asserts that the three forms leave the same traces."""
+    """Asserts that the forms without a table give the same traces."""
     rng = random.Random(2)
     for _ in range(12):
         test_equations.check_forms(random_tree(rng, ("max", "min", "mean")), None, "game")

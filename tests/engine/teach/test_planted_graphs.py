@@ -23,11 +23,12 @@ from engine.teach.lessons import catalogue, lesson, page
 from engine.teach.lessons import deepening as deepening_lesson
 from tests.engine.teach import test_cost, test_drawings, test_graphs, test_lessons, test_stepping
 
+#: A check, which raises AssertionError if it finds a fault.
 Check = Callable[[], None]
 
 
-def each(test: Callable[[int], None]) -> Check:
-    """Returns a check that runs a test with several seeds."""
+def for_ten_seeds(test: Callable[[int], None]) -> Check:
+    """Returns a check that runs a test with ten seeds."""
 
     def check() -> None:
         for seed in range(10):
@@ -60,15 +61,15 @@ def check_a_lesson() -> None:
     """Runs the test of two lessons, searched again."""
     catalogue.lesson_traces.cache_clear()
     for name in ("four-level-tree", "rock-paper-scissors"):
-        test_lessons.test_a_lesson_says_its_numbers_on_one_screen(name)
+        test_lessons.test_a_lesson_shows_its_numbers_on_one_screen(name)
     test_lessons.test_the_solution_of_the_exercise_is_hidden()
 
 
 def check_deepening() -> None:
-    """Asserts that iterative deepening takes the nodes that its lesson says."""
+    """Asserts that iterative deepening visits as many nodes as its lesson states."""
     deepening_lesson.facts.cache_clear()
     catalogue.lesson_traces.cache_clear()
-    test_lessons.test_a_lesson_says_its_numbers_on_one_screen("deepening")
+    test_lessons.test_a_lesson_shows_its_numbers_on_one_screen("deepening")
 
 
 #: The name of a fault, the check that finds it, the module, the right text and the wrong one.
@@ -112,11 +113,13 @@ FAULTS: list[tuple[str, Check, ModuleType, str, str]] = [
         *("yield count + has_narrowed, line", "yield count, line"),
     ),
     (
-        *("leaves overlap", each(test_drawings.test_a_tree_as_svg), svg),
+        *("leaves overlap", for_ten_seeds(test_drawings.test_a_tree_as_svg), svg),
         *("self.right += width + 12", "self.right += width - 12"),
     ),
     (
-        *("arrows upwards", each(test_drawings.test_a_graph_without_cycles_goes_down), svg),
+        "arrows upwards",
+        for_ten_seeds(test_drawings.test_a_graph_without_cycles_goes_down),
+        svg,
         *("max(level[target], level[name] + 1)", "level[target]"),
     ),
     ("back too far", test_stepping.test_the_keys, stepping, "max(place - 1, 0)", "place - 2"),
@@ -158,7 +161,7 @@ FAULTS: list[tuple[str, Check, ModuleType, str, str]] = [
 
 @pytest.fixture(autouse=True)
 def fresh_lessons() -> Iterator[None]:
-    """Forgets the lessons that were searched with a planted fault."""
+    """Clears the caches of lessons that were searched with a planted fault."""
     yield
     deepening_lesson.facts.cache_clear()
     catalogue.lesson_traces.cache_clear()

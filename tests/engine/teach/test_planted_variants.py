@@ -32,26 +32,32 @@ from tests.engine.teach import (
     test_worked_examples,
 )
 
+#: A check, which raises AssertionError if it finds an error.
 Check = Callable[[], None]
-#: The random trees on which a transcription is compared.
-TREES = 40
+#: The number of random trees on which an algorithm and its transcription are compared.
+TREE_COUNT = 40
 
 
-def texts(name: str) -> Check:
+def text_check(name: str) -> Check:
     """Returns the check that an algorithm visits what its transcription visits."""
 
     def check() -> None:
-        test_founding_texts.check_case(name, TREES)
+        test_founding_texts.check_case(name, TREE_COUNT)
 
     return check
 
 
-FAIL_SOFT, FAIL_HARD = texts("fail-soft (004)"), texts("fail-hard (000)")
-STRICT, ONE_BOUND = texts("strict (002)"), texts("one-bound (003)")
-ACCUMULATORS, PAIR, NODES = texts("accumulators (001)"), texts("pair (000)"), texts("nodes")
-GREEDY, OPTIMISTIC = texts("greedy (003)"), texts("optimistic (004)")
-FIRST_PLAYER, THIRD_PLAYER = texts("player 1 (004)"), texts("player 3 (004)")
-FRESH = texts("fail-hard, fresh (000)")
+# The checks of the cases that the planted errors concern.
+FAIL_SOFT, FAIL_HARD = text_check("fail-soft (004)"), text_check("fail-hard (000)")
+STRICT, ONE_BOUND = text_check("strict (002)"), text_check("one-bound (003)")
+ACCUMULATORS, PAIR, NODES = (
+    text_check("accumulators (001)"),
+    text_check("pair (000)"),
+    text_check("nodes"),
+)
+GREEDY, OPTIMISTIC = text_check("greedy (003)"), text_check("optimistic (004)")
+FIRST_PLAYER, THIRD_PLAYER = text_check("player 1 (004)"), text_check("player 3 (004)")
+FRESH = text_check("fail-hard, fresh (000)")
 
 
 def check_status_visitor() -> None:
@@ -71,7 +77,7 @@ def check_hooks() -> None:
 
 def check_infinite_worst() -> None:
     """Asserts that the worst score does not keep a side from playing."""
-    test_designs.test_the_worst_score_is_no_reason_to_resign()
+    test_designs.test_a_move_is_played_even_if_all_are_worst()
 
 
 def check_seats() -> None:
@@ -278,7 +284,7 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     ),
     ("fresh at every node", FRESH, study, "len(self._open) == 1", "len(self._open) > 0"),
     ("fresh windows forgotten", FRESH, study, "self.fresh and", "False and"),
-    ("quiet is loud", check_quiet, cutoffs, "and not has_capture(state)", ""),
+    ("quiet ignores captures", check_quiet, cutoffs, "and not has_capture(state)", ""),
     (
         "own pieces count as captured",
         check_quiet,

@@ -22,7 +22,7 @@ TREE = parse_tree("max(A: min(A1: 3, A2: 12), B: min(B1: 2, B2: max(4, 5), B3: 6
 
 @dataclass
 class Terminal:
-    """A terminal that types given lines and keeps what it shows."""
+    """A terminal with given input lines, which records its output."""
 
     lines: list[str]
     shown: list[str] = field(default_factory=list)
@@ -50,7 +50,10 @@ def step(trace: Trace, *lines: str, height: int = 24) -> tuple[bool, list[str]]:
 
 
 def test_the_keys() -> None:
-    """Enter and n go on, b back, c to the next cut, e to the end, a number there, q ends."""
+    """Enter and n show the next step, b the previous one, c the next cut, e the end; q quits.
+
+    A number shows the step of that number, or the first or last step if there is no such step.
+    """
     trace = on_tree(TREE, "alphabeta")
     finished, shown = step(trace, "", "n", "b", "c", "3", "99", "0", "e", "b", "q")
     numbers = [int(text.split()[0]) for text in shown]
@@ -76,7 +79,7 @@ def test_the_ends() -> None:
 
 @pytest.mark.parametrize("height", [10, 24])
 def test_a_page_fits_the_screen(height: int) -> None:
-    """At every step of a large search the page fits, and shows the node where the search is."""
+    """At every step of a large search the page fits the screen and shows the current node."""
     trace = on_tree(Tree(uniform(("max", "min", "max"), 5, tuple(range(125)))), "minimax")
     for count in range(1, len(trace.steps.what), 7):
         shown = snapshot(trace, count)
@@ -114,7 +117,7 @@ def test_right_answers_are_right_and_wrong_ones_wrong(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_question_about_a_cut_comes_before_the_next_child(seed: int) -> None:
-    """After a question about a cut-off the search either cuts off or goes on with a child."""
+    """After a question about a cut-off the search either cuts off or enters the next child."""
     tree = random_tree(random.Random(seed))
     trace = on_tree(tree, "alphabeta")
     for question in make_questions(trace, TreeState.at_root(tree)):

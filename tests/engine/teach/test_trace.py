@@ -62,7 +62,7 @@ def test_a_truncated_trace() -> None:
 
 
 def test_no_plan_exceeds_the_trace_limit() -> None:
-    """A trace holds at most 20,000 nodes, whatever the plan says; a truncated one is valid JSON."""
+    """A trace has at most MAX_TRACE_NODES nodes with any plan; a truncated one is valid JSON."""
     plan = Plan("minimax", depth=6, max_trace=10**9)
     trace = explain(
         GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.utilities), plan

@@ -22,6 +22,7 @@ from engine.teach.tree import decode_tree, encode_tree
 from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 
+#: An infinite utility.
 INF = math.inf
 
 
@@ -82,7 +83,7 @@ def test_unknown_players(player: int) -> None:
 
 
 def test_the_rule_quiet_sees_the_recapture() -> None:
-    """One ply deep the rook takes a guarded pawn; the rule `quiet` looks at the recapture first."""
+    """One ply deep the rook takes a guarded pawn; the rule `quiet` searches the recapture too."""
     weights = "material:king=0,rook=5,pawn=1"
     position = "k7/1p6/p7/8/8/8/8/R6K w - - 0 1"
     stopped = on_game("chess", position, Plan(depth=1, evaluator=weights))
@@ -125,19 +126,22 @@ def test_infinite_utilities_of_a_game() -> None:
 
 
 def test_utilities_of_both_players() -> None:
-    """In a game each player may have utilities of their own: O, who loves a draw, plays for it."""
+    """Each player of a game may have their own utilities.
+
+    O plays for a draw if it is worth more than a win.
+    """
     position = load_game("tic-tac-toe").position("XOXXO....")
     plain = GameForBoth.at_root(position, (Scale(-1, 0, 1), Scale(-1, 0, 1)))
-    proud = GameForBoth.at_root(position, (Scale(-1, 0, 1), Scale(-INF, 0.5, 0.25)))
+    with_draw_preferred = GameForBoth.at_root(position, (Scale(-1, 0, 1), Scale(-INF, 0.5, 0.25)))
     assert explain(plain, Plan("max-n")).value == (-1, 1)
-    trace = explain(proud, Plan("max-n"))
+    trace = explain(with_draw_preferred, Plan("max-n"))
     assert trace.value == (0, 0.5)
     assert trace.nodes.kind[0] == f"p{position.turn + 1}"
-    assert explain(proud, Plan("paranoid")).value == 0.5
-    assert explain(proud, Plan("alphabeta", player=1)).value == -1
+    assert explain(with_draw_preferred, Plan("paranoid")).value == 0.5
+    assert explain(with_draw_preferred, Plan("alphabeta", player=1)).value == -1
 
 
-#: A position of tic-tac-toe, a depth, and what the value means.
+#: A position of tic-tac-toe, a depth, the value, and its meaning.
 MEANINGS = [
     ("XX.OO....", None, 1, "a win is guaranteed, whatever the opponent plays"),
     ("XXO.X.O..", None, -1, "lost against perfect play"),
@@ -196,7 +200,7 @@ def test_the_classic_log_of_other_searches() -> None:
 
 
 def test_the_names_of_programs() -> None:
-    """A program's name says its number, its strategy and its depth."""
+    """A program's name has its number, its strategy and its depth."""
     assert player_name(Plan("average", 2), 2) == "CP #2 AverageMiniMax depth=2"
     assert player_name(Plan("greedy", 5)) == "CP #1 Greedy depth=1"
     assert player_name(Plan("random")) == "CP #1 Random"
@@ -220,7 +224,7 @@ def test_bounds_meet() -> None:
 
 
 def test_bounds_of_every_algorithm() -> None:
-    """The bounds of a node only narrow, and the root ends with its value."""
+    """Both bounds of the root end at its value."""
     rng = random.Random(5)
     for _ in range(20):
         tree = random_tree(rng)
