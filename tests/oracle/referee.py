@@ -1,6 +1,6 @@
 """A second implementation of the rules of some simple games, without the engine's code.
 
-A referee knows the legal moves, the side to move and the winner of a match.
+A referee has the legal moves, the side to move and the winner of a match.
 """
 
 from collections.abc import Mapping

@@ -239,11 +239,11 @@ async def api_client(api: Api) -> AsyncIterator[TestClient[web.Request, web.Appl
 
 async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
     """A node whose clock is more than 250 ms off gets 503; the metrics port shows how much."""
-    ahead = [0]
+    ahead_ms = [0]
     async with api_client(
-        Api(FakeServer().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0])
+        Api(FakeServer().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead_ms[0])
     ) as client:
-        for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
+        for ahead_ms[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
             assert (await client.get("/readyz")).status == status
         assert await (await client.get("/details")).json() == {
             "status": "clock differs",

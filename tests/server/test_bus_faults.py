@@ -146,7 +146,7 @@ async def test_clients_while_the_broker_is_killed(
 async def test_clients_while_messages_are_duplicated_and_reordered(
     commands: int, tmp_path: Path
 ) -> None:
-    """With a fifth of the messages sent twice and half reordered, no invariant is broken."""
+    """With a fifth of the messages sent twice and most reordered, no invariant is broken."""
 
     async def nothing() -> None:
         pass
@@ -238,7 +238,7 @@ async def restore(broker: Mosquitto) -> None:
 
 @pytest.mark.parametrize("break_broker", [freeze, kill])
 async def test_an_unavailable_broker(break_broker: BreakBroker, tmp_path: Path) -> None:
-    """F12: with a stopped or dead broker, acks are not delayed and the other node lags by at most
+    """With a stopped or dead broker, acks are not delayed and the other node lags by at most
     2 s.
 
     Each message arrives once. After the broker is back, the bus delivers at once.
@@ -268,7 +268,7 @@ async def test_an_unavailable_broker(break_broker: BreakBroker, tmp_path: Path) 
 async def test_an_unavailable_broker_for_a_minute(
     break_broker: BreakBroker, tmp_path: Path
 ) -> None:
-    """F12 in real time, for longer than the keep-alive interval."""
+    """The same holds in real time, for longer than the keep-alive interval."""
     async with (
         mosquitto(tmp_path) as broker,
         two_nodes(Nodes(), broker.address, broker.address) as nodes,

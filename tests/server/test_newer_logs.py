@@ -49,7 +49,8 @@ from tests.support.room_log import (
     seated,
 )
 
-#: Golden logs whose kinds and fields this version knows, though not all their words.
+#: Golden logs that have no unknown kind or field of an event, though perhaps unknown words in
+#: known fields.
 READABLE = {"today", "words"}
 
 
@@ -93,7 +94,7 @@ def test_a_golden_log_makes_the_same_room_forever(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_unknown_events_freeze_a_room(name: str) -> None:
-    """An unknown word freezes no room; from an event of unknown form on the room is frozen."""
+    """An unknown word freezes no room; the first event of an unknown form freezes it."""
     frozen = [room.frozen for room in states(read(name))]
     if name in READABLE:
         assert set(frozen) == {None}

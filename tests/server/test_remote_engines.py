@@ -129,17 +129,17 @@ def refuses(reason: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
 
 
 class LocalPool(ScriptedEngines):
-    """A local pool that always answers "g" at once; `times` are the time limits in ms."""
+    """A local pool that always answers "g" at once, and records the time limits."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.times: list[int | None] = []
+        self.time_limits_ms: list[int | None] = []
 
     def load(self) -> Load:
         return Load(0, 0, 1)
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
-        self.times.append(time_ms)
+        self.time_limits_ms.append(time_ms)
         self.jobs.append(job)
         return Result("g", info("g"))
 
@@ -157,7 +157,7 @@ class Network:
     async def add_worker(
         self, cores: int = 1, games: dict[str, ReadyGame] | None = None
     ) -> ScriptedWorker:
-        """Adds a worker and waits until the engines know it."""
+        """Adds a worker and waits until the engines have received its advert."""
         name = f"worker-{secrets.token_hex(3)}"
         link = await self.connect(name, work.worker_topic(name))
         worker = ScriptedWorker(link, cores, games or {GAME.id: ReadyGame(GAME.digest, 1000)})
@@ -381,8 +381,8 @@ async def test_after_three_attempts_the_local_pool_plays(
         workers = [await network.add_worker() for _ in range(4)]
         assert (await network.search()).move == "g"
         assert sorted(len(worker.commands) for worker in workers) == [0, 1, 1, 1]
-        assert pool.times[0] is not None
-        assert pool.times[0] < 700
+        assert pool.time_limits_ms[0] is not None
+        assert pool.time_limits_ms[0] < 700
         network.engines._own = network.engines._dispatcher.own = None
         with pytest.raises(SearchFailed):
             await network.search()
@@ -441,7 +441,7 @@ async def test_the_choice_of_a_worker(tmp_path: Path) -> None:
         big.advertise(running=4)
         await network.until(lambda: advert_of(network, big).running >= 4)
         assert (await network.search(job("room"))).move == "g"
-        assert pool.times == [None]
+        assert pool.time_limits_ms == [None]
 
 
 async def test_a_refused_search_goes_to_another_worker(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_an_empty_line_is_refused(nothing: str) -> None:
 
 
 def test_a_room_keeps_its_last_lines() -> None:
-    """Room and snapshot keep the last 50 lines with their versions; the log has them all."""
+    """Room and snapshot have the last 50 lines, each with its v; the log has all lines."""
     played = seated()
     for number in range(SNAPSHOT_CHAT_LINES + 9):
         played.do(CYD, line(f"line {number}"))
@@ -163,8 +163,8 @@ def test_a_clock_that_is_set_back_mutes_nobody(played: LoggedRoom) -> None:
     assert refusal_at(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
 
 
-def test_a_room_remembers_the_last_64_speakers(played: LoggedRoom) -> None:
-    """The room keeps time and identity of the last 64 lines; clients do not receive them."""
+def test_a_room_stores_the_speakers_of_the_last_64_lines(played: LoggedRoom) -> None:
+    """The room stores time and identity of the last 64 lines; clients receive no identity."""
     say_at(played, *range(20_000, 20_100))
     assert [said.at_ms for said in played.room.chat_stamps] == list(range(20_036, 20_100))
     assert {said.identity for said in played.room.chat_stamps} == {ADA.identity}

@@ -92,20 +92,20 @@ SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 
 class Watcher:
     """A client that joins at some v, as a player or a spectator, and applies the later events."""
 
-    def __init__(self, room: Room, player: bool) -> None:
-        self.player = player
-        self.model = apply(Model(room=ROOM), views.snapshot(room, player))
+    def __init__(self, room: Room, is_player: bool) -> None:
+        self.is_player = is_player
+        self.model = apply(Model(room=ROOM), views.snapshot(room, is_player))
 
     def follow(self, room: Room, event: RoomEvent, at_ms: int) -> None:
         entry = log_entry(room, event, at_ms)
-        body = HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
+        body = HIDDEN_BODY if self.is_player and entry.audience == SPECTATORS else entry.body
         message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
         assert isinstance(message, LoggedEvent)
         self.model = apply(self.model, message)
 
     def check(self, room: Room) -> None:
         """Checks that the snapshot and the events after it give the state of a new snapshot."""
-        seen, now = self.model, views.snapshot(room, self.player)
+        seen, now = self.model, views.snapshot(room, self.is_player)
         assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers) == (
             now.v,
             True,
@@ -256,10 +256,10 @@ class RoomMachine(RuleBasedStateMachine):
     def chat(self, actor: Actor, text: str, to: ChatTo) -> None:
         self._send(actor, Chat(id="t", text=text, to=to))
 
-    @rule(player=st.booleans())
-    def watch(self, player: bool) -> None:
+    @rule(is_player=st.booleans())
+    def watch(self, is_player: bool) -> None:
         if len(self.watchers) < 5:
-            self.watchers.append(Watcher(self.played.room, player))
+            self.watchers.append(Watcher(self.played.room, is_player))
 
     # --- invariants ---
 
@@ -412,7 +412,7 @@ class RoomMachine(RuleBasedStateMachine):
             assert sorted(room.running_match.position.tokens()) == sorted(self.referee.moves()), (
                 "I9: the same legal moves"
             )
-            assert room.seats == room.running_match.seats, "seats are kept while a match runs"
+            assert room.seats == room.running_match.seats, "seats do not change during a match"
         if room.match is not None and room.match.over is not None:
             assert self.results[room.match.id] == room.match.over, "I11"
         if room.offers:
@@ -533,7 +533,7 @@ def test_hidden_events_increase_v() -> None:
     """A hidden event increases the v of a player who must not see its content."""
     played = LoggedRoom()
     played.create(ADA)
-    watcher = Watcher(played.room, player=True)
+    watcher = Watcher(played.room, is_player=True)
     (event,) = played.do(CYD, Chat(id="t", text="psst", to="spectators"))
     watcher.follow(played.room, event, 5)
     watcher.check(played.room)

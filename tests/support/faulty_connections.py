@@ -12,7 +12,7 @@ from tests.support.mqtt_proxy import mqtt_proxy
 
 #: The seed of the broker's faults.
 SEED = 1
-#: The share of the broker's messages that arrive twice, and that of those out of order.
+#: The share of the broker's messages that the proxy duplicates, and the share that it moves.
 SHARE = 0.2
 
 

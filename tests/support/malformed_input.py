@@ -153,7 +153,7 @@ class MalformedInput:
         )
 
     def _extra_keys(self, command: Json) -> bytes:
-        """Adds a second copy of a key, a thousand keys, or unknown keys."""
+        """Adds a second copy of a key, hundreds of keys, or unknown keys."""
         whole = _encode(command)
         more = self._random.choice(
             (

@@ -32,7 +32,7 @@ from server.settings import Settings
 
 ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
 ROOM = RoomId("r1")
-#: The settings of the room, without limits of the chat.
+#: The settings of the room, without chat limits.
 SETTINGS = Settings(limit_chat=0, limit_chat_room=0)
 
 T = TypeVar("T")
@@ -66,8 +66,8 @@ def decide(
     new_id: Callable[[], str],
     now_ms: int | None = None,
 ) -> list[RoomEvent]:
-    """The events that an actor's command makes, by default at the time of the room's last event,
-    without limits of the chat.
+    """Returns the events that an actor's command makes, by default at the time of the room's last
+    event, without chat limits.
     """
     at_ms = room.changed_ms if now_ms is None else now_ms
     return rules.decide(room, command, Moment(actor, at_ms, at_ms, new_id, SETTINGS))
@@ -118,7 +118,10 @@ class LoggedRoom:
         return events
 
     def refuse(self, actor: Actor, command: Command) -> Code:
-        """The code with which a command is rejected; asserts that it changed nothing."""
+        """Gives the room a command that it must reject; returns the code.
+
+        Asserts that the command changed nothing.
+        """
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
             decide(self.room, actor, command, self.new_id)

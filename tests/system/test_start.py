@@ -86,7 +86,7 @@ async def test_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) 
         assert "HttpOnly" in guest
         async with raw_socket(server.port, address) as browser:
             assert " 101 " in await browser.upgrade(f"Origin: {own_origin}")
-            browser.say(Hello(protocol=PROTOCOL))
+            browser.send_message(Hello(protocol=PROTOCOL))
             assert (await browser.message())["t"] == "welcome"
         for origin in ("http://evil.example", f"http://evil.example:{server.port}", "null"):
             async with raw_socket(server.port, address) as browser:
