@@ -70,8 +70,8 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
 def proxy_member(folder: Path, port: int) -> Member:
     """Returns a proxy with the configuration in that folder."""
     program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin") or "haproxy"
-    described = Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {})
-    return Member(described, folder, port, "/started")
+    service = Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {})
+    return Member(service, folder, port, "/started")
 
 
 @asynccontextmanager

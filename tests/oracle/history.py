@@ -4,8 +4,8 @@ The checker uses none of the server's code. It checks these invariants:
 
 - I1: an acknowledged command is in the log exactly once, at the v of its ack.
 - I2: a refused command is never in the log.
-- I3: v counts 1, 2, 3, … and the epoch stays.
-- I4: each connection sees a part of the log without a gap, with the same events as all others.
+- I3: v counts 1, 2, 3, … and the epoch does not change.
+- I4: each connection receives a contiguous part of the log, with the same events as all others.
 - I5: no client sees an event that was not committed.
 - I6: a client that changes nodes never sees a lower head than before.
 - I8: a snapshot equals the log up to its v.

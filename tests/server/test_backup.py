@@ -76,20 +76,20 @@ def parse_lines(file: bytes) -> list[Any]:
 
 def rows_by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
     """Returns the rows of a backup by table."""
-    tables: dict[str, list[dict[str, Any]]] = {}
+    by_table: dict[str, list[dict[str, Any]]] = {}
     rows: list[dict[str, Any]] = []
     columns: list[str] = []
     for line in parse_lines(file):
         if isinstance(line, list):
             rows.append(dict(zip(columns, line, strict=True)))
         elif "table" in line:
-            rows, columns = tables.setdefault(line["table"], []), list(line["columns"])
-    return tables
+            rows, columns = by_table.setdefault(line["table"], []), list(line["columns"])
+    return by_table
 
 
-def compress_lines(content: list[Any]) -> bytes:
+def compress_lines(lines: list[Any]) -> bytes:
     """Returns a backup file with these lines."""
-    return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in content))
+    return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
 # --- round trips ----------------------------------------------------------------------------------
@@ -169,10 +169,10 @@ async def test_no_secret_is_in_a_backup(database: Database) -> None:
     async with database.open() as store:
         await play_matches(store)
         key, epoch = await store.bus_key(), store.epoch
-        text = gzip.decompress(await make_backup(database)).decode()
-    assert key.hex() not in text
-    assert epoch not in text
-    assert "psst" in text
+        backup_text = gzip.decompress(await make_backup(database)).decode()
+    assert key.hex() not in backup_text
+    assert epoch not in backup_text
+    assert "psst" in backup_text
 
 
 # --- refused restores --------------------------------------------------------------------------

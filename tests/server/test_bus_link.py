@@ -277,7 +277,7 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
 
 
 async def test_a_stalled_broker(tmp_path: Path) -> None:
-    """A link notices within 2 s that the broker is stopped (SIGSTOP).
+    """A link is down within 2 s after the broker is stopped (SIGSTOP).
 
     At most OUTBOX_CAPACITY messages wait meanwhile, and they arrive when the broker resumes.
     """

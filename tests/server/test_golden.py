@@ -21,7 +21,9 @@ from server.protocol.messages import Move
 from tests.support.server_process import NO_RATE_LIMITS, serving
 
 GOLDEN = Path(__file__).parents[1] / "data/golden"
+#: What clients of an earlier version received, by kind: messages, matches, records, views.
 SEEN = json.loads((GOLDEN / "seen.json").read_text())
+#: Messages between nodes and workers of an earlier version.
 BUS = json.loads((GOLDEN / "bus.json").read_text())
 #: Fields that depend on the version and not on the match.
 VERSION_FIELDS = {"levels"}

@@ -50,11 +50,11 @@ async def play_matches(peer: Peer, port: int, moves: int) -> Pace:
 async def test_pairs_play_matches_on_the_relay() -> None:
     """Pairs play one match after another on the relay, and each move has a latency."""
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(serve_relay(ready.set_result))
+    relay = asyncio.create_task(serve_relay(ready.set_result))
     pace = await play_matches(RELAY, await ready, 100)
     assert len(pace.latencies_ms) == pace.moves
-    serving.cancel()
-    await asyncio.wait({serving})
+    relay.cancel()
+    await asyncio.wait({relay})
 
 
 async def test_pairs_play_matches_on_our_server(tmp_path: Path) -> None:

@@ -73,15 +73,15 @@ def test_a_room_keeps_its_last_lines() -> None:
     played = seated()
     for number in range(SNAPSHOT_CHAT_LINES + 9):
         played.do(CYD, line(f"line {number}"))
-    assert [line.text for line in played.room.chat] == [
+    assert [said.text for said in played.room.chat] == [
         f"line {number}" for number in range(9, SNAPSHOT_CHAT_LINES + 9)
     ]
-    assert [line.v for line in played.room.chat] == list(
+    assert [said.v for said in played.room.chat] == list(
         range(played.room.v - SNAPSHOT_CHAT_LINES + 1, played.room.v + 1)
     )
     shown = views.snapshot(played.room, player=True).chat
-    assert [(line.v, line.at, line.text) for line in shown] == [
-        (line.v, line.at_ms, line.text) for line in played.room.chat
+    assert [(said.v, said.at, said.text) for said in shown] == [
+        (said.v, said.at_ms, said.text) for said in played.room.chat
     ]
 
 
@@ -90,7 +90,7 @@ def test_players_do_not_receive_spectators_lines() -> None:
     played = seated()
     played.do(CYD, line("he should take the middle", "spectators"))
     played.do(CYD, line("good luck"))
-    assert [line.text for line in views.snapshot(played.room, player=True).chat] == ["good luck"]
+    assert [said.text for said in views.snapshot(played.room, player=True).chat] == ["good luck"]
     assert len(views.snapshot(played.room, player=False).chat) == 2
 
 

@@ -36,15 +36,15 @@ async def test_a_lagging_node_reads_the_log_before_a_refusal() -> None:
 async def test_two_nodes_acknowledge_the_same_command() -> None:
     """I1: two nodes that receive the same command give the same ack and log it once."""
     async with playing() as (fake, _, room, ada, ben):
-        late = FaultyStore(fake.store.memory)
-        async with fake.hub("n2", store=late) as other:
+        second_store = FaultyStore(fake.store.memory)
+        async with fake.hub("n2", store=second_store) as other:
             again = Client(other, "ben")
             await again.ack(again.join(room))
             fake.bus.cut = True  # type: ignore[attr-defined]
             await ada.ack(ada.move(room, 0, "b2"))
-            gate = late.hold("append")
+            gate = second_store.hold("append")
             again.send_command(again.move(room, 1, "a1", key="m"))
-            await late.waiting["append"].wait()
+            await second_store.waiting["append"].wait()
             v = await ben.ack(ben.move(room, 1, "a1", key="m"))
             gate.set()
             assert await again.answer("m") == {"t": "ack", "id": "m", "v": v}

@@ -21,6 +21,7 @@ from tests.support.fake_server import Client, FakeServer
 from tests.support.log_entries import new_database
 
 T = TypeVar("T")
+#: The kinds of databases.
 KINDS = ["sqlite", "postgres"]
 
 

@@ -18,10 +18,12 @@ from tests.support.raw_websocket import RawSocket, raw_socket
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
+#: The number of nodes.
 NODES = 2
 #: The period of the poll, in seconds: longer than the test, so that the nodes must catch up without
 #: a poll after an outage.
 POLL_S = 3600.0
+#: The number of matches during the outages.
 MATCHES = 6
 #: The time limit for matches to continue after an outage, in seconds; only a test that hangs
 #: reaches it.

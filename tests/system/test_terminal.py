@@ -147,7 +147,7 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
 
 
 def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str) -> None:
-    """Both read chess notation, Black sees a flipped board, and a draw is claimed."""
+    """Both clients read chess notation, Black sees a flipped board, and a draw is claimed."""
     env = {**env, "NO_COLOR": "1"}
     arguments = ("--url", url, "--as")
     with on_a_terminal(plyroom("play", "chess", "--friend", *arguments, "Ada"), env) as ada:
