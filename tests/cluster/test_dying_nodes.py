@@ -45,7 +45,7 @@ class TwoNodeMatch:
         return self.running.nodes[0]
 
     async def move(self) -> None:
-        """Ada moves; she may or may not get the ack."""
+        """Sends Ada's move, without waiting for the ack."""
         await self.ada.send({"t": "move", "id": "m", "room": self.room, "ply": 0, "move": "b2"})
 
     async def expect_move(self, v: int = 5) -> None:

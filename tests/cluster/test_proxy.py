@@ -35,7 +35,7 @@ class FakeNode:
         writer.close()
 
     def origins(self) -> list[list[str]]:
-        """The origin headers of each request."""
+        """Returns the origin headers of each request."""
         return [
             [line for line in head.lower().split("\r\n") if line.partition(":")[0] in HEADERS]
             for head in self.heads

@@ -28,7 +28,7 @@ class RoomState:
     to_move: str | None = None
 
     def player_at(self, seat: int) -> str | None:
-        """The identity that plays the seat in the match, or None."""
+        """Returns the identity that plays the seat in the match, or None."""
         return self.players[seat] if seat in range(len(self.players)) else None
 
     @property

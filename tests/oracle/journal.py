@@ -72,7 +72,7 @@ async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, Sto
 def _logs(
     heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]
 ) -> dict[str, StoredLog]:
-    """The logs by room, from the rows of the three queries."""
+    """Returns the logs by room, from the rows of the three queries."""
     events: dict[str, dict[int, AnyEvent]] = defaultdict(dict)
     for room, v, body in entries:
         events[room][v] = _event_decoder.decode(body)

@@ -25,14 +25,14 @@ AI1 = AiSeat(level=1)
 
 
 async def get(node: Node, target: str) -> Any:
-    """The JSON body of a successful answer."""
+    """Returns the JSON body of a successful answer."""
     answer = await node.get(target)
     assert answer.status == 200, (target, answer)
     return answer.json
 
 
 async def refusal(node: Node, target: str) -> tuple[int, str]:
-    """The status and code of a refused request."""
+    """Returns the status and code of a refused request."""
     answer = await node.get(target)
     return answer.status, answer.json["code"]
 
@@ -231,7 +231,7 @@ async def test_a_server_error_reveals_no_details() -> None:
 
 @asynccontextmanager
 async def api_client(api: Api) -> AsyncIterator[TestClient[web.Request, web.Application]]:
-    """A client of an API without a node; /details is the metrics port's /readyz."""
+    """Opens a client of an API without a node; /details is the metrics port's /readyz."""
     app = make_app(api, [web.get("/details", api.ready_details)])
     async with TestClient(TestServer(app)) as client:
         yield client

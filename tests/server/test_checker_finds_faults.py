@@ -76,7 +76,7 @@ def replace_rule(patch: Patch, kind: type[Command], rule: Rule) -> None:
 
 
 def store_with(logs: Callable[[MemoryTables], MemoryLogs]) -> MemoryStore:
-    """A store with faulty logs."""
+    """Returns a store with faulty logs."""
     store = MemoryStore(loop_ms)
     store.logs = logs(store.tables)
     return store

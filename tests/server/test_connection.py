@@ -17,7 +17,7 @@ CREATE = '{"t":"create","id":"%d","game":"tic-tac-toe"}'
 
 
 def frames(number: int, text: str, is_split: bool) -> Iterator[bytes]:
-    """A client's message, in one frame or in two."""
+    """Yields the frames of a client's message: one, or two with `is_split`."""
     data = (text % number).encode()
     cut = len(data) // 2 if is_split else len(data)
     yield Frame(Opcode.TEXT, data[:cut], fin=not is_split).serialize(mask=True)

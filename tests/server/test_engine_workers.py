@@ -143,7 +143,7 @@ class Server:
                 await asyncio.sleep(0.005)
 
     def of(self, kind: type[work.WorkerMessage], key: str) -> list[Any]:
-        """The messages of that type about the search."""
+        """Returns the messages of that type about the search."""
         return [
             message for message in self.messages if isinstance(message, kind) and message.id == key
         ]
@@ -307,7 +307,7 @@ class Duel:
 async def node(
     fake: FakeServer, broker: Mosquitto, name: str
 ) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
-    """A hub whose searches are done by workers."""
+    """Opens a hub whose searches are done by workers; yields it and its engines."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
         await until_bus_is_up(bus)

@@ -50,7 +50,7 @@ def data(tmp_path: Path) -> Path:
 
 
 async def receive_as_spectator(url: str) -> dict[str, list[dict[str, Any]]]:
-    """The messages that a spectator of each room receives."""
+    """Returns the messages that a spectator of each room receives."""
     seen: dict[str, list[dict[str, Any]]] = {}
     async with websockets.connect(f"{url.replace('http', 'ws')}/ws") as socket:
         await socket.send(json.dumps({"t": "hello", "protocol": 1, "token": SEEN["tokens"]["cyd"]}))
@@ -83,7 +83,7 @@ async def play_next_move(player: Connection, game_id: str) -> bool:
 
 
 def fetch(url: str) -> Any:
-    """The JSON body of a response."""
+    """Returns the JSON body of a response."""
     with urllib.request.urlopen(url) as answer:
         return json.loads(answer.read())
 

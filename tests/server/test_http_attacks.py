@@ -300,7 +300,7 @@ async def test_a_growing_head_is_searched_once() -> None:
 
 @asynccontextmanager
 async def connected(node: Node, address: str) -> AsyncIterator[Http]:
-    """A connection from one of this machine's loopback addresses."""
+    """Opens a connection from one of this machine's loopback addresses."""
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", node.running.port, local_addr=(address, 0)
     )

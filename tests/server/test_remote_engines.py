@@ -108,12 +108,12 @@ def advert_of(network: "Network", worker: ScriptedWorker) -> Advert:
 
 
 def accepted(command: work.Search) -> list[work.WorkerMessage]:
-    """The script of a worker that accepts a search and sends nothing more."""
+    """Returns the reply of a worker that accepts a search and sends nothing more."""
     return [work.Taken(command.id, command.attempt)]
 
 
 def answers(move: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
-    """The script of a worker that sends progress and answers with the move."""
+    """Returns the script of a worker that sends progress and answers with the move."""
 
     def script(command: work.Search) -> list[work.WorkerMessage]:
         result = Result(move, info(move))
@@ -124,7 +124,7 @@ def answers(move: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
 
 
 def refuses(reason: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
-    """The script of a worker that refuses each search for the reason."""
+    """Returns the script of a worker that refuses each search for the reason."""
     return lambda command: [work.Refused(command.id, command.attempt, reason, "because")]  # type: ignore[arg-type]
 
 
@@ -212,7 +212,7 @@ async def open_broker_network(
 async def open_memory_network(
     broker: MemoryBroker, local: LocalPool | None = None
 ) -> AsyncIterator[Network]:
-    """A Network in virtual time, in which messages arrive at once."""
+    """Opens a Network on virtual time, in which messages arrive at once."""
 
     async def connect(name: str, status_topic: str) -> Link:
         return broker.link(name, status_topic)

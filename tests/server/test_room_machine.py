@@ -73,6 +73,7 @@ from tests.support.room_log import (
 )
 
 PEOPLE = [ADA, BEN, CYD]
+#: Legal and illegal moves of the games.
 TOKENS = [
     *(column + row for column in "abc" for row in "123"),
     *"abcdefg",
@@ -84,7 +85,9 @@ TOKENS = [
     "\u202e",
     "7x9",
 ]
+#: Types of commands without fields of their own.
 PLAIN = [Stand, Resign, Abort, Rematch, Decline]
+#: Types of commands about draws.
 DRAWS = [OfferDraw, Accept, Claim, AiReply]
 SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 2)
 
@@ -180,13 +183,13 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
     def move_near_the_ply(self, actor: Actor, token: str, back: int) -> None:
-        """A move at a ply near the current one."""
+        """Sends a move at a ply near the current one."""
         ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
         self._send(actor, Move(id="m", ply=ply, move=token))
 
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
-        """A legal move of the side to move, AI or person."""
+        """Plays a legal move of the side to move, AI or person."""
         self._play_legal_move(pick)
 
     @rule(pick=st.integers(0, 50))
@@ -200,7 +203,7 @@ class RoomMachine(RuleBasedStateMachine):
         kind=st.sampled_from([Rematch, Rematch, Resign, Stand]),
     )
     def command_of_a_player(self, seat: int, kind: type[Command]) -> None:
-        """A command of a person who has a seat."""
+        """Sends a command of a person who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
             self._send(Actor(IdentityId(occupant.identity), occupant.name), kind(id="p"))
@@ -219,7 +222,7 @@ class RoomMachine(RuleBasedStateMachine):
             self._send(AI, self.pending_searches[pick % len(self.pending_searches)])
 
     def _play_legal_move(self, pick: int) -> bool:
-        """Plays a legal move. Returns whether a side was to move."""
+        """Plays a legal move; returns whether a side was to move."""
         match = self.played.room.running_match
         if match is None or self.referee is None:
             return False

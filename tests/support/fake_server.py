@@ -73,7 +73,7 @@ def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def loop_ms() -> int:
-    """The fake server's time in milliseconds: START_MS plus the event loop's time."""
+    """Returns the fake server's time in milliseconds: START_MS plus the event loop's time."""
     return START_MS + int(asyncio.get_running_loop().time() * 1000)
 
 
@@ -329,15 +329,15 @@ class Inbox:
         await self.until(lambda m: m["t"] in ("event", "snapshot") and m["v"] >= v)
 
     def events(self) -> list[Message]:
-        """The events in their order of arrival."""
+        """Returns the events in their order of arrival."""
         return [m for m in self.messages if m["t"] == "event"]
 
     def of(self, t: str) -> list[Message]:
-        """The messages of one type."""
+        """Returns the messages of one type."""
         return [m for m in self.messages if m["t"] == t]
 
     def answers(self, key: str) -> list[Message]:
-        """All answers to a command."""
+        """Returns all answers to a command."""
         return [m for m in self.messages if m["t"] in ("ack", "error") and m["id"] == key]
 
 
@@ -425,7 +425,7 @@ class Client(Inbox):
         return wire.Chat(id=key or self.new_id(), room=room, text=text, to=to)
 
     def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
-        """A command of a kind that has no fields of its own."""
+        """Returns a command of a kind that has no fields of its own."""
         return kind(id=self.new_id(), room=room)
 
 

@@ -236,7 +236,7 @@ class LoadClient:
     # --- connections
 
     async def link(self, number: int) -> Link:
-        """The connection to a node, opened if necessary; it resumes all rooms."""
+        """Returns the connection to a node; opens it if necessary and resumes all rooms."""
         link = self.links[number]
         async with asyncio.timeout(self._connect_timeout_s):
             while link is None or not link.open:
@@ -380,14 +380,14 @@ class LoadClient:
         await rng.choices(commands, weights)[0]()  # type: ignore[misc]
 
     def _token(self, known: KnownRoom) -> str:
-        """A legal first move of this game, which may be illegal now."""
+        """Returns a legal first move of this game, which may be illegal now."""
         fresh = new_referee(known.game, known.options)
         return self.rng.choice(fresh.moves())
 
     # --- the end
 
     def lagging_rooms(self, heads: dict[str, int]) -> list[str]:
-        """The rooms in which an open connection has not received every event yet."""
+        """Returns the rooms in which an open connection has not received every event yet."""
         open_links = [link for link in self.links if link is not None and link.open]
         return [
             room

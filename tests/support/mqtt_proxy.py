@@ -99,7 +99,7 @@ async def _packet(reader: asyncio.StreamReader) -> bytes:
 
 
 def without_id(packet: bytes) -> bytes:
-    """A PUBLISH packet converted to QoS 0."""
+    """Returns a PUBLISH packet converted to QoS 0."""
     start = 2
     while packet[start - 1] & 128:
         start += 1

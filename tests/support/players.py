@@ -38,8 +38,8 @@ LONG_STICKS = {"rows": "9-9-9-9"}
 class Player:
     """A player that follows a room and plays its seat, match after match.
 
-    It stops after `stop` is set and the last match is over. The host offers each rematch, the
-    guest accepts.
+    The host offers each rematch, and the guest accepts. After `stop` is set and the last match is
+    over the host stops.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Player:
         self._changed = asyncio.Condition()
 
     async def run(self) -> None:
-        """Plays; returns for a host when `stop` is set, and never for a guest."""
+        """Plays matches; ends for the host after `stop` is set, and never for the guest."""
         seen = self._journal.seen[self.model.room, f"{self._connection.identity}#{id(self)}"]
         async for message in self._connection.follow(self.model.room):
             if isinstance(message, Snapshot):

@@ -51,7 +51,7 @@ def frame(
 
 
 def handshake(host: str, *headers: str, path: str = "/ws") -> bytes:
-    """A client's opening handshake; `headers` are added to the required ones."""
+    """Returns a client's opening handshake; `headers` are added to the required ones."""
     key = b64encode(secrets.token_bytes(16)).decode()
     lines = [
         f"GET {path} HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade",

@@ -323,7 +323,7 @@ class BrokerPlaces(Places):
                     worker.link.set_status(work.encode(worker.advert))
 
     def stop_replacements(self) -> None:
-        """Nothing to do: a worker that has ended does not come back."""
+        """Does nothing: a worker that has ended does not come back."""
 
     def replace_dead(self) -> None:
         self.add_worker()

@@ -164,7 +164,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
 
 
 def frames() -> dict[str, bytes]:
-    """Every sample as a frame, by the name of its golden file."""
+    """Returns every sample as a frame, by the name of its golden file."""
     named = {f"client-{_tag(message)}": format_message(message) for message in CLIENT}
     named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
     for v, event in enumerate(EVENTS, 1):

@@ -47,7 +47,7 @@ def fill(folder: Path) -> Path:
 
 
 async def answer(socket: RawSocket, key: str) -> dict[str, object]:
-    """The ack or error with this id."""
+    """Returns the ack or error with this id."""
     while True:
         message = await socket.message()
         if message.get("id") == key:

@@ -272,10 +272,10 @@ class Duel:
                 return
 
     def slow_moves(self, kills_s: list[float]) -> list[tuple[float, int]]:
-        """Returns the moves that took longer than TIME_MS plus LATE_S for each kill (at least one).
+        """Returns the moves that took too long: their durations in seconds and numbers of kills.
 
-        Each has its duration in seconds and its number of kills. Moves during which the room had no
-        engine are left out.
+        A move may take TIME_MS, and LATE_S once or for each kill during it. Moves during which the
+        room had no engine are left out.
         """
         slow = []
         for before, after in pairwise(self.moved_s):

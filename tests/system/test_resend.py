@@ -77,7 +77,7 @@ async def start_duel(ada: Connection, bob: Connection) -> Duel:
 async def two_clients(
     server: ServerProcess, proxy: FaultProxy
 ) -> AsyncIterator[tuple[Connection, Connection]]:
-    """A client behind the proxy, which reconnects at once, and a directly connected one."""
+    """Connects a client behind the proxy, which reconnects at once, and one without the proxy."""
     async with (
         connect(proxy.url, timing=NO_PINGS, jitter=no_pause) as ada,
         connect(server.url, timing=NO_PINGS) as bob,

@@ -12,7 +12,7 @@ from tests.support.server_process import ServerProcess, assert_no_traceback, ser
 
 
 def own_address() -> str:
-    """An IPv4 address of this machine that is not a loopback address."""
+    """Returns an IPv4 address of this machine that is not a loopback address."""
     for addresses in psutil.net_if_addrs().values():
         for entry in addresses:
             if entry.family is socket.AF_INET and not entry.address.startswith("127."):

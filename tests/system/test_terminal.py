@@ -69,12 +69,12 @@ def room_link(screen: Screen) -> str:
 
 
 def servers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """The processes of the server that a client started."""
+    """Returns the processes of the server that a client started."""
     return psutil.Process(process.pid).children(recursive=True)
 
 
 def all_end(processes: list[psutil.Process]) -> bool:
-    """Whether all processes end within a minute."""
+    """Returns whether all processes end within a minute."""
     return not psutil.wait_procs(processes, timeout=60)[1]
 
 
