@@ -62,9 +62,9 @@ if (
     # started here would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("here", deadline=None, print_blob=True)
-settings.register_profile("ci", parent=settings.get_profile("here"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+settings.register_profile("local", deadline=None, print_blob=True)
+settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 @pytest.fixture(autouse=True)

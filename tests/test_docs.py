@@ -18,7 +18,7 @@ page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative
 
 
 def _anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings: lower case, without punctuation, hyphens for spaces."""
+    """Returns the anchors of a page's headings: lower case, no punctuation, hyphens for spaces."""
     headings = HEADING.findall(CODE.sub("", page.read_text("utf-8")))
     return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
 

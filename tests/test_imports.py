@@ -86,7 +86,7 @@ def test_nothing_that_is_installed_imports_the_tests() -> None:
     "source", ["from tests.support.clock import until", "import tests.oracle as oracle"]
 )
 def test_an_import_of_the_tests_is_seen(source: str) -> None:
-    """The test above can fail."""
+    """`imports_of_tests` reports both forms of an import."""
     assert imports_of_tests(f"def f():\n    {source}\n") == [2]
 
 
@@ -104,7 +104,7 @@ def test_tests_contains_no_other_programs() -> None:
     "source", ["import engine", "import server.app as app", "from .model import apply"]
 )
 def test_a_forbidden_import_is_seen(source: str) -> None:
-    """The test above can fail."""
+    """`forbidden_imports` reports whole packages and relative imports."""
     assert list(forbidden_imports(f"def f():\n    {source}\n"))
 
 
@@ -122,7 +122,7 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
 
 
 def test_a_start_loads_no_unneeded_module() -> None:
-    """On SQLite a start imports neither migrations, PostgreSQL, metrics nor colours.
+    """On SQLite a start imports no library for migrations, PostgreSQL, MQTT, metrics or colours.
 
     The garbage collector is off during the start and on afterwards; rich can still be imported.
     """

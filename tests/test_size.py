@@ -13,7 +13,7 @@ MAX_LINES = 600
 #: The maximum number of methods of a class, properties and dunder methods included.
 MAX_METHODS = 20
 
-#: The reason of a module or class that will be split.
+#: The reason for a module or class that will be split.
 TO_BE_SPLIT = "to be split"
 #: Modules (by path) and classes (by path and name) that may be larger, each with the reason.
 #: An entry that is no longer needed fails the test.
@@ -28,7 +28,7 @@ ALLOWED = {
 
 
 def too_large(sources: Mapping[str, str]) -> Iterator[str]:
-    """The modules with more than MAX_LINES lines and the classes with more than MAX_METHODS."""
+    """Yields modules with more than MAX_LINES lines and classes with more than MAX_METHODS."""
     for path, source in sources.items():
         if len(source.splitlines()) > MAX_LINES:
             yield path

@@ -24,7 +24,7 @@ PHRASES = {
     "noisy moves": "Stockfish: tactical moves",
     "the rest of the house": "name the package",
 }
-#: Files that must name them.
+#: Files that must name the removed identifiers and phrases.
 ALLOWED = {"docs/notes/renames.md", "tests/test_vocabulary.py", "CHANGELOG.md"}
 
 

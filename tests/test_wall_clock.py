@@ -23,7 +23,8 @@ MIN_LIMIT_S = 20
 
 #: Benchmarks, which measure real time; `make bench` or a person runs them.
 PROGRAMS = ("engine/*_peers.py",)
-#: Places that may read a real clock or set a short limit, each with the reason.
+#: Places that may read a real clock or set a short limit, each with the reason. "long" is a test
+#: that `make test` leaves out.
 ALLOWED = {
     ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
     ("support/cluster_load.py", "ClusterLoad.play"): "a figure that is printed",

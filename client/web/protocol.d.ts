@@ -547,7 +547,7 @@ export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapsh
 
 export type RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said;
 
-/** One event of a room: what its log says at v. */
+/** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;
 /** An event that this viewer may not see. */
 export type HiddenMessage = { t: "event"; room: string; v: number; at: number; kind: "hidden" };

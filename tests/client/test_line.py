@@ -255,11 +255,11 @@ def test_the_opponents_seat_moves_chat_and_presence_are_printed() -> None:
         await asyncio.sleep(5)
         await room.act(BOB, Sit(id="1", room="r", seat=1))
         await asyncio.sleep(5)
-        await room.presence(True, True)
+        await room.send_presence(True, True)
         await room.act(BOB, Move(id="2", room="r", ply=1, move="a1"))
         await room.act(BOB, Chat(id="3", room="r", text="hello"))
-        await room.presence(True, False)
-        await room.presence(True, True)
+        await room.send_presence(True, False)
+        await room.send_presence(True, True)
 
     run = play(room, TypedLines("b2", "resign"), other_player=other_player, invite=True)
     assert "Crosses: Ada, Noughts: nobody yet\nSend the link" in run.messages
@@ -276,12 +276,12 @@ def test_a_player_who_has_just_sat_down_is_not_reported_as_back() -> None:
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(1)
-        await room.presence(True, False)
+        await room.send_presence(True, False)
         await room.act(BOB, Sit(id="1", room="r", seat=1))
-        await room.presence(True, True)
+        await room.send_presence(True, True)
         await room.act(BOB, Chat(id="2", room="r", text="hello"))
-        await room.presence(True, False)
-        await room.presence(True, True)
+        await room.send_presence(True, False)
+        await room.send_presence(True, True)
 
     run = play(room, TypedLines("resign"), other_player=other_player)
     presence = [line for line in run.messages.splitlines() if "Bob " in line]

@@ -23,24 +23,24 @@ PAIRS = 200
 
 @pytest.mark.timeout(300)
 async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
-    """On three nodes every pair plays, a worker's AI answers, and no node logs an error."""
+    """200 pairs play on three nodes, a worker's AI answers, and no node logs an error."""
     async with cluster(
         tmp_path, nodes=3, workers=2, settings=UNLIMITED, games="tic-tac-toe"
     ) as running:
-        load = await play(running.port, running.nodes[0].pid, make_pair, PAIRS, 5.0, None)
-        assert load.moves > PAIRS
+        counts = await play(running.port, running.nodes[0].pid, make_pair, PAIRS, 5.0, None)
+        assert counts.moves > PAIRS
         stop = asyncio.Event()
         stop.set()
         await person_and_ai(running.url, "tic-tac-toe", {}, 1, Journal(), 1, stop)
-        commands = [await commands_so_far(running, n) for n in range(3)]
+        commands = [await committed_commands(running, n) for n in range(3)]
         assert min(commands) > 0, "the proxy gives each node its share"
         for member in running.nodes:
             assert "Traceback" not in member.errors, member.errors[-3000:]
             assert '"level": "error"' not in member.errors, member.errors[-3000:]
 
 
-async def commands_so_far(running: Cluster, n: int) -> float:
-    """The number of commands that a node has committed, by its metrics."""
+async def committed_commands(running: Cluster, n: int) -> float:
+    """Returns the number of commands that a node has committed, by its metrics."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
         total = re.search(r"^plyroom_commands_total (\S+)$", await answer.text(), re.MULTILINE)

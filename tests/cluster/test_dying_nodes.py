@@ -1,6 +1,6 @@
 """A node's last commit reaches the followers on another node, although it was not published.
 
-The poll is set to an hour. So either the other node reads the log when it learns of the death, or
+The poll is set to an hour. So either the other node reads the log when the death is reported, or
 the node publishes the commit when it resumes.
 """
 
@@ -45,13 +45,13 @@ class TwoNodeMatch:
         return self.running.nodes[0]
 
     async def move(self) -> None:
-        """Ada moves; she may or may not get the ack."""
+        """Sends Ada's move, without waiting for the ack."""
         await self.ada.send({"t": "move", "id": "m", "room": self.room, "ply": 0, "move": "b2"})
 
     async def expect_move(self, v: int = 5) -> None:
         """Waits until Ben receives the move; asserts that his node has not polled."""
         assert (await self.ben.expect("event", kind="moved"))["v"] == v
-        assert await polls(self.running, 1) == 0
+        assert await poll_count(self.running, 1) == 0
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ async def new_match(running: Cluster, failpoint: str = "") -> AsyncIterator[TwoN
         yield TwoNodeMatch(running, room, ada, ben)
 
 
-async def polls(running: Cluster, n: int) -> float:
+async def poll_count(running: Cluster, n: int) -> float:
     """Returns the number of routine polls of heads on a node."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
@@ -88,7 +88,7 @@ async def polls(running: Cluster, n: int) -> float:
 
 
 @asynccontextmanager
-async def commit_held_back(match: TwoNodeMatch) -> AsyncIterator[None]:
+async def hold_back_commit(match: TwoNodeMatch) -> AsyncIterator[None]:
     """Sends Ada's move; the database cannot commit it before the block ends."""
     async with (
         match.running.postgres.session(DATABASE) as watch,
@@ -126,7 +126,7 @@ async def check_death_before_the_commit(running: Cluster) -> None:
     The database executes the statement after the broker has reported the death.
     """
     async with new_match(running) as match, AsyncExitStack() as stack:
-        await stack.enter_async_context(commit_held_back(match))
+        await stack.enter_async_context(hold_back_commit(match))
         await match.dying.kill()
         await asyncio.sleep(IN_FLIGHT_S)
         assert not [m for m in match.ben.messages if m.get("kind") == "moved"]
@@ -140,21 +140,21 @@ async def check_frozen_node(running: Cluster) -> None:
     When it resumes it gets the late answer, or finds the events in the log, and publishes them.
     """
     async with new_match(running) as match:
-        async with commit_held_back(match):
+        async with hold_back_commit(match):
             match.dying.send_signal(signal.SIGSTOP)
         async with running.postgres.session(DATABASE) as watch:
             await wait_for_commit(match, watch)
         await asyncio.sleep(FROZEN_S)
         match.dying.send_signal(signal.SIGCONT)
         await match.expect_move()
-        assert await polls(running, 0) == 0
+        assert await poll_count(running, 0) == 0
 
 
 async def test_a_nodes_last_commit_reaches_the_others(tmp_path: Path) -> None:
-    """R1, I7: a node's last commit reaches the other node's followers.
+    """I7: a node's last commit reaches the other node's followers.
 
     The node dies at a failpoint between commit and message, dies before the database executes its
-    statement, or is frozen meanwhile. All cases share one cluster, which is slow to start.
+    statement, or is frozen during the commit. All cases share one cluster, which is slow to start.
     """
     async with cluster(tmp_path, nodes=2, workers=0, settings=NO_POLL, forks=True) as running:
         for place in ("after_append", "before_ack"):

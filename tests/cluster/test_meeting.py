@@ -16,21 +16,21 @@ from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, Person, people
 from tests.support.players import LONG_STICKS, two_people
 
-#: Rooms, each with two players.
+#: The number of rooms, each with two players.
 ROOMS = 6
 #: Settings of the nodes: quick heartbeats, no limits.
 SETTINGS = {
     "heartbeat_s": 0.5, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
     **limits.NO_LIMITS,
 }  # fmt: skip
-#: Longest time until all players have met, in seconds; only a test that fails needs it.
+#: The time limit for all players to meet, in seconds; only a test that fails reaches it.
 MEET_S = 120.0
-#: Commands that are acknowledged between two faults.
+#: The number of commands that are acknowledged between two faults.
 ACKS = 60
 
 
-async def gauge(running: Cluster, name: str) -> list[float]:
-    """A gauge of each node."""
+async def gauge_values(running: Cluster, name: str) -> list[float]:
+    """Returns the value of a gauge on each node."""
     values = []
     async with ClientSession() as http:
         for port in running.metrics_ports:
@@ -46,8 +46,8 @@ async def until_all_have_met(running: Cluster) -> None:
     async with asyncio.timeout(MEET_S):
         while True:
             try:
-                rooms = sum(await gauge(running, "rooms"))
-                sockets = sum(await gauge(running, "connections"))
+                rooms = sum(await gauge_values(running, "rooms"))
+                sockets = sum(await gauge_values(running, "connections"))
             except ClientError:  # a node is starting
                 rooms = sockets = 0
             if (rooms, sockets) == (ROOMS, 2 * ROOMS):
@@ -82,7 +82,7 @@ async def test_players_meet_on_one_node(tmp_path: Path, kills: int) -> None:
 
 
 def record_sockets(person: Person, first_closed: asyncio.Event) -> list[WebSocket]:
-    """A list of the sockets that the page opens; the event is set when the first one closes."""
+    """Returns a list of the page's sockets, in order; sets the event when the first one closes."""
     sockets: list[WebSocket] = []
 
     def record(socket: WebSocket) -> None:

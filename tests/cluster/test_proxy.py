@@ -35,7 +35,7 @@ class FakeNode:
         writer.close()
 
     def origins(self) -> list[list[str]]:
-        """The origin headers of each request."""
+        """Returns the origin headers of each request."""
         return [
             [line for line in head.lower().split("\r\n") if line.partition(":")[0] in HEADERS]
             for head in self.heads
@@ -68,10 +68,10 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
 
 
 def proxy_member(folder: Path, port: int) -> Member:
-    """The proxy with the configuration in that folder."""
+    """Returns a proxy with the configuration in that folder."""
     program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin") or "haproxy"
-    described = Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {})
-    return Member(described, folder, port, "/started")
+    service = Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {})
+    return Member(service, folder, port, "/started")
 
 
 @asynccontextmanager
@@ -114,12 +114,12 @@ async def test_the_proxy_refuses_compressed_bodies(tmp_path: Path) -> None:
 
 # --- the choice of a node
 
-#: Rooms of a test.
+#: The ids of the rooms whose sockets a test opens.
 ROOMS = [f"room{number}" for number in range(150)]
 
 
 class NamedNode:
-    """A node that answers each request with its name, and keeps requests for /held open."""
+    """A node that answers each request with its name, and leaves requests for /held unanswered."""
 
     def __init__(self, name: str, port: int) -> None:
         self.name = name
@@ -181,7 +181,7 @@ async def named_nodes(count: int) -> AsyncIterator[list[NamedNode]]:
 
 
 async def node_of(port: int, room: str) -> str:
-    """The name of the node to which the proxy sends a socket of that room."""
+    """Returns the name of the node to which the proxy sends a socket of that room."""
     async with connected(port) as http:
         answer = await http.request(f"/ws?room={room}")
     assert answer.status == 200

@@ -28,7 +28,7 @@ class RoomState:
     to_move: str | None = None
 
     def player_at(self, seat: int) -> str | None:
-        """The identity that plays the seat in the match, or None."""
+        """Returns the identity that plays the seat in the match, or None."""
         return self.players[seat] if seat in range(len(self.players)) else None
 
     @property
@@ -163,11 +163,12 @@ class RoomLog:
             self._fault("I9", f"the draw at v {v} has a winner")
         if (event["how"] == "board") != on_board:
             self._fault(
-                "I9", f"finished by {event['how']} at v {v}, but for the referee over is {on_board}"
+                "I9", f"finished by {event['how']} at v {v}, but the referee's `over` is {on_board}"
             )
         elif on_board and referee is not None and referee.winner != event["winner"]:
             self._fault(
-                "I9", f"{event['winner']} won at v {v}, but for the referee {referee.winner} did"
+                "I9",
+                f"{event['winner']} won at v {v}, but the referee's winner is {referee.winner}",
             )
         state.over = (event["winner"], event["how"])
         state.offers = ()

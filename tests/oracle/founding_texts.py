@@ -1,8 +1,8 @@
-"""The pseudo-code of the five founding texts, transcribed on its own: an oracle for `engine.teach`.
+"""The pseudo-code of the five founding texts: an independent oracle for `engine.teach`.
 
 A tree is a tuple (kind, estimate, children); a leaf is a number, or a tuple with a number for each
-player. Each function appends to a log what it visits: the path, the window and the value, in the
-order of entering. Nothing here is shared with the program.
+player. H0, in the texts, is the estimate. Each function appends to a log the nodes that it visits:
+the path, the window and the value, in the order of entry. Nothing here is shared with the program.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-#: A leaf or an inner node, see above.
+#: A leaf or an inner node (see the module's docstring).
 Tree = Any
 #: A utility, which comes from a tree and so has no type of its own here.
 Number = Any
@@ -30,7 +30,7 @@ class Visit:
 
 @dataclass
 class Log:
-    """The visits of a search, in the order of entering."""
+    """The visits of a search, in the order of entry."""
 
     visits: list[Visit] = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class Log:
 
 
 def is_leaf(tree: Tree) -> bool:
-    """Returns whether the game is over here."""
+    """Returns whether the tree is a leaf, where the game is over."""
     return not (isinstance(tree, tuple) and isinstance(tree[0], str))
 
 
@@ -61,7 +61,7 @@ def moves(tree: Tree) -> Sequence[tuple[int, Tree]]:
 
 
 def minimax(tree: Tree, depth: float, log: Log, path: tuple[int, ...] = ()) -> Any:
-    """Utility at an end, H0 where the depth is used up, max for MAX, min for MIN."""
+    """Returns the utility at an end, H0 where the depth is used up, max for MAX, min for MIN."""
     visit = log.enter(path)
     visit.value = stop_value(tree, depth)
     if visit.value is None:
@@ -122,9 +122,9 @@ class MinSide:
 
 
 def fail_hard(tree: Tree, depth: float, log: Log, fresh: bool = False) -> Number:
-    """Alpha-beta as 000 prints it: tested after each move; a node returns its own bound.
+    """Alpha-beta as 000 prints it: a node tests its window after each move and returns its bound.
 
-    With `fresh` each root move has a window of its own.
+    With `fresh` each root move is searched with the full window.
     """
 
     def search(node: Tree, side: MaxSide | MinSide, left: float, path: tuple[int, ...]) -> Number:
@@ -217,7 +217,7 @@ class BestMove:
 
 
 def accumulators(tree: Tree, depth: float, log: Log) -> tuple[Number, int | None]:
-    """Returns the value and the move that the accumulator keeps."""
+    """Returns the value and the move in the root's accumulator."""
 
     def fill(
         node: Tree, accumulator: BestMove, left: float, path: tuple[int, ...]
@@ -227,8 +227,8 @@ def accumulators(tree: Tree, depth: float, log: Log) -> tuple[Number, int | None
         if visit.value is not None:
             return visit.value, None
         for i, child in moves(node):
-            goes_on_alike = not is_leaf(child) and child[0] == node[0]
-            below = accumulator.same() if goes_on_alike else accumulator.opposite()
+            is_same_side = not is_leaf(child) and child[0] == node[0]
+            below = accumulator.same() if is_same_side else accumulator.opposite()
             accumulator.put(i, fill(child, below, left - 1, (*path, i))[0])
             if accumulator.has_enough():
                 break

@@ -32,9 +32,9 @@ _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 @dataclass(frozen=True, slots=True)
-class RoomLog:
-    """One room in the database: its head, its events by v, the v range of each command key, and
-    whether a wake-up is set.
+class StoredLog:
+    """A room in the database: its head, whether a wake-up is set, its events by v, and the v range
+    of each command key.
     """
 
     room: str
@@ -53,14 +53,14 @@ COMMANDS_QUERY = "SELECT room, identity, id, first_v, last_v FROM commands"
 QUERIES = (HEADS_QUERY, EVENTS_QUERY, COMMANDS_QUERY)
 
 
-def read_logs(data: Path) -> dict[str, RoomLog]:
+def read_logs(data: Path) -> dict[str, StoredLog]:
     """Reads the logs of all rooms in a data folder; a server may be running on it."""
     with closing(sqlite3.connect(data / DATABASE, timeout=10)) as database:
         database.execute("BEGIN")
         return _logs(*(database.execute(query).fetchall() for query in QUERIES))
 
 
-async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, RoomLog]:
+async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, StoredLog]:
     """Reads the logs of all rooms in a PostgreSQL database."""
     async with (
         postgres.session(database) as session,
@@ -69,8 +69,10 @@ async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, Roo
         return _logs(*[await session.fetch(query) for query in QUERIES])
 
 
-def _logs(heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]) -> dict[str, RoomLog]:
-    """The logs by room, from the rows of the three queries."""
+def _logs(
+    heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]
+) -> dict[str, StoredLog]:
+    """Returns the logs by room, from the rows of the three queries."""
     events: dict[str, dict[int, AnyEvent]] = defaultdict(dict)
     for room, v, body in entries:
         events[room][v] = _event_decoder.decode(body)
@@ -78,7 +80,7 @@ def _logs(heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]) -> 
     for room, identity, key, first, last in keys:
         commands[room][identity, key] = (first, last)
     return {
-        room: RoomLog(room, head, bool(due), events[room], commands[room])
+        room: StoredLog(room, head, bool(due), events[room], commands[room])
         for room, head, due in heads
     }
 
@@ -121,7 +123,7 @@ class Journal:
         finally:
             self._waiting.remove(entry)
 
-    def violations(self, logs: dict[str, RoomLog]) -> list[str]:
+    def violations(self, logs: dict[str, StoredLog]) -> list[str]:
         """Returns the violations in the logs and in the received messages."""
         violations = [text for log in logs.values() for text in _log_violations(log)]
         for ack in self.acks:
@@ -137,7 +139,7 @@ class Journal:
         return violations
 
 
-def _log_violations(log: RoomLog) -> list[str]:
+def _log_violations(log: StoredLog) -> list[str]:
     """Checks that v counts 1, 2, 3, … and that each match follows the rules to one end."""
     violations: list[str] = []
     if sorted(log.events) != list(range(1, log.head + 1)):
@@ -173,12 +175,12 @@ def _log_violations(log: RoomLog) -> list[str]:
                 return [*violations, f"{where}: {event}, but no such match was running"]
             on_board = event.how == "board"
             if on_board != running.over or (on_board and event.winner != running.winner):
-                violations.append(f"{where}: {event}, but the referee says otherwise")
+                violations.append(f"{where}: {event}, but the referee has another result")
             running = None
     return violations
 
 
-def _ack_violations(ack: Acked, log: RoomLog | None) -> list[str]:
+def _ack_violations(ack: Acked, log: StoredLog | None) -> list[str]:
     """Checks that an acknowledged command is in the log at the v of its ack."""
     if log is None:
         return [f"{ack}: there is no such room"]
@@ -195,7 +197,7 @@ def _ack_violations(ack: Acked, log: RoomLog | None) -> list[str]:
     return []
 
 
-def _seen_violations(messages: list[LoggedEvent | int], log: RoomLog | None) -> list[str]:
+def _seen_violations(messages: list[LoggedEvent | int], log: StoredLog | None) -> list[str]:
     """Checks that a client saw each event once, in order, as in the log; a snapshot may jump."""
     if log is None:
         return ["there is no such room"]

@@ -1,6 +1,6 @@
 """A second implementation of the rules of some simple games, without the engine's code.
 
-A referee knows the legal moves, the side to move and the winner of a match.
+A referee has the legal moves, the side to move and the winner of a match.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Referee:
         self.update_result()
 
     def moves(self) -> list[str]:
-        """The legal moves of the seat to move, as tokens."""
+        """Returns the legal moves of the seat to move, as tokens."""
         raise NotImplementedError
 
     def apply(self, token: str) -> None:
@@ -54,7 +54,7 @@ class Referee:
 
 
 def new_referee(game: str, options: Mapping[str, str]) -> Referee:
-    """A referee for a new match of the game."""
+    """Returns a referee for a new match of the game."""
     return Referee.by_game[game](options)
 
 
@@ -102,7 +102,7 @@ class ConnectFour(Referee, game="connect-four"):
         self.columns[self.last_column].append(self.turn)
 
     def disc_at(self, column: int, row: int) -> int | None:
-        """The seat whose disc lies there, or None."""
+        """Returns the seat whose disc lies there, or None."""
         inside = 0 <= column < 7 and 0 <= row < len(self.columns[column])
         return self.columns[column][row] if inside else None
 

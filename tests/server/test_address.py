@@ -52,8 +52,8 @@ def test_x_forwarded_proto_of_a_trusted_proxy(peer: str, protos: list[str], is_h
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(0, 2**64 - 1))
-def test_an_ipv6_network_has_one_key(number: int, host_bits: int) -> None:
-    """IPv6 addresses that differ only in their last 64 bits have the same key."""
+def test_an_ipv6_network_has_one_origin(number: int, host_bits: int) -> None:
+    """IPv6 addresses that differ only in their last 64 bits have the same origin."""
     address = parse_address(
         f"{number >> 112:x}:{number >> 96 & 0xFFFF:x}:{number >> 80 & 0xFFFF:x}:1::"
     )

@@ -25,14 +25,14 @@ AI1 = AiSeat(level=1)
 
 
 async def get(node: Node, target: str) -> Any:
-    """The JSON body of a successful answer."""
+    """Returns the JSON body of a successful answer."""
     answer = await node.get(target)
     assert answer.status == 200, (target, answer)
     return answer.json
 
 
 async def refusal(node: Node, target: str) -> tuple[int, str]:
-    """The status and code of a refused request."""
+    """Returns the status and code of a refused request."""
     answer = await node.get(target)
     return answer.status, answer.json["code"]
 
@@ -231,7 +231,7 @@ async def test_a_server_error_reveals_no_details() -> None:
 
 @asynccontextmanager
 async def api_client(api: Api) -> AsyncIterator[TestClient[web.Request, web.Application]]:
-    """A client of an API without a node; /details is the metrics port's /readyz."""
+    """Opens a client of an API without a node; /details is the metrics port's /readyz."""
     app = make_app(api, [web.get("/details", api.ready_details)])
     async with TestClient(TestServer(app)) as client:
         yield client
@@ -239,11 +239,11 @@ async def api_client(api: Api) -> AsyncIterator[TestClient[web.Request, web.Appl
 
 async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
     """A node whose clock is more than 250 ms off gets 503; the metrics port shows how much."""
-    ahead = [0]
+    ahead_ms = [0]
     async with api_client(
-        Api(FakeServer().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0])
+        Api(FakeServer().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead_ms[0])
     ) as client:
-        for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
+        for ahead_ms[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
             assert (await client.get("/readyz")).status == status
         assert await (await client.get("/details")).json() == {
             "status": "clock differs",

@@ -82,7 +82,7 @@ async def identify(node: Node, channel: str, headers: dict[str, str]) -> tuple[d
         return welcome, welcome.get("token", "")
 
 
-async def refused(node: Node, channel: str, headers: dict[str, str]) -> dict[str, Any]:
+async def expect_refusal(node: Node, channel: str, headers: dict[str, str]) -> dict[str, Any]:
     """Sends a request with these headers, which must be refused; returns the error."""
     if channel == "http":
         answer = await post_guest(node, headers)
@@ -93,7 +93,7 @@ async def refused(node: Node, channel: str, headers: dict[str, str]) -> dict[str
     async with node.socket(headers) as socket:
         await socket.send(wire.Hello(protocol=wire.PROTOCOL))
         error = await socket.receive()
-        assert await socket.closed() == (Close.POLICY, error["code"])
+        assert await socket.wait_closed() == (Close.POLICY, error["code"])
         return error
 
 
@@ -146,7 +146,7 @@ async def test_a_wrong_token_is_refused(channel: str, secret: Secret) -> None:
         _, cookie = await identify(node, "http", {})
         people = dict(node.fake.store.memory.tables.identities)
         headers = {"Authorization": f"Bearer {token}", "Cookie": f"plyroom={cookie}"}
-        error = await refused(node, channel, headers)
+        error = await expect_refusal(node, channel, headers)
         assert error["code"] == Code.TOKEN_UNKNOWN
         assert "is expected" in error["message"]
         assert node.fake.store.memory.tables.identities == people
@@ -164,7 +164,7 @@ async def test_a_wrong_token_in_hello_is_refused(secret: Secret) -> None:
             error = await socket.receive()
             assert error["code"] == Code.TOKEN_UNKNOWN
             assert "is expected" in error["message"]
-            assert await socket.closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
+            assert await socket.wait_closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
         assert node.fake.store.memory.tables.identities == people
 
 
@@ -223,7 +223,7 @@ def test_the_authorization_header_is_read(authorizations: list[str], token: str 
 async def test_an_empty_token_is_refused() -> None:
     """`Bearer` without a token is refused."""
     async with serve() as node:
-        assert (await refused(node, "http", {"Authorization": "Bearer"}))["code"] == (
+        assert (await expect_refusal(node, "http", {"Authorization": "Bearer"}))["code"] == (
             Code.TOKEN_UNKNOWN
         )
         assert node.fake.store.memory.tables.identities == {}
@@ -244,7 +244,7 @@ async def count_identity_calls(node: Node, channel: str, cookie: str) -> dict[st
     calls = node.fake.store.calls
     before = {call: calls.get(call, 0) for call in IDENTITY_CALLS}
     headers = {"X-Forwarded-For": "192.0.2.1", "Cookie": f"plyroom={cookie}"}
-    assert (await refused(node, channel, headers))["code"] == Code.RATE_EXCEEDED
+    assert (await expect_refusal(node, channel, headers))["code"] == Code.RATE_EXCEEDED
     made = {call: calls.get(call, 0) - count for call, count in before.items()}
     return {call: count for call, count in made.items() if count}
 

@@ -76,20 +76,20 @@ def parse_lines(file: bytes) -> list[Any]:
 
 def rows_by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
     """Returns the rows of a backup by table."""
-    tables: dict[str, list[dict[str, Any]]] = {}
+    by_table: dict[str, list[dict[str, Any]]] = {}
     rows: list[dict[str, Any]] = []
     columns: list[str] = []
     for line in parse_lines(file):
         if isinstance(line, list):
             rows.append(dict(zip(columns, line, strict=True)))
         elif "table" in line:
-            rows, columns = tables.setdefault(line["table"], []), list(line["columns"])
-    return tables
+            rows, columns = by_table.setdefault(line["table"], []), list(line["columns"])
+    return by_table
 
 
-def compress_lines(content: list[Any]) -> bytes:
+def compress_lines(lines: list[Any]) -> bytes:
     """Returns a backup file with these lines."""
-    return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in content))
+    return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
 # --- round trips ----------------------------------------------------------------------------------
@@ -169,10 +169,10 @@ async def test_no_secret_is_in_a_backup(database: Database) -> None:
     async with database.open() as store:
         await play_matches(store)
         key, epoch = await store.bus_key(), store.epoch
-        text = gzip.decompress(await make_backup(database)).decode()
-    assert key.hex() not in text
-    assert epoch not in text
-    assert "psst" in text
+        backup_text = gzip.decompress(await make_backup(database)).decode()
+    assert key.hex() not in backup_text
+    assert epoch not in backup_text
+    assert "psst" in backup_text
 
 
 # --- refused restores --------------------------------------------------------------------------
@@ -251,11 +251,11 @@ async def test_no_restore_while_a_server_runs_on_sqlite(
     file, data = tmp_path / "copy.plyroom", tmp_path / "data"
     file.write_bytes(await make_backup(source))
     with lock_folder(data):  # as a server does
-        refused = await asyncio.to_thread(command, "restore", file, "--data", data)
+        refused = await asyncio.to_thread(run_command, "restore", file, "--data", data)
         assert refused.exit_code == 1
         assert "another Plyroom server" in refused.stderr
         assert not (data / DATABASE_FILE).exists()
-    done = await asyncio.to_thread(command, "restore", file, "--data", data)
+    done = await asyncio.to_thread(run_command, "restore", file, "--data", data)
     assert done.exit_code == 0, done.stderr
 
 
@@ -331,7 +331,7 @@ async def test_a_restored_backup_is_migrated(request: pytest.FixtureRequest) -> 
 # --- the commands ---------------------------------------------------------------------------------
 
 
-def command(*arguments: object, database: str = "") -> Result:
+def run_command(*arguments: object, database: str = "") -> Result:
     """Runs a `plyroom` command."""
     return CliRunner().invoke(
         main, [str(argument) for argument in arguments], env={"PLYROOM_DATABASE": database}
@@ -346,25 +346,25 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     async with bare_database("sqlite", request) as database, database.open() as store:
         await play_matches(store)
     (tmp_path / "store.sqlite3").rename(source / "plyroom.sqlite3")
-    result = await asyncio.to_thread(command, "backup", file, "--data", source)
+    result = await asyncio.to_thread(run_command, "backup", file, "--data", source)
     assert (result.exit_code, result.stdout.split(" of ")[0]) == (
         0,
         f"{file} holds 5 rooms with 31 events,",
     )
     assert file.stat().st_mode & 0o777 == 0o600
-    repeated = await asyncio.to_thread(command, "backup", file, "--data", source)
+    repeated = await asyncio.to_thread(run_command, "backup", file, "--data", source)
     assert (repeated.exit_code, "already" in repeated.stderr) == (1, True)
     missing = await asyncio.to_thread(
-        command, "backup", tmp_path / "none", "--data", tmp_path / "nowhere"
+        run_command, "backup", tmp_path / "none", "--data", tmp_path / "nowhere"
     )
     assert (missing.exit_code, "there is no database" in missing.stderr) == (1, True)
     assert not (tmp_path / "none").exists()
     assert not (tmp_path / "nowhere").exists()
-    result = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
+    result = await asyncio.to_thread(run_command, "restore", file, "--data", tmp_path / "target")
     assert result.exit_code == 0, result.stderr
-    repeated = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
+    repeated = await asyncio.to_thread(run_command, "restore", file, "--data", tmp_path / "target")
     assert (repeated.exit_code, "not empty" in repeated.stderr) == (1, True)
-    clean = await asyncio.to_thread(command, "verify", "--data", tmp_path / "target", "--json")
+    clean = await asyncio.to_thread(run_command, "verify", "--data", tmp_path / "target", "--json")
     assert clean.exit_code == 0
     assert json.loads(clean.stdout) == {
         "rooms": 5,
@@ -377,18 +377,18 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     async with bare_database("postgres", request) as other:
         assert isinstance(other, PostgresDatabase)
         url = other.url
-        moved = await asyncio.to_thread(command, "restore", file, database=url)
+        moved = await asyncio.to_thread(run_command, "restore", file, database=url)
         assert moved.exit_code == 0, moved.stderr
         await other.run(
             lambda connection: connection.execute(update(tables.rooms).values(head=99)).rowcount
         )
-        verified = await asyncio.to_thread(command, "verify", database=url)
+        verified = await asyncio.to_thread(run_command, "verify", database=url)
         assert verified.exit_code == 1
         assert len(verified.stdout.splitlines()) == 5
         assert "the head is 99, the log ends at" in verified.stdout
         assert "5 rooms, 31 events, 8 moves: 5 problems" in verified.stderr
         unknown = await asyncio.to_thread(
-            command, "verify", database=url.rpartition("/")[0] + "/nowhere"
+            run_command, "verify", database=url.rpartition("/")[0] + "/nowhere"
         )
         assert (unknown.exit_code, 'database "nowhere" does not exist' in unknown.stderr) == (
             1,

@@ -52,7 +52,7 @@ GOOD = Info(5, 7, 1000, 2000, 50, ("d", "c"), MOVES)
 
 
 def answers_with(move: str = "d", analysis: Info = GOOD) -> Script:
-    """The script of a worker that answers with this move and analysis."""
+    """Returns the script of a worker that answers with this move and analysis."""
     return lambda command: [
         *accepted(command),
         work.Answered(command.id, command.attempt, Result(move, analysis)),
@@ -60,7 +60,7 @@ def answers_with(move: str = "d", analysis: Info = GOOD) -> Script:
 
 
 def progress(analysis: Info) -> Script:
-    """The script of a worker that sends progress and no answer."""
+    """Returns the script of a worker that sends progress and no answer."""
     return lambda command: [
         *accepted(command),
         work.Progress(command.id, command.attempt, analysis),

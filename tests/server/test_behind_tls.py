@@ -11,7 +11,7 @@ YEAR_S = 31_536_000
 
 
 async def request_guest(node: Node, **headers: str) -> Response:
-    """The response to a request for a new guest with these headers."""
+    """Returns the response to a request for a new guest with these headers."""
     async with node.http() as http:
         return await http.request(
             "/api/guest", "POST", {name.replace("_", "-"): text for name, text in headers.items()}

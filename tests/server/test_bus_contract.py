@@ -209,7 +209,7 @@ async def test_a_subscriber_may_unsubscribe_in_its_callback(buses: Buses) -> Non
 
 
 async def test_the_end_of_a_node_is_reported(tmp_path: Path) -> None:
-    """Over MQTT, listeners learn that a node is up and that it has ended.
+    """Over MQTT, listeners receive a heartbeat when a node is up, and NodeDown when it has ended.
 
     A listener that joins later receives nothing about that node.
     """

@@ -50,8 +50,8 @@ from tests.support.node import Node, Socket, serve
 MAX_LAG_S = 2.0
 
 
-class Nodes(FakeServer):
-    """Nodes with one bus each."""
+class ServerWithBuses(FakeServer):
+    """A fake server whose nodes have one bus each."""
 
     def __init__(self, store: Store | None = None) -> None:
         super().__init__(store=store)
@@ -64,7 +64,7 @@ class Nodes(FakeServer):
 
 
 @asynccontextmanager
-async def two_nodes(fake: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
+async def two_nodes(fake: ServerWithBuses, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
     """Opens two nodes with connected buses; heads are polled only once an hour."""
     async with AsyncExitStack() as stack:
         nodes = []
@@ -78,7 +78,11 @@ async def two_nodes(fake: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, 
 
 
 async def play(
-    fake: Nodes, broker: Broker, commands: int, seed: int, faults: Coroutine[Any, Any, None]
+    fake: ServerWithBuses,
+    broker: Broker,
+    commands: int,
+    seed: int,
+    faults: Coroutine[Any, Any, None],
 ) -> History:
     """Plays four clients on two nodes while `faults` runs; returns the history.
 
@@ -109,7 +113,7 @@ async def play(
     return history
 
 
-async def kill_repeatedly(broker: Mosquitto, times: int, fake: "Nodes") -> None:
+async def kill_repeatedly(broker: Mosquitto, times: int, fake: "ServerWithBuses") -> None:
     """Kills and restarts the broker `times` times, then waits until every node has reconnected."""
     for _ in range(times):
         await asyncio.sleep(0.4)
@@ -132,7 +136,7 @@ async def test_clients_while_the_broker_is_killed(
     All clients catch up without a poll.
     """
     async with mosquitto(tmp_path) as broker, open_sqlite(new_database(tmp_path)) as store:
-        fake = Nodes(store)
+        fake = ServerWithBuses(store)
         history = await play(
             fake, broker.address, commands, 1, kill_repeatedly(broker, kills, fake)
         )
@@ -146,14 +150,14 @@ async def test_clients_while_the_broker_is_killed(
 async def test_clients_while_messages_are_duplicated_and_reordered(
     commands: int, tmp_path: Path
 ) -> None:
-    """With a fifth of the messages sent twice and half reordered, no invariant is broken."""
+    """With a fifth of the messages sent twice and most reordered, no invariant is broken."""
 
     async def nothing() -> None:
         pass
 
     async with mosquitto(tmp_path) as broker, mqtt_proxy(broker.port, seed=5) as proxy:
         history = await play(
-            Nodes(), replace(broker.address, port=proxy.port), commands, 2, nothing()
+            ServerWithBuses(), replace(broker.address, port=proxy.port), commands, 2, nothing()
         )
         assert check(history) == []
         assert min(proxy.doubled, proxy.reordered) > commands // 5
@@ -238,14 +242,14 @@ async def restore(broker: Mosquitto) -> None:
 
 @pytest.mark.parametrize("break_broker", [freeze, kill])
 async def test_an_unavailable_broker(break_broker: BreakBroker, tmp_path: Path) -> None:
-    """F12: with a stopped or dead broker, acks are not delayed and the other node lags by at most
+    """With a stopped or dead broker, acks are not delayed and the other node lags by at most
     2 s.
 
     Each message arrives once. After the broker is back, the bus delivers at once.
     """
     async with (
         mosquitto(tmp_path) as broker,
-        two_nodes(fake := Nodes(), broker.address, broker.address) as nodes,
+        two_nodes(fake := ServerWithBuses(), broker.address, broker.address) as nodes,
         chatting(nodes) as chatter,
     ):
         await chatter.until_received(await chatter.say())
@@ -268,10 +272,10 @@ async def test_an_unavailable_broker(break_broker: BreakBroker, tmp_path: Path) 
 async def test_an_unavailable_broker_for_a_minute(
     break_broker: BreakBroker, tmp_path: Path
 ) -> None:
-    """F12 in real time, for longer than the keep-alive interval."""
+    """The same holds in real time, for longer than the keep-alive interval."""
     async with (
         mosquitto(tmp_path) as broker,
-        two_nodes(Nodes(), broker.address, broker.address) as nodes,
+        two_nodes(ServerWithBuses(), broker.address, broker.address) as nodes,
         chatting(nodes) as chatter,
     ):
 
@@ -293,7 +297,7 @@ async def test_the_metrics_show_the_state_of_the_bus(tmp_path: Path) -> None:
     """The metrics show whether the bus is up, its round-trip time, and refused messages."""
     async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n1", KEY) as bus:
         await until_bus_is_up(bus)
-        fake = Nodes()
+        fake = ServerWithBuses()
         fake.buses["n1"] = bus
         async with serve(fake, "n1", metrics_port=0) as node:
             bus._on_node("plyroom/1/lobby", b"nonsense")
@@ -317,7 +321,7 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
     Once the broker runs, the nodes exchange messages.
     """
     broker = Mosquitto(tmp_path)
-    fake = Nodes()
+    fake = ServerWithBuses()
     async with AsyncExitStack() as stack:
         nodes = []
         for name in ("n1", "n2"):
@@ -380,7 +384,7 @@ async def test_forged_messages_are_counted_and_dropped(
     """
     async with (
         mosquitto(tmp_path) as broker,
-        two_nodes(fake := Nodes(), broker.address, broker.address) as nodes,
+        two_nodes(fake := ServerWithBuses(), broker.address, broker.address) as nodes,
     ):
         async with chatting(nodes) as chatter, aiomqtt.Client("127.0.0.1", broker.port) as attacker:
             room = chatter._room

@@ -247,7 +247,7 @@ async def test_clusters_with_prefixes_are_separate_on_one_broker(tmp_path: Path)
 
 
 async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
-    """The broker keeps a status until its link ends, cleanly or not, and then clears it."""
+    """The broker retains a status until its link ends, cleanly or not, and then clears it."""
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "observer", f"{ROOT}/nodes/observer") as observer,
@@ -277,7 +277,7 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
 
 
 async def test_a_stalled_broker(tmp_path: Path) -> None:
-    """A link notices within 2 s that the broker is stopped (SIGSTOP).
+    """A link is down within 2 s after the broker is stopped (SIGSTOP).
 
     At most OUTBOX_CAPACITY messages wait meanwhile, and they arrive when the broker resumes.
     """

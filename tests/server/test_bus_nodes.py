@@ -56,8 +56,8 @@ class Watcher(Client):
         return seen
 
 
-def present(client: Client) -> tuple[list[bool], int]:
-    """Returns the presence that a client received last: the seats, and the spectators' number."""
+def last_presence(client: Client) -> tuple[list[bool], int]:
+    """Returns the presence that a client received last: the seats, and the number of spectators."""
     last = client.of("presence")[-1]
     return last["seats"], last["watching"]
 
@@ -215,11 +215,11 @@ async def test_presence_counts_the_clients_of_all_nodes() -> None:
     async with hubs(FakeServer(), "n1", "n2") as (first, second):
         ada, ben, cyd, _ = await join_three_people(first, second)
         await asyncio.sleep(DELIVERY_S)
-        assert present(ada) == present(ben) == present(cyd) == ([True, True], 1)
+        assert last_presence(ada) == last_presence(ben) == last_presence(cyd) == ([True, True], 1)
         cyd.close()
         ben.close()
         await asyncio.sleep(DELIVERY_S)
-        assert present(ada) == ([True, False], 0)
+        assert last_presence(ada) == ([True, False], 0)
 
 
 @pytest.mark.parametrize("how", ["ends", "falls silent"])
@@ -233,16 +233,16 @@ async def test_presence_on_a_dead_node_ends(how: str) -> None:
             second = await stack.enter_async_context(fake.hub("n2"))
             ada, *_ = await join_three_people(first, second)
             await asyncio.sleep(DELIVERY_S)
-            assert present(ada) == ([True, True], 1)
+            assert last_presence(ada) == ([True, True], 1)
             if how == "falls silent":
                 bus.cut = True
                 await asyncio.sleep(membership.SILENT_NODE_S + 2)
-                assert present(ada) == ([True, False], 0)
+                assert last_presence(ada) == ([True, False], 0)
                 bus.cut = False
                 await asyncio.sleep(DELIVERY_S + 1)
-                assert present(ada) == ([True, True], 1), "n2 was running all the time"
+                assert last_presence(ada) == ([True, True], 1), "n2 was running all the time"
         await asyncio.sleep(DELIVERY_S)
-        assert present(ada) == ([True, False], 0)
+        assert last_presence(ada) == ([True, False], 0)
 
 
 @virtual
@@ -260,10 +260,10 @@ async def test_presence_stays_while_the_bus_is_down() -> None:
             await asyncio.sleep(DELIVERY_S)
             bus.cut, bus.is_up = True, False
             await asyncio.sleep(60)
-            assert present(ada) == ([True, True], 1)
+            assert last_presence(ada) == ([True, True], 1)
         bus.cut, bus.is_up = False, True
         await asyncio.sleep(membership.SILENT_NODE_S + 2)
-        assert present(ada) == ([True, False], 0)
+        assert last_presence(ada) == ([True, False], 0)
 
 
 @virtual
@@ -282,10 +282,10 @@ async def test_lost_presence_is_repeated() -> None:
         dan = Client(second, "dan")
         await dan.ack(dan.join(room))
         await asyncio.sleep(DELIVERY_S)
-        assert present(ada) == ([True, True], 1)
+        assert last_presence(ada) == ([True, True], 1)
         bus.publish = publish  # type: ignore[method-assign]
         await asyncio.sleep(35)
-        assert present(ada) == ([True, False], 2)
+        assert last_presence(ada) == ([True, False], 2)
 
 
 # --- gaps and nodes that die ----------------------------------------------------------------------
@@ -376,7 +376,7 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
             nodes.append(await stack.enter_async_context(open_hub(fake.ports(name, bus=bus))))
         watcher = await Watcher(nodes[2], "w").watch()
         ada, _, _, room = await join_three_people(nodes[0], nodes[1])
-        await until(lambda: bool(ada.of("presence")) and present(ada) == ([True, True], 1))
+        await until(lambda: bool(ada.of("presence")) and last_presence(ada) == ([True, True], 1))
         await until(lambda: watcher.lobby.get(room, {}).get("watching") == 1)
         await ada.ack(ada.move(room, 0, "a1"))
         await until(lambda: watcher.lobby[room].get("ply") == 1)
@@ -392,4 +392,4 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
                 if link is buses[1].link:
                     task.cancel()
             await until(lambda: statuses[-1] == b"")
-            await clock.until(lambda: present(ada) == ([True, False], 0), within_s=1.0)
+            await clock.until(lambda: last_presence(ada) == ([True, False], 0), within_s=1.0)

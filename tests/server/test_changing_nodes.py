@@ -80,7 +80,7 @@ async def test_no_event_is_lost_or_doubled() -> None:
     async with playing() as (fake, _, room, ada, ben), fake.hub("n2") as second:
         following = Client(second, "ada")
         join = following.join(room, since=4)
-        following.say(join)
+        following.send_command(join)
         await ada.ack(ada.move(room, 0, "b2"))
         await following.answer(join.id)
         await ben.ack(ben.move(room, 1, "a1"))
@@ -95,8 +95,8 @@ def versions(events: list[Message]) -> list[int]:
 
 @virtual
 async def test_a_room_whose_followers_changed_nodes_leaves_memory() -> None:
-    """The first node soon drops the room, although events of the other node keep arriving; with
-    its last followers it keeps the room for its usual time.
+    """The first node soon drops the room, although events of the other node keep arriving. A node
+    whose last followers disconnect holds the room for the usual time.
     """
     async with playing() as (fake, hub, room, ada, ben), fake.hub("n2") as second:
         ada = await change_node(ada, second, room, since=4)

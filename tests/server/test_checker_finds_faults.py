@@ -40,7 +40,7 @@ from tests.support.room_log import altered_game
 
 Patch = pytest.MonkeyPatch
 
-#: Commands of each client in a run.
+#: The number of commands of each client in a run.
 COMMANDS = 100
 
 
@@ -76,7 +76,7 @@ def replace_rule(patch: Patch, kind: type[Command], rule: Rule) -> None:
 
 
 def store_with(logs: Callable[[MemoryTables], MemoryLogs]) -> MemoryStore:
-    """A store with faulty logs."""
+    """Returns a store with faulty logs."""
     store = MemoryStore(loop_ms)
     store.logs = logs(store.tables)
     return store
@@ -347,14 +347,14 @@ def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:
 
 
 async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
-    """I20, R17: the session's test finds an unbounded outbox."""
+    """I20: the session's test finds an unbounded outbox."""
     monkeypatch.setattr(session_module, "MAX_UNSENT_BYTES", 10**12)
     with pytest.raises(AssertionError):
         await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 
 
 async def test_sending_ephemeral_messages_to_slow_readers_is_found(monkeypatch: Patch) -> None:
-    """I20, R17: the session's test finds ephemeral messages sent to a slow reader."""
+    """I20: the session's test finds ephemeral messages sent to a slow reader."""
     monkeypatch.setattr(session_module, "MAX_UNSENT_EPHEMERAL_BYTES", 10**12)
     with pytest.raises(AssertionError):
         await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()

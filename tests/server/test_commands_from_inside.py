@@ -54,7 +54,7 @@ async def test_a_refusal_is_an_outcome() -> None:
 
 
 @virtual
-async def test_a_room_out_of_memory_is_opened() -> None:
+async def test_a_room_that_is_not_in_memory_is_opened() -> None:
     """A command opens a room that is not in memory, on any node."""
     fake = FakeServer()
     async with fake.hub() as hub:

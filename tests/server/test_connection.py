@@ -17,7 +17,7 @@ CREATE = '{"t":"create","id":"%d","game":"tic-tac-toe"}'
 
 
 def frames(number: int, text: str, is_split: bool) -> Iterator[bytes]:
-    """A client's message, in one frame or in two."""
+    """Yields the frames of a client's message: one, or two with `is_split`."""
     data = (text % number).encode()
     cut = len(data) // 2 if is_split else len(data)
     yield Frame(Opcode.TEXT, data[:cut], fin=not is_split).serialize(mask=True)
@@ -27,7 +27,7 @@ def frames(number: int, text: str, is_split: bool) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_answers_come_in_the_order_of_the_messages(seed: int) -> None:
-    """Each message gets one answer, in the order of the messages, whatever their form."""
+    """Each message, in one frame or in two, gets one answer, in the order of the messages."""
     rng = random.Random(seed)
     texts = [*rng.choices([PING, FOREIGN_PING, CREATE], [6, 2, 1], k=40), CREATE, PING]
     sent = [

@@ -143,7 +143,7 @@ class Server:
                 await asyncio.sleep(0.005)
 
     def of(self, kind: type[work.WorkerMessage], key: str) -> list[Any]:
-        """The messages of that type about the search."""
+        """Returns the messages of that type about the search."""
         return [
             message for message in self.messages if isinstance(message, kind) and message.id == key
         ]
@@ -307,7 +307,7 @@ class Duel:
 async def node(
     fake: FakeServer, broker: Mosquitto, name: str
 ) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
-    """A hub whose searches are done by workers."""
+    """Opens a hub whose searches are done by workers; yields it and its engines."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
         await until_bus_is_up(bus)
@@ -319,7 +319,7 @@ async def node(
     "kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
 async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
-    """R12, I16: workers keep dying during the searches of four AI matches on two nodes.
+    """I16: workers keep dying during the searches of four AI matches on two nodes.
 
     Every ply gets one move, no match fails, and all matches continue.
     """
@@ -338,11 +338,11 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
             await asyncio.sleep(rng.random() * 0.1)
             await handles.pop(name).kill()
             handles[f"w{number + 3}"] = start_worker(broker, f"w{number + 3}")
-        moves = [len(duel.host.events()) for duel in duels]
+        event_counts = [len(duel.host.events()) for duel in duels]
         async with asyncio.timeout(TIMEOUT_S):
             while any(
                 len(duel.host.events()) < before + 4
-                for duel, before in zip(duels, moves, strict=True)
+                for duel, before in zip(duels, event_counts, strict=True)
             ):
                 await asyncio.sleep(0.01)
         for task in playing:

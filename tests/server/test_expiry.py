@@ -39,7 +39,7 @@ class AdvancingServer(FakeServer):
 
 
 async def create_left_room(hub: Hub, **fields: Any) -> RoomId:
-    """Creates a room in which Ada chats and which she leaves, and expires once; returns its id."""
+    """Lets Ada create a room, chat and leave, then runs the expiry once; returns the room's id."""
     ada = Client(hub, "ada")
     room = await ada.create(**fields)
     await ada.ack(ada.join(room))
@@ -71,7 +71,7 @@ async def test_a_room_without_a_match_expires() -> None:
         await asyncio.sleep(EXPIRY_STEP_S + 1)
         assert await fake.store.logs.heads([room]) == {}
         assert watcher.messages[-1]["gone"] == [room]
-        assert await watcher.refused(watcher.join(room)) == Code.ROOM_UNKNOWN
+        assert await watcher.expect_refusal(watcher.join(room)) == Code.ROOM_UNKNOWN
 
 
 @virtual
@@ -138,8 +138,8 @@ async def test_a_room_that_expires_while_it_is_opened() -> None:
         gate = fake.store.hold("events")
         ada = Client(other, "ada")
         join, line = ada.join(room), ada.chat(room, "hello?")
-        ada.say(join)
-        ada.say(line)
+        ada.send_command(join)
+        ada.send_command(line)
         await fake.store.waiting["events"].wait()
         await hub.expire_once()
         gate.set()
@@ -230,12 +230,12 @@ async def test_guests_who_sat_stay() -> None:
         fake.pass_days(GUEST_DAYS)
         await hub.expire_once()
         fake.pass_days(1)
-        left = []
+        remaining = []
         for name, (_, token) in people.items():
             await hub.expire_once()
             if await find_guest(hub.ports, token, None) is not None:
-                left.append(name)
-        assert left == ["Maker", "Player"]
+                remaining.append(name)
+        assert remaining == ["Maker", "Player"]
 
 
 @pytest.mark.parametrize("call", ["create", "sit"])
@@ -252,7 +252,7 @@ async def test_a_guest_is_marked_before_the_seat_is_taken(call: str) -> None:
                 await ben.create()
             assert len(await fake.store.projections.rooms(9)) == 1
         else:
-            assert await ben.refused(ben.sit(room, 1)) == Code.STORE_RETRY
+            assert await ben.expect_refusal(ben.sit(room, 1)) == Code.STORE_RETRY
             assert await fake.store.logs.heads([room]) == {room: 2}
 
 
@@ -325,7 +325,7 @@ async def test_a_browser_whose_guest_was_deleted_becomes_a_new_guest() -> None:
         async with node.socket({"Cookie": f"plyroom={new_token}"}) as socket:
             await socket.send(wire.Hello(protocol=wire.PROTOCOL, token=token))
             await socket.expect("error", code=Code.TOKEN_UNKNOWN)
-            assert await socket.closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
+            assert await socket.wait_closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
 
 
 async def test_a_guest_who_is_deleted_during_hello() -> None:

@@ -226,14 +226,19 @@ async def test_a_node_that_only_follows_does_not_pass() -> None:
         await cyd.ack(cyd.join(room))
         await cyd.until(is_pass)
         await asyncio.sleep(10)
-        tried = other.ports.metrics
-        assert (tried.commands, tried.conflicts, tried.repeated, tried.rejected) == (0, 0, 0, 0)
+        metrics = other.ports.metrics
+        assert (metrics.commands, metrics.conflicts, metrics.repeated, metrics.rejected) == (
+            0,
+            0,
+            0,
+            0,
+        )
         assert len(await moves_of(fake, room)) == 9
 
 
 @virtual
 async def test_two_nodes_pass_once() -> None:
-    """Two nodes that both believe they are responsible make one pass."""
+    """Two nodes that both count as responsible make one pass."""
     fake = FakeServer()
     fake.bus.cut = True  # type: ignore[attr-defined]
     async with waiting_for_a_pass(fake) as (_, room, _ada, _ben), fake.hub("n2") as other:

@@ -20,7 +20,9 @@ from server.protocol.messages import Move
 from tests.support.server_process import NO_RATE_LIMITS, serving
 
 GOLDEN = Path(__file__).parents[1] / "data/golden"
+#: What clients of an earlier version received, by kind: messages, matches, records, views.
 SEEN = json.loads((GOLDEN / "seen.json").read_text())
+#: Messages between nodes and workers of an earlier version.
 BUS = json.loads((GOLDEN / "bus.json").read_text())
 #: The games of the earlier version.
 GAMES = [name.removeprefix("running ") for name in SEEN["rooms"] if name.startswith("running ")]
@@ -49,7 +51,7 @@ def data(tmp_path: Path) -> Path:
 
 
 async def receive_as_spectator(url: str) -> dict[str, list[dict[str, Any]]]:
-    """The messages that a spectator of each room receives."""
+    """Returns the messages that a spectator of each room receives."""
     seen: dict[str, list[dict[str, Any]]] = {}
     async with websockets.connect(f"{url.replace('http', 'ws')}/ws") as socket:
         await socket.send(json.dumps({"t": "hello", "protocol": 1, "token": SEEN["tokens"]["cyd"]}))
@@ -82,7 +84,7 @@ async def play_next_move(player: Connection, game_id: str) -> bool:
 
 
 def fetch(url: str) -> Any:
-    """The JSON body of a response."""
+    """Returns the JSON body of a response."""
     with urllib.request.urlopen(url) as answer:
         return json.loads(answer.read())
 

@@ -83,7 +83,7 @@ async def test_compressed_bodies_are_refused(
             assert (await http.response()).status == 200, "the earlier request is answered"
         answer = await http.response()
         assert (answer.status, answer.json["code"]) == (415, "http.415")
-        assert await http.ended() == b""
+        assert await http.read_to_end() == b""
         assert decompressed == []
 
 
@@ -95,7 +95,7 @@ async def test_every_encoding_is_refused(encoding: str, decompressed: list[str])
             head("/api/guest", **CHUNKED, Content_Encoding=encoding) + b"5\r\nabcde\r\n0\r\n\r\n"
         )
         assert (await http.response()).status == 415
-        assert await http.ended() == b""
+        assert await http.read_to_end() == b""
         assert decompressed == []
 
 
@@ -167,7 +167,7 @@ async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.M
         for _ in range(before.count(b"GET")):
             assert (await http.response()).status == 200
         assert (await http.response()).status == 411
-        assert await http.ended() == b"", "the end of its body ends the connection"
+        assert await http.read_to_end() == b"", "the end of its body ends the connection"
         assert chunks <= PIECE_BYTES // len(b"1\r\nx\r\n") + 1
 
 
@@ -176,7 +176,7 @@ async def test_bytes_after_a_refused_request_are_not_served() -> None:
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
         assert (await http.response()).status == 415
-        assert await http.ended() == b""
+        assert await http.read_to_end() == b""
         assert node.fake.store.memory.tables.identities == {}
 
 
@@ -196,7 +196,7 @@ async def test_requests_after_an_upgrade_are_not_served(first: bytes, status: in
             first + head("/api/guest", **CHUNKED) + b"2\r\n{}\r\n0\r\n\r\n" + head("/api/guest")
         )
         assert (await http.response()).status == status
-        assert await http.ended() == b""
+        assert await http.read_to_end() == b""
         assert node.fake.store.memory.tables.identities == {}
 
 
@@ -300,7 +300,7 @@ async def test_a_growing_head_is_searched_once() -> None:
 
 @asynccontextmanager
 async def connected(node: Node, address: str) -> AsyncIterator[Http]:
-    """A connection from one of this machine's loopback addresses."""
+    """Opens a connection from one of this machine's loopback addresses."""
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", node.running.port, local_addr=(address, 0)
     )
@@ -323,11 +323,11 @@ async def test_one_address_gets_half_of_the_slots() -> None:
             answer = await third.response()
             assert answer.status == 503
             assert answer.headers["x-content-type-options"] == "nosniff"
-            assert await third.ended() == b""
+            assert await third.read_to_end() == b""
         async with connected(node, "127.0.0.2") as other:
             assert (await other.request("/livez")).status == 200
         held[0].writer.write(head("/livez", "GET", Connection="close"))
-        await held[0].ended()
+        await held[0].read_to_end()
         async with connected(node, "127.0.0.1") as again:
             assert (await again.request("/livez")).status == 200
 
@@ -343,7 +343,7 @@ async def test_the_longest_silent_connection_is_closed_for_a_new_one() -> None:
         silent = [await stack.enter_async_context(node.http()) for _ in range(2)]
         newcomer = await stack.enter_async_context(node.http())
         assert (await newcomer.request("/livez")).status == 200
-        assert await silent[0].ended() == b""
+        assert await silent[0].read_to_end() == b""
         for http in (used, silent[1], newcomer):
             assert (await http.request("/livez")).status == 200
         async with node.http() as late:

@@ -209,7 +209,7 @@ async def test_a_room_at_work_stays_in_memory() -> None:
 
 @virtual
 async def test_rooms_in_memory_are_limited() -> None:
-    """I20: a room beyond the limit is refused with room.limit; idle rooms make place for others."""
+    """I20: a room beyond the limit is refused with room.limit; idle rooms are closed for others."""
     fake = server_with(max_rooms=3, rooms_burst=99)
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
@@ -218,7 +218,7 @@ async def test_rooms_in_memory_are_limited() -> None:
         rooms = [await ada.create() for _ in range(3)]
         for room in rooms:
             await ada.ack(ada.join(room))
-        assert await ada.refused(ada.join(early)) == Code.ROOM_LIMIT
+        assert await ada.expect_refusal(ada.join(early)) == Code.ROOM_LIMIT
         assert await create_refusal(ada) is Code.ROOM_LIMIT
         ada.close()
         ben = Client(hub, "ben")
@@ -245,7 +245,7 @@ async def test_a_hub_that_ends_leaves_no_task() -> None:
         await run_ready_tasks()
         fake.store.hold("append")
         for _ in range(5):
-            ada.say(ada.chat(room, "x"))
+            ada.send_command(ada.chat(room, "x"))
         await fake.store.waiting["append"].wait()
     assert asyncio.all_tasks() == before
     assert len(fake.engines.cancelled) == 1
@@ -325,7 +325,7 @@ async def test_a_node_takes_over_the_rooms_of_a_silent_node() -> None:
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
 @virtual
 async def test_nodes_with_different_clocks_see_each_other_alive(ahead_ms: int) -> None:
-    """Heartbeats use the store's clock, and each node knows how far its own clock is ahead."""
+    """Heartbeats use the store's clock, and each node measures how far its own clock is ahead."""
     fake = FakeServer()
     thinking = asyncio.Event()
 
@@ -396,7 +396,7 @@ async def watch(hub: Hub, identity: str = "eve") -> Client:
 
 
 def listed(client: Client) -> dict[str, Message]:
-    """Returns the lobby by room, as the client knows it from the full list and the changes."""
+    """Returns the lobby by room, as the full list and the changes give it to the client."""
     rooms: dict[str, Message] = {}
     for message in client.of("lobby"):
         if message["full"]:

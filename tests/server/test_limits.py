@@ -180,7 +180,7 @@ async def test_too_many_guests_of_an_address_are_refused() -> None:
                 await socket.send(wire.Hello(protocol=wire.PROTOCOL))
                 error = await socket.expect("error", code=Code.RATE_EXCEEDED)
                 assert "try again in" in error["message"]
-                assert await socket.closed() == (Close.POLICY, Code.RATE_EXCEEDED)
+                assert await socket.wait_closed() == (Close.POLICY, Code.RATE_EXCEEDED)
         assert (await make_guest(http, ADDRESS, known)).json["identity"] == first.json["identity"]
         async with node.socket(forwarded_for(ADDRESS) | {"Cookie": f"plyroom={known}"}) as socket:
             assert (await socket.hello())["identity"] == first.json["identity"]
@@ -231,7 +231,7 @@ async def test_too_many_sockets_of_an_address_are_refused() -> None:
             async with node.http() as http:
                 broken = UPGRADE | forwarded_for(ADDRESS) | {"Sec-WebSocket-Version": "12"}
                 assert (await http.request("/ws", headers=broken)).status == 400
-                await http.ended()
+                await http.read_to_end()
         while node.hub.limits.sockets._open:
             await node.get("/livez")
         sockets = [
@@ -364,7 +364,7 @@ async def test_a_created_room_can_be_joined() -> None:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         rooms = [await create(ada, f"192.0.2.{number}") for number in range(3)]
         assert (await create_refusal(ben, "192.0.2.4"))[0] is Code.ROOM_LIMIT
-        assert await ben.refused(ben.join("unknown")) == Code.ROOM_LIMIT
+        assert await ben.expect_refusal(ben.join("unknown")) == Code.ROOM_LIMIT
         for room in rooms:
             await ada.ack(ada.join(room))
         ada.close()
@@ -433,5 +433,5 @@ async def test_limits_hold_over_sockets() -> None:
             await client.hello()
             await other.hello()
             await client.ack("join", room=(await client.ack("create", game="tic-tac-toe"))["room"])
-            assert await client.refused("join", room=old) == Code.ROOM_LIMIT
+            assert await client.expect_refusal("join", room=old) == Code.ROOM_LIMIT
             await other.ack("join", room=old)

@@ -74,7 +74,7 @@ async def test_an_upgrade_on_a_kept_alive_connection_is_refused() -> None:
         late = await http.request("/ws", headers=UPGRADE)
         assert (late.status, late.json["code"]) == (400, Code.UPGRADE_LATE)
         assert late.headers["connection"] == "close"
-        assert await http.ended() == b""
+        assert await http.read_to_end() == b""
 
 
 async def test_a_websocket_on_another_path_is_not_found() -> None:
@@ -108,7 +108,7 @@ async def test_half_a_head_times_out() -> None:
         ):
             async with node.http() as http:
                 http.writer.write(start)
-                assert await http.ended() == b""
+                assert await http.read_to_end() == b""
 
 
 @pytest.mark.parametrize("end", [b"", b"\r\n\r\n"])
@@ -117,7 +117,7 @@ async def test_a_head_that_is_too_big_is_refused(end: bytes) -> None:
     async with serve() as node, node.http() as http:
         http.writer.write(b"GET / HTTP/1.1\r\nX: " + b"x" * (HEAD_LIMIT_BYTES + 1) + end)
         assert (await http.response()).status == 431
-        assert await http.ended() == b""
+        assert await http.read_to_end() == b""
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def test_a_malformed_request_is_refused(request_bytes: bytes) -> None:
             async with node.http() as http:
                 http.writer.write(request_bytes)
                 http.writer.write_eof()
-                answer = await http.ended()
+                answer = await http.read_to_end()
                 assert answer == b"" or answer.split()[1][:1] == b"4"
             assert (await node.get("/livez")).status == 200
     assert not [line for line in logs if "exc_info" in line or line["log_level"] == "error"]
@@ -277,7 +277,7 @@ def test_shutdown_does_not_wait_for_clients(loop: str) -> None:
             )
             await client.send(wire.Ping(id="p"))
             await client.expect("pong", id="p")
-            closing = asyncio.create_task(client.closed())
+            closing = asyncio.create_task(client.wait_closed())
             await ends_within(nodes.aclose(), 5)
             assert (await closing)[0] == Close.RESTARTING
 
@@ -381,7 +381,7 @@ def test_an_invalid_setting_is_refused(name: str, value: str) -> None:
 # --- guests ---------------------------------------------------------------------------------------
 
 
-async def guest(http: Http, body: bytes = b"", **headers: str) -> Any:
+async def request_guest(http: Http, body: bytes = b"", **headers: str) -> Any:
     return await http.request("/api/guest", "POST", headers, body)
 
 
@@ -391,7 +391,7 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
     No response body contains the token.
     """
     async with serve() as node, node.http() as http:
-        answer = await guest(http, b'{"name": "Ada"}')
+        answer = await request_guest(http, b'{"name": "Ada"}')
         assert answer.status == 200
         cookie = answer.cookies["plyroom"]
         assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
@@ -403,10 +403,10 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
             welcome = await client.hello()
             assert (welcome["identity"], welcome["name"]) == (answer.json["identity"], "Ada")
             assert "token" not in welcome
-        again = await guest(http, b'{"name": "Countess"}', Cookie=header)
+        again = await request_guest(http, b'{"name": "Countess"}', Cookie=header)
         assert again.json == {"identity": answer.json["identity"], "name": "Countess"}
         assert not again.cookies
-        unknown = await guest(http, b"", Cookie="plyroom=nobodys")
+        unknown = await request_guest(http, b"", Cookie="plyroom=nobodys")
         assert unknown.json["identity"] != answer.json["identity"]
         assert unknown.cookies["plyroom"].value
 
@@ -414,7 +414,7 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
 async def test_a_token_in_hello_takes_precedence_over_the_cookie() -> None:
     """A token in hello takes precedence over the cookie."""
     async with serve() as node, node.http() as http, node.guest(name="Ben") as ben:
-        cookie = (await guest(http)).cookies["plyroom"].value
+        cookie = (await request_guest(http)).cookies["plyroom"].value
         async with node.socket({"Cookie": f"plyroom={cookie}"}) as client:
             assert (await client.hello(token=ben.token))["identity"] == ben.identity
 
@@ -434,7 +434,7 @@ async def test_a_token_in_hello_takes_precedence_over_the_cookie() -> None:
 async def test_an_invalid_guest_is_refused(body: bytes, status: int, code: str) -> None:
     """An invalid guest request is refused with its code, and no guest is made."""
     async with serve() as node, node.http() as http:
-        answer = await guest(http, body)
+        answer = await request_guest(http, body)
         assert (answer.status, answer.json["code"]) == (status, code)
         assert node.fake.store.memory.tables.identities == {}
 
@@ -447,10 +447,10 @@ async def test_foreign_pages_make_no_guests() -> None:
             ("evil.example", "http://evil.example"),
         ):
             async with node.http(host) as http:
-                answer = await guest(http, b"", Origin=origin)
+                answer = await request_guest(http, b"", Origin=origin)
                 assert (answer.status, answer.json["code"]) == (403, Code.ORIGIN_FOREIGN)
         async with node.http() as http:
-            assert (await guest(http, b"", Origin=f"http://{node.host}")).status == 200
+            assert (await request_guest(http, b"", Origin=f"http://{node.host}")).status == 200
 
 
 @pytest.mark.parametrize(
@@ -464,7 +464,7 @@ async def test_foreign_pages_make_no_guests() -> None:
     ],
 )  # fmt: skip
 def test_the_cookie_header_is_read(header: str | None, token: str | None) -> None:
-    """The token is found among other cookies, whatever their form."""
+    """The token is found among other cookies of any form."""
     cookies = [] if header is None else [header]
     assert parse_credentials(cookies, []).cookie == token
 
@@ -474,7 +474,7 @@ async def test_an_unknown_cookie_gives_a_new_guest(cookie: str) -> None:
     """An unknown or malformed cookie gives a new guest over HTTP, and an answer over the socket."""
     with structlog.testing.capture_logs() as logs:
         async with serve() as node, node.http() as http:
-            assert (await guest(http, b"", Cookie=cookie)).status == 200
+            assert (await request_guest(http, b"", Cookie=cookie)).status == 200
             async with node.http() as raw:
                 head = {**UPGRADE, "Cookie": cookie}
                 assert (await raw.request("/ws", headers=head)).status == 101
@@ -563,7 +563,7 @@ async def test_unknown_paths_and_methods_are_refused(method: str, target: str, s
         http.writer.write(
             f"{method} {target} HTTP/1.1\r\nHost: {node.host}\r\nConnection: close\r\n\r\n".encode()
         )
-        answer = await http.ended()
+        answer = await http.read_to_end()
         assert int(answer.split()[1]) == status
         if status in (404, 405):
             assert b'{"code":"http.%d"' % status in answer

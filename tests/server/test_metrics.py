@@ -67,7 +67,7 @@ async def test_metrics_count_rooms_sockets_moves_and_commands() -> None:
         room = await sit_down(ada, ben)
         await ada.ack("move", room=room, ply=0, move="3x3", id="m")
         await ada.ack("move", room=room, ply=0, move="3x3", id="m")
-        assert await ben.refused("move", room=room, ply=1, move="9x9")
+        assert await ben.expect_refusal("move", room=room, ply=1, move="9x9")
         after = await scrape(node)
     increases = {name: after[name] - before.get(name, 0) for name in after}
     assert increases["plyroom_rooms"] == 1
@@ -166,7 +166,8 @@ async def test_the_log_has_the_id_of_a_command() -> None:
             await ada.ack("move", room=room, ply=0, move="3x3", id="the-move")
             fake.store.fail("append")
             assert (
-                await ben.refused("move", room=room, ply=1, move="2x1", id="lost") == "store.retry"
+                await ben.expect_refusal("move", room=room, ply=1, move="2x1", id="lost")
+                == "store.retry"
             )
     lines = [(line["event"], line["room"], line["command"]) for line in logs if "command" in line]
     assert ("committed", room, "the-move") in lines
@@ -178,13 +179,13 @@ async def test_connections_are_closed_over_the_drain_time() -> None:
     async with asyncio.TaskGroup() as tasks:
         fake = FakeServer()
         loop = asyncio.get_running_loop()
-        closed: list[float] = []
+        closed_s: list[float] = []
 
         async def stay(node: Node, ready: asyncio.Event) -> None:
             async with node.guest() as socket:
                 ready.set()
-                assert (await socket.closed())[0] == Close.RESTARTING
-                closed.append(loop.time())
+                assert (await socket.wait_closed())[0] == Close.RESTARTING
+                closed_s.append(loop.time())
                 with pytest.raises(OSError):
                     async with node.socket():
                         pass
@@ -197,9 +198,9 @@ async def test_connections_are_closed_over_the_drain_time() -> None:
                 await ready.wait()
             async with stopped_clock() as clock:
                 ending = asyncio.create_task(nodes.aclose())
-                await clock.until(lambda: len(closed) == 5, within_s=1.0)
+                await clock.until(lambda: len(closed_s) == 5, within_s=1.0)
             await ending
-    gaps_s = [later - earlier for earlier, later in pairwise(closed)]
+    gaps_s = [later - earlier for earlier, later in pairwise(closed_s)]
     assert gaps_s == pytest.approx([0.2] * 4), "the five are closed a fifth of a second apart"
 
 

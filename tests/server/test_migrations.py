@@ -117,7 +117,7 @@ async def test_data_of_every_earlier_revision_is_migrated(
 
 
 async def test_guests_of_earlier_revisions_who_sent_commands_are_kept(database: Database) -> None:
-    """0003: guests who created a room or sent a command to one count as `sat`; others do not."""
+    """Revision 0003: only guests who created a room or sent a command to one count as `sat`."""
     await database.run(lambda connection: schema.upgrade(connection, PREVIOUS))
     await database.run(fill)
 
@@ -182,7 +182,7 @@ def set_revision(revision: str, needs: str | None) -> Callable[[Connection], Non
 
 
 async def test_a_compatible_newer_schema_is_used(database: Database) -> None:
-    """R21, expand: this version runs on a newer schema that allows it, and leaves it as it is."""
+    """This version runs on a newer schema that allows it, and leaves the schema unchanged."""
     await database.run(migrate)
     await database.run(set_revision("0999", schema.HEAD))
     async with database.open() as store:
@@ -193,9 +193,7 @@ async def test_a_compatible_newer_schema_is_used(database: Database) -> None:
 
 
 async def test_an_incompatible_newer_schema_is_refused(database: Database) -> None:
-    """R21, contract: the server and `plyroom migrate` refuse a newer schema that does not allow
-    this version.
-    """
+    """The server and `plyroom migrate` refuse a newer schema that does not allow this version."""
     await database.run(migrate)
     await database.run(set_revision("0999", "0999"))
     refusal = r"newer Plyroom .*0999.*this one is of 0003.*backup"

@@ -23,7 +23,7 @@ from tests.support.two_players import playing
 
 #: The audience of a line between the players, which only a newer version has.
 PLAYERS = 2
-#: An event that only a newer version knows.
+#: An event of a newer version.
 TAKEN_BACK = b'{"kind":"taken_back","ply":0,"by":1}'
 
 
@@ -67,7 +67,7 @@ async def test_followers_learn_that_the_room_can_only_be_read() -> None:
                 client.move(room, 0, "b2"), client.chat(room, "hello"), client.sit(room, 0),
                 client.plain(wire.Resign, room), client.plain(wire.Abort, room),
             ):  # fmt: skip
-                assert await client.refused(command) == Code.ROOM_NEWER
+                assert await client.expect_refusal(command) == Code.ROOM_NEWER
             assert not client.closed
         head = await fake.store.logs.head(room)
         assert head is not None

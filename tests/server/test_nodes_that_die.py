@@ -1,7 +1,7 @@
 """Nodes that die, freeze or lose their broker just after a commit; takeovers; wrong clocks.
 
-The other nodes receive the last events within seconds. In most tests the poll, with a period of an
-hour, does not help them.
+The other nodes receive the last events within seconds. In most tests the poll has a period of an
+hour, so they must do so without it.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from tests.support.fake_server import (
 
 #: The period of the poll, in seconds: longer than the tests.
 HOUR_S = 3600.0
-#: Time limit within which a dead node's last events reach the followers, in seconds.
+#: The time limit within which a dead node's last events reach the followers, in seconds.
 DELIVERY_LIMIT_S = 2.0
 
 
@@ -108,7 +108,10 @@ async def open_node(
 async def two_nodes(
     fake: FakeServer | None = None,
 ) -> AsyncIterator[tuple[NodeHandle, NodeHandle, RoomId, Client, Client]]:
-    """Opens two nodes that know each other; Ada on one plays Ben on the other, and v is 4."""
+    """Opens two nodes that receive each other's heartbeats.
+
+    Ada on one plays Ben on the other, and v is 4.
+    """
     fake = fake or server_with_rare_polls()
     async with open_node(fake, "n1") as first, open_node(fake, "n2") as second:
         ada, ben = Client(first.hub, "ada"), Client(second.hub, "ben")
@@ -148,7 +151,7 @@ def now_s() -> float:
 async def test_a_move_that_a_dying_node_committed_reaches_the_others(
     is_reported: bool, within_s: float
 ) -> None:
-    """R1, I7: if a node dies between a commit and its message, the event still reaches the others.
+    """I7: if a node dies between a commit and its message, the event still reaches the others.
 
     That holds with and without a will from the broker.
     """
@@ -174,7 +177,7 @@ async def test_a_commit_after_the_report_of_its_nodes_death(
     """
     async with two_nodes() as (first, second, room, ada, ben):
         append_gate = first.store.hold("append")
-        ada.say(ada.move(room, 0, "b2"))
+        ada.send_command(ada.move(room, 0, "b2"))
         await first.store.waiting["append"].wait()
         first.die(is_reported=True)
         if is_expired:
@@ -286,7 +289,7 @@ async def test_events_of_an_unanswered_commit_are_published() -> None:
     """
     async with two_nodes() as (first, second, room, ada, ben):
         first.store.fail("append", Fault(after=True))
-        assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
+        assert await ada.expect_refusal(ada.move(room, 0, "b2")) == Code.STORE_RETRY
         failed_s = now_s()
         await ben.wait_for_v(5)
         assert now_s() - failed_s <= RESYNC_S + 0.1
@@ -321,10 +324,11 @@ async def test_a_resync_into_a_full_mailbox_is_not_lost() -> None:
     async with two_nodes() as (first, second, room, ada, ben):
         first.connection.drops = has_events
         gate = second.store.hold("find_command")
-        ben.say(ben.move(room, 1, "a1"))  # not his turn, so the room first checks the store's head
+        # It is not Ben's turn, so the room first checks the store's head.
+        ben.send_command(ben.move(room, 1, "a1"))
         await second.store.waiting["find_command"].wait()
         for _ in range(MAILBOX_CAPACITY):
-            ben.say(ben.join(room))
+            ben.send_command(ben.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
         runner = second.hub.runner(room)
         assert runner is not None
@@ -349,9 +353,9 @@ async def test_reported_lost_messages_cause_a_comparison() -> None:
     fake = server_with_rare_polls()
     async with two_nodes(fake) as (_first, second, room, ada, ben):
         assert isinstance(fake.bus, FaultyBus)
-        fake.bus.faults = 1.0
+        fake.bus.fault_rate = 1.0
         await ada.ack(ada.move(room, 0, "b2"))
-        fake.bus.faults = 0.0
+        fake.bus.fault_rate = 0.0
         await ben.wait_for_v(5)
         assert second.polls == 0
 
@@ -509,7 +513,7 @@ async def test_a_late_heartbeat_does_not_end_the_comparisons() -> None:
     """A heartbeat that arrives after the NodeDown of its node does not end the comparisons."""
     async with two_nodes() as (first, second, room, ada, ben):
         append_gate = first.store.hold("append")
-        ada.say(ada.move(room, 0, "b2"))
+        ada.send_command(ada.move(room, 0, "b2"))
         await first.store.waiting["append"].wait()
         first.die(is_reported=True)
         await asyncio.sleep(0.5)

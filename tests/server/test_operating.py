@@ -1,4 +1,4 @@
-"""docs/reference/settings.md matches the code, and database addresses keep their secrets."""
+"""docs/reference/settings.md matches the code, and no database address is shown with a secret."""
 
 import re
 from dataclasses import MISSING, fields

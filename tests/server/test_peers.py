@@ -1,5 +1,5 @@
-"""`python -m server.bench.peers`: its pairs play whole matches, and its report names what is
-missing.
+"""`python -m server.bench.peers`: its pairs play whole matches, and its report marks missed
+targets.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tests.support.server_process import NO_RATE_LIMITS, serving
 
 
 class CountedPace(Pace):
-    """A pace that says when that many moves are made."""
+    """A pace that sets `done` after this number of moves."""
 
     def __init__(self, moves: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class CountedPace(Pace):
 
 
 async def play_matches(peer: Peer, port: int, moves: int) -> Pace:
-    """Lets three pairs play until they have made that many moves."""
+    """Lets three pairs play until they have made this number of moves."""
     pace = CountedPace(moves)
     async with opened_pairs(peer, Process(0, port, 0.0), pace, 3):
         pace.release()
@@ -50,11 +50,11 @@ async def play_matches(peer: Peer, port: int, moves: int) -> Pace:
 async def test_pairs_play_matches_on_the_relay() -> None:
     """Pairs play one match after another on the relay, and each move has a latency."""
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(serve_relay(ready.set_result))
+    relay = asyncio.create_task(serve_relay(ready.set_result))
     pace = await play_matches(RELAY, await ready, 100)
     assert len(pace.latencies_ms) == pace.moves
-    serving.cancel()
-    await asyncio.wait({serving})
+    relay.cancel()
+    await asyncio.wait({relay})
 
 
 async def test_pairs_play_matches_on_our_server(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ async def test_pairs_play_matches_on_our_server(tmp_path: Path) -> None:
 
 
 def test_the_relay_checks_moves() -> None:
-    """The relay refuses moves out of turn and on taken cells, and sees a win."""
+    """The relay refuses moves out of turn and on taken cells, and detects a win."""
     match = Match("m")
     assert match.play(1, Move(0, 0)) is None
     assert match.play(NO_SEAT, Move(0, 0)) is None
@@ -120,7 +120,7 @@ async def test_a_match_on_boardgame_io() -> None:
 
 
 def test_updates_of_other_matches_are_ignored() -> None:
-    """Only an update of the pair's present match counts."""
+    """Only an update of the pair's current match counts."""
     update = b'42/tic-tac-toe,["update","m1-1",{"_stateID":3},[]]'
     assert boardgame.moves_in(update, "m1-1") == 3
     assert boardgame.moves_in(update, "m1-2") is None
@@ -143,7 +143,7 @@ def test_without_node_the_command_says_what_to_install(
 
 
 def test_the_report_compares_the_best_rounds() -> None:
-    """The least time and the highest rate count, and a target that is missed says so."""
+    """The least time and the highest rate count, and a missed target is marked."""
     rounds = [
         {"CPU a move, us": 60.0, "moves a second": 90.0},
         {"CPU a move, us": 50.0, "moves a second": 80.0},
@@ -157,6 +157,6 @@ def test_the_report_compares_the_best_rounds() -> None:
 
 
 def test_the_limit_of_open_files_is_reported() -> None:
-    """The command learns the limit in force: a limit that suffices stays as it is."""
+    """`raise_descriptor_limit` returns the limit in force and does not change a sufficient one."""
     limit = raise_descriptor_limit(1)
     assert raise_descriptor_limit(limit) == limit

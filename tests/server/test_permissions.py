@@ -153,7 +153,7 @@ def is_accepted(room: Room, actor: Actor, command: Command, now_ms: int) -> bool
     return not isinstance(outcome, CommandRejected | GameFault)
 
 
-def listed(room: Room, actor: Actor, now_ms: int) -> set[str]:
+def listed_commands(room: Room, actor: Actor, now_ms: int) -> set[str]:
     """Returns the names of the commands that `may` and `turn` offer to a viewer."""
     names = set(format_command_types(permitted(room, actor.identity, now_ms, LIMITED)))
     turn = attempt(lambda: views.turn(room, room.match) if room.match else None)
@@ -164,7 +164,7 @@ def listed(room: Room, actor: Actor, now_ms: int) -> set[str]:
     return names
 
 
-def accepted(room: Room, actor: Actor, now_ms: int) -> set[str]:
+def accepted_commands(room: Room, actor: Actor, now_ms: int) -> set[str]:
     """Returns the names of the commands that the room accepts with some well-formed fields.
 
     Commands of the server and of AI seats have no name: `format_command_types` fails if the room
@@ -213,7 +213,9 @@ def test_a_command_is_listed_if_and_only_if_it_is_accepted(
         for room in (played.room, reloaded, with_newer_event(played.room)):
             for actor in PEOPLE:
                 now_ms = played.now_ms
-                assert listed(room, actor, now_ms) == accepted(room, actor, now_ms)
+                assert listed_commands(room, actor, now_ms) == accepted_commands(
+                    room, actor, now_ms
+                )
 
 
 @given(openings, steps)

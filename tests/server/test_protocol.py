@@ -42,7 +42,7 @@ from server.rooms.events import (
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 
 
-def refused(frame: str | bytes) -> ProtocolError:
+def refusal_of(frame: str | bytes) -> ProtocolError:
     with pytest.raises(ProtocolError) as error:
         parse_message(frame)
     assert error.value.message
@@ -50,7 +50,7 @@ def refused(frame: str | bytes) -> ProtocolError:
 
 
 def code_of(frame: str | bytes) -> Code:
-    return refused(frame).code
+    return refusal_of(frame).code
 
 
 # --- invalid frames -------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_json_that_is_not_a_message(frame: str) -> None:
 )
 def test_an_unknown_type(t: str) -> None:
     """A type that clients cannot send is message.unknown, with the known types and the id."""
-    error = refused(f'{{"t":"{t}","id":"7"}}')
+    error = refusal_of(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
     assert "add_ai, chat, claim, create" in error.message
     assert error.command_id == "7"
@@ -177,9 +177,9 @@ def test_an_unknown_type(t: str) -> None:
 def test_wrong_fields(message: dict[str, Any], field: str) -> None:
     """A missing field, a wrong type or an exceeded limit is message.malformed.
 
-    It names the field and carries the id.
+    The error names the field and carries the id.
     """
-    error = refused(json.dumps(message))
+    error = refusal_of(json.dumps(message))
     assert error.code is Code.MESSAGE_MALFORMED
     assert field in error.message
     assert error.command_id == "7"
@@ -195,7 +195,7 @@ def test_wrong_fields(message: dict[str, Any], field: str) -> None:
 )  # fmt: skip
 def test_an_error_carries_the_id_of_the_bad_message(id_text: str, expected: str | None) -> None:
     """An error carries the message's id if that is a text of 1 to 36 characters, else null."""
-    error = refused(f'{{"t":"move","id":{id_text}}}')
+    error = refusal_of(f'{{"t":"move","id":{id_text}}}')
     assert error.code is Code.MESSAGE_MALFORMED
     assert error.command_id == expected
     assert msgspec.json.decode(
@@ -208,9 +208,9 @@ def test_an_id_is_found_anywhere_in_the_message() -> None:
 
     Of two ids the last one counts, as in a valid message.
     """
-    assert refused('{"id":"7","t":"move"}').command_id == "7"
-    assert refused('{"t":"move","ply":"x","id":"7"}').command_id == "7"
-    assert refused('{"id":"6","t":"move","id":"7"}').command_id == "7"
+    assert refusal_of('{"id":"7","t":"move"}').command_id == "7"
+    assert refusal_of('{"t":"move","ply":"x","id":"7"}').command_id == "7"
+    assert refusal_of('{"id":"6","t":"move","id":"7"}').command_id == "7"
 
 
 def test_a_frame_that_is_too_long_is_refused() -> None:
@@ -272,7 +272,6 @@ SEATS = st.tuples(
 )
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ROOMS = {"id": IDS, "room": IDS.map(lambda text: text[:24])}
-DRAWS = (wire.Claim, wire.OfferDraw, wire.Accept)
 #: The messages that only name a room.
 WITHOUT_FIELDS = [
     kind for kind in wire.ClientMessage.__args__ if kind.__struct_fields__ == ("id", "room")

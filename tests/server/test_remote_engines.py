@@ -108,12 +108,12 @@ def advert_of(network: "Network", worker: ScriptedWorker) -> Advert:
 
 
 def accepted(command: work.Search) -> list[work.WorkerMessage]:
-    """The script of a worker that accepts a search and sends nothing more."""
+    """Returns the reply of a worker that accepts a search and sends nothing more."""
     return [work.Taken(command.id, command.attempt)]
 
 
 def answers(move: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
-    """The script of a worker that sends progress and answers with the move."""
+    """Returns the script of a worker that sends progress and answers with the move."""
 
     def script(command: work.Search) -> list[work.WorkerMessage]:
         result = Result(move, info(move))
@@ -124,22 +124,22 @@ def answers(move: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
 
 
 def refuses(reason: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
-    """The script of a worker that refuses each search for the reason."""
+    """Returns the script of a worker that refuses each search for the reason."""
     return lambda command: [work.Refused(command.id, command.attempt, reason, "because")]  # type: ignore[arg-type]
 
 
 class LocalPool(ScriptedEngines):
-    """A local pool that always answers "g" at once; `times` are the time limits in ms."""
+    """A local pool that always answers "g" at once, and records the time limits."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.times: list[int | None] = []
+        self.time_limits_ms: list[int | None] = []
 
     def load(self) -> Load:
         return Load(0, 0, 1)
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
-        self.times.append(time_ms)
+        self.time_limits_ms.append(time_ms)
         self.jobs.append(job)
         return Result("g", info("g"))
 
@@ -157,7 +157,7 @@ class Network:
     async def add_worker(
         self, cores: int = 1, games: dict[str, ReadyGame] | None = None
     ) -> ScriptedWorker:
-        """Adds a worker and waits until the engines know it."""
+        """Adds a worker and waits until the engines have received its advert."""
         name = f"worker-{secrets.token_hex(3)}"
         link = await self.connect(name, work.worker_topic(name))
         worker = ScriptedWorker(link, cores, games or {GAME.id: ReadyGame(GAME.digest, 1000)})
@@ -212,7 +212,7 @@ async def open_broker_network(
 async def open_memory_network(
     broker: MemoryBroker, local: LocalPool | None = None
 ) -> AsyncIterator[Network]:
-    """A Network in virtual time, in which messages arrive at once."""
+    """Opens a Network on virtual time, in which messages arrive at once."""
 
     async def connect(name: str, status_topic: str) -> Link:
         return broker.link(name, status_topic)
@@ -381,8 +381,8 @@ async def test_after_three_attempts_the_local_pool_plays(
         workers = [await network.add_worker() for _ in range(4)]
         assert (await network.search()).move == "g"
         assert sorted(len(worker.commands) for worker in workers) == [0, 1, 1, 1]
-        assert pool.times[0] is not None
-        assert pool.times[0] < 700
+        assert pool.time_limits_ms[0] is not None
+        assert pool.time_limits_ms[0] < 700
         network.engines._own = network.engines._dispatcher.own = None
         with pytest.raises(SearchFailed):
             await network.search()
@@ -441,7 +441,7 @@ async def test_the_choice_of_a_worker(tmp_path: Path) -> None:
         big.advertise(running=4)
         await network.until(lambda: advert_of(network, big).running >= 4)
         assert (await network.search(job("room"))).move == "g"
-        assert pool.times == [None]
+        assert pool.time_limits_ms == [None]
 
 
 async def test_a_refused_search_goes_to_another_worker(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def drawing(monkeypatch: pytest.MonkeyPatch) -> DrawingCounter:
 
 
 def start() -> Position:
-    """The game's start position."""
+    """Returns the game's start position."""
     return load_game(GAME).start()
 
 

@@ -69,19 +69,19 @@ def test_an_empty_line_is_refused(nothing: str) -> None:
 
 
 def test_a_room_keeps_its_last_lines() -> None:
-    """Room and snapshot keep the last 50 lines with their versions; the log has them all."""
+    """Room and snapshot have the last 50 lines, each with its v; the log has all lines."""
     played = seated()
     for number in range(SNAPSHOT_CHAT_LINES + 9):
         played.do(CYD, line(f"line {number}"))
-    assert [line.text for line in played.room.chat] == [
+    assert [said.text for said in played.room.chat] == [
         f"line {number}" for number in range(9, SNAPSHOT_CHAT_LINES + 9)
     ]
-    assert [line.v for line in played.room.chat] == list(
+    assert [said.v for said in played.room.chat] == list(
         range(played.room.v - SNAPSHOT_CHAT_LINES + 1, played.room.v + 1)
     )
     shown = views.snapshot(played.room, player=True).chat
-    assert [(line.v, line.at, line.text) for line in shown] == [
-        (line.v, line.at_ms, line.text) for line in played.room.chat
+    assert [(said.v, said.at, said.text) for said in shown] == [
+        (said.v, said.at_ms, said.text) for said in played.room.chat
     ]
 
 
@@ -90,7 +90,7 @@ def test_players_do_not_receive_spectators_lines() -> None:
     played = seated()
     played.do(CYD, line("he should take the middle", "spectators"))
     played.do(CYD, line("good luck"))
-    assert [line.text for line in views.snapshot(played.room, player=True).chat] == ["good luck"]
+    assert [said.text for said in views.snapshot(played.room, player=True).chat] == ["good luck"]
     assert len(views.snapshot(played.room, player=False).chat) == 2
 
 
@@ -163,8 +163,8 @@ def test_a_clock_that_is_set_back_mutes_nobody(played: LoggedRoom) -> None:
     assert refusal_at(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
 
 
-def test_a_room_remembers_the_last_64_speakers(played: LoggedRoom) -> None:
-    """The room keeps time and identity of the last 64 lines; clients do not receive them."""
+def test_a_room_stores_the_speakers_of_the_last_64_lines(played: LoggedRoom) -> None:
+    """The room stores time and identity of the last 64 lines; clients receive no identity."""
     say_at(played, *range(20_000, 20_100))
     assert [said.at_ms for said in played.room.chat_stamps] == list(range(20_036, 20_100))
     assert {said.identity for said in played.room.chat_stamps} == {ADA.identity}

@@ -286,7 +286,7 @@ def test_after_a_resignation_no_side_is_to_move() -> None:
 
 
 def test_the_legal_moves_are_for_the_person_to_move() -> None:
-    """`turn` has all legal moves of the person to move; there is none for an AI."""
+    """`turn` has all legal moves of the person to move; there is no `turn` for an AI."""
     played = seated()
     turn = views.turn(played.room, played.match)
     assert turn is not None

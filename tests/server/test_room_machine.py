@@ -73,6 +73,7 @@ from tests.support.room_log import (
 )
 
 PEOPLE = [ADA, BEN, CYD]
+#: Legal and illegal moves of the games.
 TOKENS = [
     *(column + row for column in "abc" for row in "123"),
     *"abcdefg",
@@ -84,7 +85,9 @@ TOKENS = [
     "\u202e",
     "7x9",
 ]
+#: Types of commands without fields of their own.
 PLAIN = [Stand, Resign, Abort, Rematch, Decline]
+#: Types of commands about draws.
 DRAWS = [OfferDraw, Accept, Claim, AiReply]
 SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 2)
 
@@ -92,20 +95,20 @@ SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 
 class Watcher:
     """A client that joins at some v, as a player or a spectator, and applies the later events."""
 
-    def __init__(self, room: Room, player: bool) -> None:
-        self.player = player
-        self.model = apply(Model(room=ROOM), views.snapshot(room, player))
+    def __init__(self, room: Room, is_player: bool) -> None:
+        self.is_player = is_player
+        self.model = apply(Model(room=ROOM), views.snapshot(room, is_player))
 
     def follow(self, room: Room, event: RoomEvent, at_ms: int) -> None:
         entry = log_entry(room, event, at_ms)
-        body = HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
+        body = HIDDEN_BODY if self.is_player and entry.audience == SPECTATORS else entry.body
         message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
         assert isinstance(message, LoggedEvent)
         self.model = apply(self.model, message)
 
     def check(self, room: Room) -> None:
         """Checks that the snapshot and the events after it give the state of a new snapshot."""
-        seen, now = self.model, views.snapshot(room, self.player)
+        seen, now = self.model, views.snapshot(room, self.is_player)
         assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers) == (
             now.v,
             True,
@@ -180,13 +183,13 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
     def move_near_the_ply(self, actor: Actor, token: str, back: int) -> None:
-        """A move at a ply near the current one."""
+        """Sends a move at a ply near the current one."""
         ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
         self._send(actor, Move(id="m", ply=ply, move=token))
 
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
-        """A legal move of the side to move, AI or person."""
+        """Plays a legal move of the side to move, AI or person."""
         self._play_legal_move(pick)
 
     @rule(pick=st.integers(0, 50))
@@ -200,7 +203,7 @@ class RoomMachine(RuleBasedStateMachine):
         kind=st.sampled_from([Rematch, Rematch, Resign, Stand]),
     )
     def command_of_a_player(self, seat: int, kind: type[Command]) -> None:
-        """A command of a person who has a seat."""
+        """Sends a command of a person who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
             self._send(Actor(IdentityId(occupant.identity), occupant.name), kind(id="p"))
@@ -219,7 +222,7 @@ class RoomMachine(RuleBasedStateMachine):
             self._send(AI, self.pending_searches[pick % len(self.pending_searches)])
 
     def _play_legal_move(self, pick: int) -> bool:
-        """Plays a legal move. Returns whether a side was to move."""
+        """Plays a legal move; returns whether a side was to move."""
         match = self.played.room.running_match
         if match is None or self.referee is None:
             return False
@@ -256,10 +259,10 @@ class RoomMachine(RuleBasedStateMachine):
     def chat(self, actor: Actor, text: str, to: ChatTo) -> None:
         self._send(actor, Chat(id="t", text=text, to=to))
 
-    @rule(player=st.booleans())
-    def watch(self, player: bool) -> None:
+    @rule(is_player=st.booleans())
+    def watch(self, is_player: bool) -> None:
         if len(self.watchers) < 5:
-            self.watchers.append(Watcher(self.played.room, player))
+            self.watchers.append(Watcher(self.played.room, is_player))
 
     # --- invariants ---
 
@@ -412,7 +415,7 @@ class RoomMachine(RuleBasedStateMachine):
             assert sorted(room.running_match.position.tokens()) == sorted(self.referee.moves()), (
                 "I9: the same legal moves"
             )
-            assert room.seats == room.running_match.seats, "seats are kept while a match runs"
+            assert room.seats == room.running_match.seats, "seats do not change during a match"
         if room.match is not None and room.match.over is not None:
             assert self.results[room.match.id] == room.match.over, "I11"
         if room.offers:
@@ -533,7 +536,7 @@ def test_hidden_events_increase_v() -> None:
     """A hidden event increases the v of a player who must not see its content."""
     played = LoggedRoom()
     played.create(ADA)
-    watcher = Watcher(played.room, player=True)
+    watcher = Watcher(played.room, is_player=True)
     (event,) = played.do(CYD, Chat(id="t", text="psst", to="spectators"))
     watcher.follow(played.room, event, 5)
     watcher.check(played.room)

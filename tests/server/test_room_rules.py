@@ -340,7 +340,7 @@ def test_an_ai_that_cannot_move_ends_the_match() -> None:
 
 
 def test_a_room_with_an_ai_to_move_is_due() -> None:
-    """A room with an AI to move is due at once; other rooms are never due."""
+    """A room with an AI to move is due at once, and not while a person is to move or afterwards."""
     played = created(seats=(ME, AI_SEAT))
     assert (played.room.ai_to_move(), played.room.due_ms(0)) == (None, None)
     played.do(ADA, played.move("a1"))

@@ -20,7 +20,7 @@ async def test_nothing_is_sent_before_the_commit() -> None:
         await cyd.ack(cyd.join(room))
         before = [len(client.messages) for client in (ada, ben, cyd)]
         gate = fake.store.hold("append")
-        ada.say(ada.move(room, 0, "b2", key="m"))
+        ada.send_command(ada.move(room, 0, "b2", key="m"))
         await fake.store.waiting["append"].wait()
         await asyncio.sleep(5)
         received = [
@@ -63,7 +63,7 @@ async def test_only_its_sender_receives_a_refusal() -> None:
     """I2: a refused command logs nothing, and only its sender receives the refusal."""
     async with playing() as (fake, _, room, ada, ben):
         received = len(ada.messages)
-        assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
+        assert await ben.expect_refusal(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
         await run_ready_tasks()
         assert [m for m in ada.messages[received:] if m["t"] != "presence"] == []
         assert await fake.store.logs.heads([room]) == {room: 4}
@@ -99,9 +99,9 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
     async with playing() as (fake, _, room, ada, ben):
         move = ada.move(room, 0, "b2", key="m")
         for _ in range(3):
-            ada.say(move)
+            ada.send_command(move)
         await ben.ack(ben.move(room, 1, "a1"))
-        ada.say(move)
+        ada.send_command(move)
         await ada.until(lambda _: len(ada.answers("m")) == 4)
         assert ada.answers("m") == [{"t": "ack", "id": "m", "v": 5}] * 4
         assert await fake.store.logs.heads([room]) == {room: 6}
@@ -169,7 +169,7 @@ async def test_the_id_of_create_may_be_used_in_the_room() -> None:
 async def test_a_refused_command_does_not_use_up_its_id() -> None:
     """A move that was refused as too early is accepted later with the same id."""
     async with playing() as (_, _, room, ada, ben):
-        assert await ben.refused(ben.move(room, 1, "a1", key="m")) == Code.MOVE_EARLY
+        assert await ben.expect_refusal(ben.move(room, 1, "a1", key="m")) == Code.MOVE_EARLY
         await ada.ack(ada.move(room, 0, "b2"))
         ben.messages.clear()
         assert await ben.ack(ben.move(room, 1, "a1", key="m")) == 6
@@ -177,7 +177,7 @@ async def test_a_refused_command_does_not_use_up_its_id() -> None:
 
 @virtual
 async def test_old_ids_are_looked_up_in_the_store() -> None:
-    """A key that the runner no longer remembers is looked up in the store before the decision."""
+    """A key that is no longer in memory is looked up in the store before the decision."""
     async with playing(fake=FakeServer().unlimited()) as (fake, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
         for number in range(MAX_KEYS + 5):
@@ -198,11 +198,11 @@ async def test_a_mailbox_has_a_capacity() -> None:
     """
     async with playing() as (fake, _, room, ada, _):
         gate = fake.store.hold("append")
-        ada.say(ada.chat(room, "slow"))
+        ada.send_command(ada.chat(room, "slow"))
         await fake.store.waiting["append"].wait()
         commands = [ada.chat(room, f"line {number}") for number in range(MAILBOX_CAPACITY + 20)]
         for command in commands:
-            ada.say(command)
+            ada.send_command(command)
         busy = [m for m in ada.messages if m["t"] == "error"]
         assert [m["code"] for m in busy] == [Code.ROOM_BUSY] * 20
         assert {m["id"] for m in busy} == {command.id for command in commands[MAILBOX_CAPACITY:]}
@@ -214,7 +214,7 @@ async def test_a_mailbox_has_a_capacity() -> None:
 
 @virtual
 async def test_memory_of_a_room_is_bounded() -> None:
-    """I20: keys, tail and chat stay within their limits however long a room lives."""
+    """I20: the keys and recent events in memory stay within their limits in a long-lived room."""
     async with playing(fake=FakeServer().unlimited()) as (_, hub, room, ada, _):
         for number in range(3 * MAX_KEYS):
             await ada.ack(ada.chat(room, f"line {number}"))

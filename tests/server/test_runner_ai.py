@@ -250,7 +250,7 @@ async def test_an_ai_moves_after_a_lost_answer_of_the_store() -> None:
     fake = FakeServer()
     async with against_ai(fake) as (_, room, ada):
         fake.store.fail("append", Fault(after=True))
-        assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
+        assert await ada.expect_refusal(ada.move(room, 0, "b2")) == Code.STORE_RETRY
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
 
 

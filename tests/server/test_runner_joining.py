@@ -227,7 +227,7 @@ async def test_an_unknown_room() -> None:
             ada.chat("nowhere", "x"),
             ada.plain(wire.Leave, "nowhere"),
         ):
-            assert await ada.refused(command) == Code.ROOM_UNKNOWN
+            assert await ada.expect_refusal(command) == Code.ROOM_UNKNOWN
         await run_ready_tasks()
         assert hub.runner(RoomId("nowhere")) is None
 
@@ -240,7 +240,7 @@ async def test_a_connection_that_closes_while_it_joins_is_removed() -> None:
             await ada.ack(ada.chat(room, "x"))
         cyd = Client(hub, "cyd")
         gate = fake.store.hold("events")
-        cyd.say(cyd.join(room, since=1))
+        cyd.send_command(cyd.join(room, since=1))
         await fake.store.waiting["events"].wait()
         cyd.close()
         gate.set()
@@ -325,7 +325,7 @@ async def test_presence_before_the_room_is_read() -> None:
     async with playing() as (fake, _, room, _, _), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         gate = fake.store.hold("events")
-        cyd.say(cyd.join(room))
+        cyd.send_command(cyd.join(room))
         await fake.store.waiting["events"].wait()
         runner = other.runner(room)
         assert runner is not None

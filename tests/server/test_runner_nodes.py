@@ -20,7 +20,7 @@ from tests.support.two_players import playing
 
 @virtual
 async def test_a_lagging_node_reads_the_log_before_a_refusal() -> None:
-    """A node that lags behind the store decides a command again before it refuses it."""
+    """A node that lags behind reads the log and decides again before it refuses a command."""
     async with playing() as (fake, _, room, ada, _ben), fake.hub("n2") as other:
         late = Client(other, "ben")
         await late.ack(late.join(room))
@@ -29,22 +29,22 @@ async def test_a_lagging_node_reads_the_log_before_a_refusal() -> None:
         assert await late.ack(late.move(room, 1, "a1")) == 6, "n2 had not received Ada's move"
         assert await ada.ack(ada.move(room, 2, "c3")) == 7, "nor had n1 received Ben's"
         assert [m["v"] for m in late.events()] == [5, 6]
-        assert await late.refused(late.move(room, 1, "a2")) == Code.MOVE_STALE
+        assert await late.expect_refusal(late.move(room, 1, "a2")) == Code.MOVE_STALE
 
 
 @virtual
 async def test_two_nodes_acknowledge_the_same_command() -> None:
     """I1: two nodes that receive the same command give the same ack and log it once."""
     async with playing() as (fake, _, room, ada, ben):
-        late = FaultyStore(fake.store.memory)
-        async with fake.hub("n2", store=late) as other:
+        second_store = FaultyStore(fake.store.memory)
+        async with fake.hub("n2", store=second_store) as other:
             again = Client(other, "ben")
             await again.ack(again.join(room))
             fake.bus.cut = True  # type: ignore[attr-defined]
             await ada.ack(ada.move(room, 0, "b2"))
-            gate = late.hold("append")
-            again.say(again.move(room, 1, "a1", key="m"))
-            await late.waiting["append"].wait()
+            gate = second_store.hold("append")
+            again.send_command(again.move(room, 1, "a1", key="m"))
+            await second_store.waiting["append"].wait()
             v = await ben.ack(ben.move(room, 1, "a1", key="m"))
             gate.set()
             assert await again.answer("m") == {"t": "ack", "id": "m", "v": v}
@@ -77,7 +77,7 @@ async def test_a_command_with_five_conflicts_is_refused() -> None:
     """After five conflicts a command is refused with room.busy, and nothing is logged."""
     async with playing() as (fake, _, room, ada, _):
         fake.store.fail("append", *[Fault(error=Conflict("another node was faster"))] * 5)
-        assert await ada.refused(ada.move(room, 0, "b2")) == Code.ROOM_BUSY
+        assert await ada.expect_refusal(ada.move(room, 0, "b2")) == Code.ROOM_BUSY
         assert await ada.ack(ada.move(room, 0, "b2")) == 5
 
 
@@ -132,10 +132,10 @@ async def test_a_full_mailbox_loses_no_events() -> None:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         gate = fake.store.hold("append")
-        cyd.say(cyd.chat(room, "slow"))
+        cyd.send_command(cyd.chat(room, "slow"))
         await fake.store.waiting["append"].wait()
         for _ in range(MAILBOX_CAPACITY):
-            cyd.say(cyd.chat(room, "x"))
+            cyd.send_command(cyd.chat(room, "x"))
         runner = other.runner(room)
         assert runner is not None
         runner.receive(EventsAppended(room, "n1", (StoredEvent(5, 0, 0, b"{}"),)))
@@ -153,7 +153,7 @@ async def test_a_failed_write_gets_store_retry() -> None:
     """A command whose write fails gets store.retry and logs nothing; the same id works later."""
     async with playing() as (fake, _, room, ada, ben):
         fake.store.fail("append")
-        assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
+        assert await ada.expect_refusal(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
         assert ada.events()[-1]["v"] == 4
         ada.messages.clear()
         assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
@@ -168,7 +168,7 @@ async def test_a_write_whose_outcome_is_unknown() -> None:
     """
     async with playing() as (fake, _, room, ada, ben):
         fake.store.fail("append", Fault(after=True))
-        assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
+        assert await ada.expect_refusal(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
         await ben.event("moved")
         ada.messages.clear()
         assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
@@ -180,7 +180,7 @@ async def test_a_chat_line_whose_outcome_is_unknown() -> None:
     """A line that was written but answered with store.retry is not logged again when repeated."""
     async with playing() as (fake, _, room, ada, _):
         fake.store.fail("append", Fault(after=True))
-        assert await ada.refused(ada.chat(room, "hello", key="c")) == Code.STORE_RETRY
+        assert await ada.expect_refusal(ada.chat(room, "hello", key="c")) == Code.STORE_RETRY
         ada.messages.clear()
         assert await ada.ack(ada.chat(room, "hello", key="c")) == 5
         assert await fake.store.logs.heads([room]) == {room: 5}
@@ -195,8 +195,8 @@ async def test_a_store_that_is_down_and_comes_back() -> None:
     async with playing() as (fake, _, room, ada, ben):
         fake.store.down = True
         for number in range(20):
-            assert await ada.refused(ada.chat(room, f"line {number}")) == Code.STORE_RETRY
-        assert await ben.refused(ben.join(room)) == Code.STORE_RETRY
+            assert await ada.expect_refusal(ada.chat(room, f"line {number}")) == Code.STORE_RETRY
+        assert await ben.expect_refusal(ben.join(room)) == Code.STORE_RETRY
         await asyncio.sleep(30)
         fake.store.down = False
         await asyncio.sleep(2)
@@ -214,9 +214,9 @@ async def test_a_room_that_cannot_be_read_is_opened_later() -> None:
         async with fake.hub("n2") as other:
             cyd = Client(other, "cyd")
             fake.store.fail("head")
-            assert await cyd.refused(cyd.join(room)) == Code.STORE_RETRY
+            assert await cyd.expect_refusal(cyd.join(room)) == Code.STORE_RETRY
             fake.store.fail("events")
-            assert await cyd.refused(cyd.join(room)) == Code.STORE_RETRY
+            assert await cyd.expect_refusal(cyd.join(room)) == Code.STORE_RETRY
             await cyd.ack(cyd.join(room))
 
 
@@ -226,7 +226,7 @@ async def test_an_unexpected_exception_fails_one_command(monkeypatch: pytest.Mon
     async with playing() as (_, _, room, ada, ben):
         with monkeypatch.context() as patch:
             patch.setattr(machine_module, "projections", failing_rule)
-            assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.SERVER_FAULT
+            assert await ada.expect_refusal(ada.move(room, 0, "b2", key="m")) == Code.SERVER_FAULT
         ada.messages.clear()
         assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
         await ben.event("moved")
@@ -241,10 +241,10 @@ async def test_an_unreadable_log_affects_its_room_only() -> None:
         async with fake.hub("n2") as other:
             cyd = Client(other, "cyd")
             for _ in range(3):
-                assert await cyd.refused(cyd.join(room)) == Code.SERVER_FAULT
+                assert await cyd.expect_refusal(cyd.join(room)) == Code.SERVER_FAULT
             readable_room = await cyd.create()
             await cyd.ack(cyd.join(readable_room))
-        assert await ada.refused(ada.chat(room, "hello")) == Code.SERVER_FAULT
+        assert await ada.expect_refusal(ada.chat(room, "hello")) == Code.SERVER_FAULT
         assert hub.runner(room) is not None
 
 
@@ -265,7 +265,7 @@ async def test_a_game_that_fails_affects_the_command_only() -> None:
 
     async with playing(fake=FakeServer(find_game=find)) as (_fake, _, room, ada, _):
         broken = True
-        assert await ada.refused(ada.move(room, 0, "b2")) == Code.GAME_FAULT
+        assert await ada.expect_refusal(ada.move(room, 0, "b2")) == Code.GAME_FAULT
         assert await ada.ack(ada.chat(room, "what a pity")) == 5
         broken = False
         assert await ada.ack(ada.move(room, 0, "b2")) == 6

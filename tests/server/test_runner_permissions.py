@@ -17,7 +17,7 @@ from tests.support.fake_server import Client, FakeServer, Message, run_ready_tas
 from tests.support.two_players import AI1, OPEN, playing
 
 
-def may(client: Client) -> list[str]:
+def last_list(client: Client) -> list[str]:
     """Returns the list that a client received last, in `joined` or in `may`."""
     lists = [m for m in client.messages if m["t"] in ("joined", "may")]
     return list(lists[-1].get("may", []))
@@ -39,10 +39,10 @@ def room_of(hub: Hub, room: str) -> Room:
 async def test_players_receive_a_list_after_the_event_that_changed_it() -> None:
     """When the right to abort ends, both players receive a new list between the event and the view.
 
-    A move that changes no list brings no message.
+    A move that changes no list causes no `may`.
     """
     async with playing() as (_, _, room, ada, ben):
-        assert may(ada) == may(ben) == ["resign", "abort", "offer_draw", "chat"]
+        assert last_list(ada) == last_list(ben) == ["resign", "abort", "offer_draw", "chat"]
         since = len(ben.messages)
         await ada.ack(ada.move(room, 0, "a1"))
         await ben.ack(ben.move(room, 1, "b1"))
@@ -54,7 +54,7 @@ async def test_players_receive_a_list_after_the_event_that_changed_it() -> None:
         assert last == {
             "t": "may", "room": room, "v": 6, "may": ["resign", "offer_draw", "chat"],
         }  # fmt: skip
-        assert may(ben) == last["may"]
+        assert last_list(ben) == last["may"]
 
 
 @virtual
@@ -63,12 +63,12 @@ async def test_every_connection_of_a_player_receives_the_list_once() -> None:
     async with playing() as (_, hub, room, ada, _):
         other = Client(hub, "ada")
         await other.ack(other.join(room))
-        assert may(other) == may(ada)
+        assert last_list(other) == last_list(ada)
         before = len(ada.of("may"))
         await ada.ack(ada.plain(wire.Resign, room))
         assert len(other.of("may")) == 1
         assert len(ada.of("may")) == before + 1
-        assert may(other) == may(ada) == ["stand", "rematch", "chat"]
+        assert last_list(other) == last_list(ada) == ["stand", "rematch", "chat"]
 
 
 @virtual
@@ -80,14 +80,14 @@ async def test_spectators_receive_the_list_only_in_joined() -> None:
         room = await host.create(seats=(OPEN, OPEN))
         for client in (ada, cyd):
             await client.ack(client.join(room))
-            assert may(client) == ["sit", "chat"]
+            assert last_list(client) == ["sit", "chat"]
         await ada.ack(ada.sit(room, 0))
-        assert may(ada) == ["stand", "chat"]
+        assert last_list(ada) == ["stand", "chat"]
         await host.ack(host.sit(room, 1))
         await ada.ack(ada.plain(wire.Resign, room))
-        assert may(ada) == ["stand", "rematch", "chat"]
+        assert last_list(ada) == ["stand", "rematch", "chat"]
         await ada.ack(ada.plain(wire.Stand, room))
-        assert may(ada) == ["sit", "chat"]
+        assert last_list(ada) == ["sit", "chat"]
         count = len(ada.of("may"))
         await cyd.ack(cyd.sit(room, 0))
         assert cyd.of("may") != []
@@ -106,7 +106,7 @@ async def test_the_host_of_a_match_between_ai_seats_receives_new_lists() -> None
             await client.ack(client.join(room))
         await ada.event("finished")
         await run_ready_tasks()
-        assert may(ada) == ["remove_ai", "rematch", "chat"]
+        assert last_list(ada) == ["remove_ai", "rematch", "chat"]
         assert cyd.of("may") == []
 
 
@@ -118,16 +118,16 @@ async def test_time_alone_changes_a_list() -> None:
     """
     async with playing() as (_, hub, room, ada, ben):
         for number in range(4):
-            assert "chat" in may(ada)
+            assert "chat" in last_list(ada)
             await ada.ack(ada.chat(room, f"line {number}"))
-        assert "chat" not in may(ada)
-        assert "chat" in may(ben)
+        assert "chat" not in last_list(ada)
+        assert "chat" in last_list(ben)
         v, events = room_of(hub, room).v, len(ada.events())
         await asyncio.sleep(WINDOW_MS / 1000 - 0.1)
-        assert "chat" not in may(ada)
+        assert "chat" not in last_list(ada)
         await asyncio.sleep(0.2)
-        assert "chat" in may(ada)
-        assert ada.messages[-1] == {"t": "may", "room": room, "v": v, "may": may(ada)}
+        assert "chat" in last_list(ada)
+        assert ada.messages[-1] == {"t": "may", "room": room, "v": v, "may": last_list(ada)}
         assert len(ada.events()) == events
         await ada.ack(ada.chat(room, "again"))
 
@@ -155,7 +155,7 @@ async def test_each_players_last_list_is_current(seed: int) -> None:
                 now = room_of(each.hub, room)
                 if each.identity == "ada" or now.seat_of(each.identity) is not None:
                     expected = permitted(now, each.identity, fake.now_ms(), fake.settings)
-                    assert may(each) == list(format_command_types(expected))
+                    assert last_list(each) == list(format_command_types(expected))
         for client in clients:
             lists = [m["may"] for m in client.messages if m["t"] in ("joined", "may")]
             assert all(first != second for first, second in itertools.pairwise(lists))

@@ -389,7 +389,7 @@ async def serve_attempt(places: Places, sent: SentAttempt, rng: random.Random) -
 async def test_searches_end_in_time(
     transport: Transport, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R12: although places keep dying and hanging, every search ends in time.
+    """Although places keep dying and hanging, every search ends in time.
 
     A search may take its own time plus, for each attempt, 1 s in the pool and 3 s elsewhere.
     """

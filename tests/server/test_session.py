@@ -85,7 +85,7 @@ async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
     async with serve() as node, node.socket() as client:
         await client.send(first)
         assert (await client.expect("error"))["code"] == code
-        assert (await client.closed())[0] == Close.POLICY
+        assert (await client.wait_closed())[0] == Close.POLICY
         assert node.fake.store.memory.tables.identities == {}
 
 
@@ -93,7 +93,7 @@ async def test_a_connection_without_hello_is_closed(monkeypatch: pytest.MonkeyPa
     """A connection that sends no hello in time is closed with 1008."""
     monkeypatch.setattr(session_module, "HELLO_TIMEOUT_S", 0.05)
     async with serve() as node, node.socket() as client:
-        assert await client.closed() == (Close.POLICY, "say hello")
+        assert await client.wait_closed() == (Close.POLICY, "say hello")
 
 
 async def test_a_second_hello_is_refused() -> None:
@@ -112,7 +112,7 @@ async def test_hello_without_a_store() -> None:
         fake.store.fail("add_guest")
         await client.send(wire.Hello(protocol=1))
         assert (await client.expect("error"))["code"] == Code.STORE_RETRY
-        assert (await client.closed())[0] == Close.RESTARTING
+        assert (await client.wait_closed())[0] == Close.RESTARTING
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ async def test_a_frame_that_is_too_big_closes_the_connection() -> None:
     """A frame that is too big closes the connection with 1009 before it is read completely."""
     async with serve() as node, node.guest() as client:
         await client.send('{"t":"ping","x":"' + "x" * wire.MAX_FRAME_BYTES + '"}')
-        assert (await client.closed())[0] == Close.TOO_BIG
+        assert (await client.wait_closed())[0] == Close.TOO_BIG
 
 
 async def test_every_command_is_answered_once() -> None:
@@ -228,7 +228,7 @@ async def test_the_lobby_by_socket() -> None:
         received = len(eve.messages)
         await ada.ack("create", game="sticks")
         node.fake.store.fail("rooms")
-        assert await eve.refused("watch_lobby") == Code.STORE_RETRY
+        assert await eve.expect_refusal("watch_lobby") == Code.STORE_RETRY
         await eve.ack("watch_lobby")
         assert hidden not in json.dumps(eve.messages)
         assert [m["t"] for m in eve.messages[received:]] == ["error", "ack"]
@@ -260,7 +260,7 @@ async def test_a_client_that_floods_is_closed(monkeypatch: pytest.MonkeyPatch) -
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as client:
         for _ in range(100):
             await client.send(wire.Ping())
-        code, _ = await client.closed()
+        code, _ = await client.wait_closed()
         assert code in (Close.POLICY, 1006)
         assert len(client.messages) <= 40
 
@@ -277,14 +277,14 @@ async def test_bad_frames_count_as_messages() -> None:
 async def test_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection follows a limited number of rooms.
 
-    After leaving one it may join another; joining the same one again needs no place.
+    After leaving one it may join another; joining the same one again does not count.
     """
     monkeypatch.setattr(session_module, "MAX_ROOMS", 2)
     async with serve() as node, node.guest() as client:
         rooms = [(await client.ack("create", game="sticks"))["room"] for _ in range(3)]
         for room in rooms[:2]:
             await client.ack("join", room=room)
-        assert await client.refused("join", room=rooms[2]) == Code.ROOM_LIMIT
+        assert await client.expect_refusal("join", room=rooms[2]) == Code.ROOM_LIMIT
         await client.ack("join", room=rooms[0])
         await client.ack("leave", room=rooms[0])
         await client.ack("join", room=rooms[2])
@@ -298,12 +298,12 @@ async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
         await cyd.ack("join", room=room)
         gate = fake.store.hold("append")
         await ada.send({"t": "chat", "id": "first", "room": room, "text": "x"})
-        await fake.store.waiting["append"].wait()  # from now on the room takes nothing more
+        await fake.store.waiting["append"].wait()  # from now on the mailbox fills
         for n in range(300):
             await ada.send({"t": "chat", "id": f"k{n}", "room": room, "text": "x"})
         while (await ada.expect("error"))["code"] != Code.ROOM_BUSY:
             pass
-        assert await cyd.refused("leave", room=room) == Code.ROOM_BUSY
+        assert await cyd.expect_refusal("leave", room=room) == Code.ROOM_BUSY
         runner = node.hub.runner(room)
         assert runner is not None
         assert runner.followers.watching == 1
@@ -391,7 +391,7 @@ def test_only_a_silent_connection_is_closed(loop: str) -> None:
             node.guest() as silent,
             node.guest() as lively,
         ):
-            closing = asyncio.create_task(silent.closed())
+            closing = asyncio.create_task(silent.wait_closed())
             while not closing.done():
                 await lively.send(wire.Ping(id="p"))
                 await lively.expect("pong")
@@ -424,7 +424,7 @@ async def test_no_secret_is_logged_or_sent() -> None:
             await ada.ack("chat", room=room, text="hello")
             async with node.socket() as wrong:
                 await wrong.send(wire.Hello(protocol=1, token=ada.token + "x"))
-                await wrong.closed()
+                await wrong.wait_closed()
             everything = json.dumps(
                 [ben.messages, wrong.messages, ada.messages[1:], logs], default=str
             )

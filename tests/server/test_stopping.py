@@ -92,7 +92,7 @@ async def test_the_port_is_closed_before_the_first_session(monkeypatch: pytest.M
         node = await nodes.enter_async_context(serve())
         port = node.running.port
         guest = await guests.enter_async_context(node.guest())
-        leaving = asyncio.create_task(guest.closed())
+        leaving = asyncio.create_task(guest.wait_closed())
         await nodes.aclose()
         assert (await leaving)[0] == Close.RESTARTING
     assert events == ["refused", "drained"]

@@ -102,7 +102,7 @@ async def test_alive_nodes(store: Store) -> None:
 
 
 async def test_a_heartbeat_returns_the_stores_time(store: Store) -> None:
-    """A heartbeat returns the store's clock, here this machine's, in ms since 1970."""
+    """A heartbeat returns the time of the store's clock (here this machine's), in ms since 1970."""
     before_ms = wall_clock_ms()
     times = [
         await store.nodes.heartbeat("n1", 1000),

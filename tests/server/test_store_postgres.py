@@ -43,9 +43,9 @@ from tests.support.log_entries import (
 # --- two nodes ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("appends", [250, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("append_count", [250, pytest.param(1000, marks=pytest.mark.long)])
 async def test_two_nodes_race_for_the_same_rooms(
-    postgres: Postgres, database: str, appends: int
+    postgres: Postgres, database: str, append_count: int
 ) -> None:
     """Four writers on two nodes race for two rooms: v has no gap.
 
@@ -61,7 +61,7 @@ async def test_two_nodes_race_for_the_same_rooms(
 
         async def play(store: Store, name: str) -> None:
             nonlocal conflicts
-            for n in range(appends):
+            for n in range(append_count):
                 room, body = rooms[n % 2], b'{"n":"%b %d"}' % (name.encode(), n)
                 lost, v = await append_until_committed(
                     store, room, CommandKey(name, str(n)), body, 60
@@ -74,11 +74,11 @@ async def test_two_nodes_race_for_the_same_rooms(
         )
         for room in rooms:
             events = await log(second, room)
-            assert [event.v for event in events] == list(range(1, 2 * appends + 2))
+            assert [event.v for event in events] == list(range(1, 2 * append_count + 2))
             assert {event.body: (room, event.v) for event in events[1:]} == {
                 body: place for body, place in acked.items() if place[0] == room
             }
-        assert conflicts > appends // 5, "the writers conflicted too rarely for a race"
+        assert conflicts > append_count // 5, "the writers conflicted too rarely for a race"
 
 
 async def test_overlapping_groups_of_two_nodes_do_not_deadlock(
@@ -345,7 +345,7 @@ async def over_proxy(
 async def test_a_commit_on_a_broken_connection_happens_once(
     postgres: Postgres, database: str
 ) -> None:
-    """An append is committed once, at whatever byte the connection is cut.
+    """An append is committed once, even if the connection is cut at any byte.
 
     It succeeds or raises Duplicate with its v.
     """

@@ -34,8 +34,7 @@ from tests.support.log_entries import (
 
 @pytest.mark.parametrize("end", ["kill", "fast", pytest.param("immediate", marks=pytest.mark.long)])
 async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, end: str) -> None:
-    """R7, R23: after PostgreSQL is killed or stopped under load, acknowledged writes are in the log
-    once.
+    """After PostgreSQL is killed or stopped under load, acknowledged writes are in the log once.
 
     During the outage writes fail within 2 s; afterwards all succeed.
     """

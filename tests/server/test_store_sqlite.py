@@ -69,7 +69,7 @@ async def locked(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
         await process.wait()
 
 
-def commits(path: Path) -> int:
+def commit_count(path: Path) -> int:
     """Returns the number of transactions in the write-ahead log, by its commit frames."""
     log = Path(f"{path}-wal").read_bytes()
     page_bytes, salt = int.from_bytes(log[8:12], "big"), log[16:24]
@@ -289,9 +289,9 @@ async def test_concurrent_writes_share_commits(tmp_path: Path) -> None:
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
         await asyncio.gather(*(store.logs.create_room(new_room(f"r{n}")) for n in range(300)))
-        before = commits(path)
+        before = commit_count(path)
         await asyncio.gather(*(store.logs.append(append(f"r{n}", 2)) for n in range(300)))
-        assert 1 <= commits(path) - before <= 5
+        assert 1 <= commit_count(path) - before <= 5
         assert set((await store.logs.heads([f"r{n}" for n in range(300)])).values()) == {3}
 
 
@@ -300,9 +300,9 @@ async def test_a_single_write_is_one_commit(tmp_path: Path) -> None:
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
         await store.logs.create_room(new_room("r1"))
-        before = commits(path)
+        before = commit_count(path)
         await store.logs.append(append("r1", 2))
-        assert commits(path) - before == 1
+        assert commit_count(path) - before == 1
 
 
 class Gate:
@@ -488,7 +488,7 @@ PARTIAL = (
 )
 
 
-def test_the_code_knows_the_newest_migration(tmp_path: Path) -> None:
+def test_the_code_names_the_newest_migration(tmp_path: Path) -> None:
     """schema.HEAD is the only head of the migrations folder, and a new file is at it."""
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
@@ -549,10 +549,10 @@ async def test_new_rooms_and_appends_share_a_commit(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as store:
         await store.logs.create_room(new_room("r0"))
-        before = commits(path)
+        before = commit_count(path)
         operations: list[Op] = [append("r0", 2), new_room("r1"), new_room("r2", "ada", "r0")]
         assert await asyncio.gather(*(write(store, op) for op in operations)) == [None, None, "r0"]
-        assert commits(path) - before == 1
+        assert commit_count(path) - before == 1
         operations = [append("r0", 3), append("r9", 0), new_room("r3"), append("r1", 7)]
         results = await asyncio.gather(
             *(write(store, op) for op in operations), return_exceptions=True

@@ -31,7 +31,7 @@ GAMES = [
     ("connect-four", {}),
     ("sticks", {"rows": "1-3-5-7"}),
 ]
-#: Time limit for clients to catch up, in seconds.
+#: The time limit for clients to catch up, in seconds.
 CATCH_UP_S = 60.0
 
 #: Settings of the nodes: short times, rare polls and no limits.
@@ -61,7 +61,7 @@ class RunResult:
 
 
 async def slow_first_legal(job: Job) -> str:
-    """The first legal move after a delay, so that nodes can die during a search."""
+    """Returns the first legal move after a delay, so that nodes can die during a search."""
     await asyncio.sleep(0.005)
     return await first_legal(job)
 
@@ -97,7 +97,7 @@ async def play(
     With `restart`, one node is stopped after half of the commands and started again.
     """
     fake = fake or FakeServer(store=store)
-    bus = FaultyBus(seed, faults=0.2)
+    bus = FaultyBus(seed, fault_rate=0.2)
     fake.bus, fake.engines.answer = bus, slow_first_legal
     history, urls = History(), ["", ""]
     clients = [LoadClient(name, urls, history, seed) for name in NAMES]
@@ -105,14 +105,14 @@ async def play(
         rooms = await make_rooms(clients)
         playing = [asyncio.create_task(client.play(commands)) for client in clients]
         if restart:
-            while min(client.commands for client in clients) < commands // 2 and not any(
+            while min(client.command_count for client in clients) < commands // 2 and not any(
                 task.done() for task in playing
             ):
                 await asyncio.sleep(0.02)
             await stacks[1].aclose()
             urls[1] = await start(fake, stacks[1], "n2 again")
         await asyncio.gather(*playing)
-        bus.faults = 0.0
+        bus.fault_rate = 0.0
         caught_up = await catches_up(history, clients, catch_up_s)
         for client in clients:
             for link in client.links:

@@ -18,7 +18,9 @@ async def check(database: Database) -> Report:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRequest) -> None:
-    """A correct store has no problem, with finished, running, AI, unlisted and no matches."""
+    """A correct store has no problem. Its rooms have finished, running, AI and unlisted matches, or
+    none.
+    """
     async with empty_database(kind, request) as database:
         async with database.open() as store:
             rooms = await play_matches(store)
@@ -109,7 +111,7 @@ def sound_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[s
     path = tmp_path_factory.mktemp("sound") / "store.sqlite3"
     rooms = asyncio.run(make())
     return path.read_bytes(), dict(
-        zip(("full", "private", "half", "waiting", "against_ai"), rooms, strict=True)
+        zip(("full", "unlisted", "half", "waiting", "against_ai"), rooms, strict=True)
     )
 
 

@@ -1,8 +1,8 @@
 """Nodes and workers of older and newer programs on one broker (`server/bus/work.py`).
 
 A reader ignores unknown fields in adverts and in workers' messages. A worker refuses a search that
-it does not understand, and says so in an answer. A job that needs a capability goes only to workers
-whose adverts list it.
+it does not understand, and its answer names the reason. A job that needs a capability goes only to
+workers whose adverts list it.
 """
 
 import json

@@ -45,12 +45,12 @@ class Run:
         self.processes = [Process(self.machine, wake_s, in_turns) for _ in range(4)]
         #: (arrival, completion, work) of each job, in seconds.
         self.done_s: list[tuple[float, float, float]] = []
-        for at_s, work_s, which in given_jobs:
-            self.simulation.after(at_s, partial(self._give, work_s, which))
+        for at_s, work_s, process in given_jobs:
+            self.simulation.after(at_s, partial(self._give, work_s, process))
 
-    def _give(self, work_s: float, which: int) -> None:
+    def _give(self, work_s: float, process: int) -> None:
         arrived_s = self.simulation.now_s
-        self.processes[which].give(
+        self.processes[process].give(
             work_s, lambda: self.done_s.append((arrived_s, self.simulation.now_s, work_s))
         )
 
@@ -129,7 +129,7 @@ def open_queue(
     shared = Process(machine)
     times: list[float] = []
     inside = 0
-    seen: list[int] = []
+    samples: list[int] = []
 
     def arrive() -> None:
         nonlocal inside
@@ -145,31 +145,31 @@ def open_queue(
         simulation.after(simulation.rng.expovariate(per_s), arrive)
 
     def sample() -> None:
-        seen.append(inside)
+        samples.append(inside)
         simulation.after(0.37, sample)
 
     simulation.after(0, arrive)
     simulation.after(0, sample)
     simulation.run(seconds)
-    return sum(times) / len(times), sum(seen) / len(seen), machine.busy_s / (cores * seconds)
+    return sum(times) / len(times), sum(samples) / len(samples), machine.busy_s / (cores * seconds)
 
 
 def test_one_queue_is_md1() -> None:
     """Pollaczek and Khinchine: with fixed work a job waits rho / (2 (1 - rho)) times its work."""
-    mean_s, number, used = open_queue(0.7, lambda rng: 1.0, 1, 100.0, 60_000, own=False)
+    mean_s, mean_jobs, utilization = open_queue(0.7, lambda rng: 1.0, 1, 100.0, 60_000, own=False)
     assert mean_s == pytest.approx(1 + 0.7 / (2 * 0.3), rel=0.05)
-    assert used == pytest.approx(0.7, rel=0.03), "the utilization law"
-    assert number == pytest.approx(0.7 * mean_s, rel=0.03), "Little's law"
+    assert utilization == pytest.approx(0.7, rel=0.03), "the utilization law"
+    assert mean_jobs == pytest.approx(0.7 * mean_s, rel=0.03), "Little's law"
 
 
 def test_two_cores_are_mm2() -> None:
     """Erlang's formula for two cores: 1 / (1 - rho^2) times the work, in the mean."""
-    mean_s, number, used = open_queue(
+    mean_s, mean_jobs, utilization = open_queue(
         1.4, lambda rng: rng.expovariate(1.0), 2, 1e6, 40_000, own=True
     )
     assert mean_s == pytest.approx(1 / (1 - 0.7**2), rel=0.05)
-    assert used == pytest.approx(0.7, rel=0.03)
-    assert number == pytest.approx(1.4 * mean_s, rel=0.03)
+    assert utilization == pytest.approx(0.7, rel=0.03)
+    assert mean_jobs == pytest.approx(1.4 * mean_s, rel=0.03)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "mixed"])
@@ -183,10 +183,10 @@ def test_tiny_slices_are_processor_sharing(kind: str) -> None:
             return 1.0
         return 0.25 if rng.random() < 0.8 else 4.0
 
-    mean_s, number, used = open_queue(0.6, work_s, 1, 0.05, 40_000, own=True)
+    mean_s, mean_jobs, utilization = open_queue(0.6, work_s, 1, 0.05, 40_000, own=True)
     assert mean_s == pytest.approx(1 / (1 - 0.6), rel=0.08)
-    assert used == pytest.approx(0.6, rel=0.05)
-    assert number == pytest.approx(0.6 * mean_s, rel=0.05)
+    assert utilization == pytest.approx(0.6, rel=0.05)
+    assert mean_jobs == pytest.approx(0.6 * mean_s, rel=0.05)
 
 
 def test_a_closed_network_is_as_fast_as_mean_value_analysis_says() -> None:

@@ -66,14 +66,14 @@ async def play_by_clicks(person: Person, max_moves: int, seed: int = 1) -> int:
     return int(await person.page.evaluate(DRIVER, [seed, max_moves, 60_000]))
 
 
-async def play_with_pointer(person: Person, moves: int) -> None:
-    """Plays `moves` moves with a real mouse or finger, or fewer if the match ends.
+async def play_with_pointer(person: Person, max_moves: int) -> None:
+    """Plays `max_moves` moves with a mouse or a finger, or fewer if the match ends.
 
     For each move it clicks clickable cells until the page plays a move.
     """
     over = person.page.locator(".state.over")
-    tap = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
-    for _ in range(moves):
+    has_touch = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
+    for _ in range(max_moves):
         await expect(over.or_(person.page.locator("ply-board.playable"))).to_be_visible()
         if await over.count():
             return
@@ -88,9 +88,9 @@ async def play_with_pointer(person: Person, moves: int) -> None:
                 break
             clicked.add(remaining[0])
             ground = person.page.locator(f"ply-board [data-cell='{remaining[0]}'] .ground")
-            await (ground.tap(force=True) if tap else ground.click(force=True))
+            await (ground.tap(force=True) if has_touch else ground.click(force=True))
             confirm = person.page.locator("ply-board .beside button.only")
-            if tap and await confirm.count():
+            if has_touch and await confirm.count():
                 await confirm.tap()
             await person.page.wait_for_timeout(0)
         await expect(person.page.locator(".moves .move").nth(before)).to_be_visible()

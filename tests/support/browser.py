@@ -9,11 +9,12 @@ from typing import Any
 from playwright.async_api import Browser, Page, Route, async_playwright
 
 ROOT = Path(__file__).parents[2]
+#: Chromium's command line arguments.
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
-#: The programs to look for.
+#: The names of Chromium's program; the first one that exists is started.
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: The kinds of console messages that count as faults.
 FAULTS = ("error", "warning", "assert")

@@ -3,8 +3,8 @@
 Code without those can use `virtual` of tests/support/fake_server.py.
 
     async with stopped_clock() as clock:
-        task = asyncio.create_task(…)                 # runs everything that needs no time
-        await clock.until(task.done, within_s=1.6)    # then advances the time, timer by timer
+        task = asyncio.create_task(…)
+        await clock.until(task.done, within_s=1.6)    # advances the time, timer by timer
 """
 
 import asyncio
@@ -52,13 +52,13 @@ class StoppedClock:
     async def run(self, seconds: float) -> None:
         """Advances the time by `seconds`, timer by timer."""
         end_s = self.now_s + seconds
-        passed = self._loop.call_at(end_s, lambda: None)
+        end_timer = self._loop.call_at(end_s, lambda: None)
         await self.until(lambda: self.now_s >= end_s, seconds)
-        passed.cancel()
+        end_timer.cancel()
         await self._holds_when_idle(lambda: False)
 
     async def _holds_when_idle(self, holds: Callable[[], bool]) -> bool:
-        """Returns whether `holds` is true after all tasks and callbacks have run that can run."""
+        """Returns whether `holds` is true once no task or callback can run any more."""
         for _ in range(IDLE_MOMENTS):
             if holds():
                 return True
@@ -104,6 +104,6 @@ async def moment() -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Polls a condition that no event signals; the tests' time limit ends one that hangs."""
+    """Polls a condition that no event signals; the test's time limit ends a wait that hangs."""
     while not holds():
         await moment()

@@ -13,22 +13,24 @@ from tests.oracle.history import Direction, History, Message, check
 from tests.server.test_two_nodes import catches_up, make_rooms
 from tests.support.load import LoadClient, read_everything
 
-#: The longest time in which clients catch up, in seconds; only a failing test needs more.
+#: The time limit for clients to catch up or to make progress, in seconds; only a failing test
+#: reaches it.
 CATCH_UP_S = 60.0
-#: The clients of one load.
+#: The names of the clients of one load.
 NAMES = ["ada", "ben", "cyd", "dan"]
 #: The number of acknowledged commands after which the cluster counts as working again.
 RECOVERED_ACKS = 50
-#: Commands of each client in a chapter. A chapter has its own rooms, and its history is checked.
+#: The number of commands of each client in a chapter. A chapter has its own rooms, and its history
+#: is checked.
 CHAPTER_COMMANDS = 300
 #: The types of messages that the checker does not need; they would fill the memory.
 UNCHECKED = {"view", "thinking", "presence", "pong"}
-#: The longest time in which a node restarts on a busy machine, in seconds.
+#: The time limit for a connection, in seconds: a node may be restarting on a busy machine.
 CONNECT_S = 300.0
 
 
 class Recording(History):
-    """A history that counts acknowledged moves and keeps only the messages that are checked."""
+    """A history that counts acknowledged moves and stores only the messages that are checked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +61,7 @@ class Recording(History):
 class ClusterLoad:
     """Four clients that play on a cluster; `moves` counts their acknowledged moves."""
 
-    def __init__(self, cluster: Cluster, seed: int, silence_s: float | None = None) -> None:
+    def __init__(self, cluster: Cluster, seed: int, answer_timeout_s: float | None = None) -> None:
         self.cluster = cluster
         self.rng = random.Random(seed)
         self._seed = seed
@@ -67,7 +69,7 @@ class ClusterLoad:
         self._history = Recording()
         self._earlier_moves = self._earlier_acks = 0
         self._chapters = 0
-        self._silence_s = silence_s
+        self._answer_timeout_s = answer_timeout_s
         self._checking_s = 0.0
         #: The longest wait in `wait_for_progress`, in seconds.
         self.longest_wait_s = 0.0
@@ -93,13 +95,13 @@ class ClusterLoad:
         clients = [
             LoadClient(
                 name, self._urls, self._history, self._seed * 1000 + self._chapters, CONNECT_S,
-                self._silence_s
+                self._answer_timeout_s
             )
             for name in NAMES
         ]  # fmt: skip
         rooms = await make_rooms(clients)
         await asyncio.gather(
-            *(client.play(client.commands + CHAPTER_COMMANDS) for client in clients)
+            *(client.play(client.command_count + CHAPTER_COMMANDS) for client in clients)
         )
         if faults_are_over():
             assert await catches_up(self._history, clients, CATCH_UP_S), (
@@ -135,7 +137,7 @@ class ClusterLoad:
         self.longest_wait_s = max(self.longest_wait_s, loop.time() - self._checking_s - begun_s)
 
     async def _read(self, rooms: list[str]) -> None:
-        """Reads each room to its end on any node.
+        """Reads each room to its end on a random node.
 
         A scout first joins at the highest v that any client has seen, so that a lagging node reads
         the store.
@@ -164,13 +166,15 @@ async def play_during(
     moves: int,
     seed: int,
     load_count: int = 1,
-    silence_s: float | None = None,
+    answer_timeout_s: float | None = None,
 ) -> None:
     """Runs loads until the faults are over and `moves` moves are acknowledged.
 
     The first load plays during the faults, the other `load_count` - 1 after them.
     """
-    loads = [ClusterLoad(cluster, seed + 1000 * number, silence_s) for number in range(load_count)]
+    loads = [
+        ClusterLoad(cluster, seed + 1000 * number, answer_timeout_s) for number in range(load_count)
+    ]
     async with asyncio.TaskGroup() as tasks:
         fault_task = tasks.create_task(faults(loads[0]))
 

@@ -21,6 +21,7 @@ from tests.support.fake_server import Client, FakeServer
 from tests.support.log_entries import new_database
 
 T = TypeVar("T")
+#: The kinds of databases.
 KINDS = ["sqlite", "postgres"]
 
 
@@ -70,7 +71,7 @@ class PostgresDatabase:
 async def bare_database(
     kind: str, request: pytest.FixtureRequest, name: str = "store"
 ) -> AsyncIterator[Database]:
-    """A database of this kind without tables."""
+    """Opens a database of this kind without tables."""
     if kind == "sqlite":
         folder: Path = request.getfixturevalue("tmp_path")
         yield SqliteDatabase(folder / f"{name}.sqlite3")
@@ -84,7 +85,7 @@ async def bare_database(
 async def empty_database(
     kind: str, request: pytest.FixtureRequest, name: str = "store"
 ) -> AsyncIterator[Database]:
-    """A database of this kind with our tables and no rows."""
+    """Opens a database of this kind with our tables and no rows."""
     if kind == "sqlite":
         folder: Path = request.getfixturevalue("tmp_path")
         path = new_database(folder)
@@ -101,7 +102,7 @@ def migrate(connection: Connection) -> tuple[str | None, str]:
 
 
 def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
-    """All rows of all tables, in the order of their keys."""
+    """Returns all rows of all tables, in the order of their keys."""
     return {
         name: sorted(
             (dict(row._mapping) for row in connection.execute(select(table))),
@@ -127,12 +128,12 @@ async def play_matches(store: SqlStore) -> list[str]:
             await (ada, ben)[ply % 2].ack((ada, ben)[ply % 2].move(full, ply, move))
         for client in (ada, ben):
             await client.ack(client.plain(wire.Rematch, full))
-        private = await ada.create(
+        unlisted = await ada.create(
             "sticks", seats=open_seat, visibility="unlisted", options={"rows": "1-2-3"}
         )
-        await ben.ack(ben.chat(private, "psst 🎲", "spectators"))
-        await ben.ack(ben.sit(private, 1))
-        await ben.ack(ben.plain(wire.Resign, private))
+        await ben.ack(ben.chat(unlisted, "psst 🎲", "spectators"))
+        await ben.ack(ben.sit(unlisted, 1))
+        await ben.ack(ben.plain(wire.Resign, unlisted))
         half = await ben.create("connect-four", seats=open_seat)
         await ada.ack(ada.sit(half, 1))
         await ben.ack(ben.move(half, 0, "d"))
@@ -147,4 +148,4 @@ async def play_matches(store: SqlStore) -> list[str]:
         await ada.until(
             lambda m: m["t"] == "event" and m["room"] == against_ai and m.get("ply") == 1
         )
-        return [full, private, half, waiting, against_ai]
+        return [full, unlisted, half, waiting, against_ai]

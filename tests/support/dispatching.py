@@ -16,7 +16,7 @@ GAME = load_game("connect-four")
 START = GAME.start().text()
 #: How late an answer may be before the best move so far counts, in seconds.
 GRACE_S = 0.5
-#: The name of the caller's own engine.
+#: The name of the place that is the caller's own engine.
 OWN = "own"
 
 Search = PendingSearch[str]
@@ -58,7 +58,7 @@ class FakeTransport:
         return [Offer(place) for place in self.places if place not in self.running]
 
     def assign(self) -> Attempt[str] | None:
-        """Gives the next search to a place; returns the attempt, or None without a place."""
+        """Gives the next search to a place; returns the attempt, or None if no place is free."""
         assigned = self.dispatcher.assign(self.now_s, self.offers)
         if assigned is None:
             return None

@@ -11,7 +11,7 @@ BLOCK = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOT
 
 
 def documented_files() -> dict[str, str]:
-    """The text of each file, its parts joined in the order of the page."""
+    """Returns the text of each file, its parts joined in the order of the page."""
     parts: dict[str, list[str]] = {}
     for name, text in BLOCK.findall(PAGE.read_text("utf-8")):
         parts.setdefault(name, []).append(text)

@@ -90,7 +90,7 @@ class FakeRoom:
         while (seat := self.room.ai_to_move()) is not None:
             self._ai_move(seat)
 
-    async def presence(self, *seats: bool) -> None:
+    async def send_presence(self, *seats: bool) -> None:
         """Sends which seats are connected."""
         await self._send(format_message(Presence(room="r", seats=seats, watching=0)))
 

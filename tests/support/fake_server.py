@@ -1,4 +1,4 @@
-"""Fakes for hubs and rooms: a store that fails on command, scripted engines, frame-reading clients.
+"""Fakes for hubs and rooms: a store that fails on command, scripted engines, clients in memory.
 
 Time is the event loop's: on virtual time (see `virtual`) a test of minutes takes milliseconds.
 """
@@ -73,7 +73,7 @@ def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def loop_ms() -> int:
-    """The fake server's time in milliseconds: START_MS plus the event loop's time."""
+    """Returns the fake server's time in milliseconds: START_MS plus the event loop's time."""
     return START_MS + int(asyncio.get_running_loop().time() * 1000)
 
 
@@ -187,13 +187,13 @@ class UnreliableStore(FaultyStore):
 class FaultyBus:
     """A bus that loses, duplicates, delays and reorders messages at random, from a seed.
 
-    With `faults` 0 it does none of these. As the bus over MQTT does, it reports with a node's next
-    heartbeat that messages of that node were lost.
+    `fault_rate` is the probability of each fault. As the bus over MQTT does, it reports with a
+    node's next heartbeat that messages of that node were lost.
     """
 
-    def __init__(self, seed: int = 0, faults: float = 0.0, delay_s: float = 0.02) -> None:
+    def __init__(self, seed: int = 0, fault_rate: float = 0.0, delay_s: float = 0.02) -> None:
         self._rng = random.Random(seed)
-        self.faults = faults
+        self.fault_rate = fault_rate
         self._delay_s = delay_s
         self._inner = LocalBus()
         self._missed: set[str] = set()
@@ -205,15 +205,15 @@ class FaultyBus:
     def publish(self, message: BusMessage) -> None:
         if self.cut:
             return
-        if self._rng.random() < self.faults:
+        if self._rng.random() < self.fault_rate:
             self._missed.add(message.node)
             return
         if isinstance(message, Heartbeat) and message.node in self._missed:
             self._missed.remove(message.node)
             asyncio.get_running_loop().call_soon(self._inner.publish, MessagesLost(message.node))
-        copies = 2 if self._rng.random() < self.faults else 1
+        copies = 2 if self._rng.random() < self.fault_rate else 1
         for _ in range(copies):
-            if self._rng.random() < self.faults:
+            if self._rng.random() < self.fault_rate:
                 delay_s = self._rng.random() * self._delay_s
                 asyncio.get_running_loop().call_later(delay_s, self._inner.publish, message)
             else:
@@ -247,7 +247,7 @@ async def first_legal(job: Job) -> str:
 
 
 class ScriptedEngines:
-    """Engines that answer as a test says.
+    """Engines whose `answer` a test sets.
 
     `jobs` are the requested searches, `cancelled` the cancelled ones; `requested` is set at each
     request.
@@ -317,11 +317,11 @@ class Inbox:
                 await self._received.wait()
 
     async def answer(self, key: str) -> Message:
-        """Returns the first answer to a command."""
+        """Returns the first answer to a command; waits until there is one."""
         return await self.until(lambda m: m["t"] in ("ack", "error") and m["id"] == key)
 
     async def event(self, kind: str, since: int = 0) -> Message:
-        """Returns the first event of this kind."""
+        """Returns the first event of this kind; waits until there is one."""
         return await self.until(lambda m: m["t"] == "event" and m["kind"] == kind, since)
 
     async def wait_for_v(self, v: int) -> None:
@@ -329,15 +329,15 @@ class Inbox:
         await self.until(lambda m: m["t"] in ("event", "snapshot") and m["v"] >= v)
 
     def events(self) -> list[Message]:
-        """The events in their order of arrival."""
+        """Returns the events in their order of arrival."""
         return [m for m in self.messages if m["t"] == "event"]
 
     def of(self, t: str) -> list[Message]:
-        """The messages of one type."""
+        """Returns the messages of one type."""
         return [m for m in self.messages if m["t"] == t]
 
     def answers(self, key: str) -> list[Message]:
-        """All answers to a command."""
+        """Returns all answers to a command."""
         return [m for m in self.messages if m["t"] in ("ack", "error") and m["id"] == key]
 
 
@@ -371,7 +371,7 @@ class Client(Inbox):
 
     # --- sending
 
-    def say(self, command: wire.RoomCommand) -> None:
+    def send_command(self, command: wire.RoomCommand) -> None:
         """Sends a command to its room."""
         room_id = RoomId(command.room)
         self._rooms.add(room_id)
@@ -382,7 +382,7 @@ class Client(Inbox):
 
     async def ask(self, command: wire.RoomCommand) -> Message:
         """Sends a command and waits for its answer."""
-        self.say(command)
+        self.send_command(command)
         return await self.answer(command.id)
 
     async def ack(self, command: wire.RoomCommand) -> int | None:
@@ -392,7 +392,7 @@ class Client(Inbox):
         v: int | None = answer["v"]
         return v
 
-    async def refused(self, command: wire.RoomCommand) -> str:
+    async def expect_refusal(self, command: wire.RoomCommand) -> str:
         """Sends a command that must be refused; returns the code."""
         answer = await self.ask(command)
         assert answer["t"] == "error", answer
@@ -425,7 +425,7 @@ class Client(Inbox):
         return wire.Chat(id=key or self.new_id(), room=room, text=text, to=to)
 
     def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
-        """A command of a kind that has no fields of its own."""
+        """Returns a command of a kind that has no fields of its own."""
         return kind(id=self.new_id(), room=room)
 
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import Enum
 
-#: Bytes to read at a time.
+#: The maximum number of bytes to read at a time.
 CHUNK = 65536
 
 
@@ -34,7 +34,7 @@ class FaultProxy:
         self.refusing = False
         #: The number of connections accepted so far.
         self.accepted = 0
-        #: Bytes forwarded so far, by direction.
+        #: The number of bytes forwarded so far, by direction.
         self.forwarded = dict.fromkeys(Toward, 0)
         self._upstream_port = upstream_port
         self._links: set[_Link] = set()

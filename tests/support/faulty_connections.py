@@ -12,7 +12,8 @@ from tests.support.mqtt_proxy import mqtt_proxy
 
 #: The seed of the broker's faults.
 SEED = 1
-#: The share of the broker's messages that arrive twice, and that of those out of order.
+#: The share of the broker's messages that the proxy duplicates; it puts the same share before
+#: earlier messages.
 SHARE = 0.2
 
 
@@ -25,7 +26,7 @@ class FaultyConnections(Connections):
 
 @asynccontextmanager
 async def faulty_connections(postgres: Postgres) -> AsyncIterator[FaultyConnections]:
-    """A database that can be cut off, and a broker whose messages arrive twice and out of order."""
+    """Opens proxies that can cut off the database and that disturb the broker's messages."""
     port = free_port()
     async with (
         fault_proxy(postgres.port) as database,

@@ -1,4 +1,4 @@
-"""The golden logs, which programs of several versions have written, and their rooms."""
+"""The golden logs, which several versions of the server have written, and their rooms."""
 
 import json
 from pathlib import Path

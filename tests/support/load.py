@@ -1,7 +1,7 @@
 """A load of clients that play, chat, send wrong commands, change nodes, resend and cut connections.
 
-They know the rules from tests/oracle/referee.py and the rooms from the server's messages. A
-`History` records everything that they send and receive.
+They take the rules from tests/oracle/referee.py and the state of the rooms from the server's
+messages. A `History` records everything that they send and receive.
 """
 
 import asyncio
@@ -18,18 +18,18 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from tests.oracle.history import READER, History, Message
 from tests.oracle.referee import Referee, new_referee
 
-#: Seconds to wait for an answer or a connection.
+#: The time limit for an answer or a connection, in seconds.
 WAIT_S = 15.0
 #: The audiences of a line of chat.
 AUDIENCES = ["room", "spectators"]
-#: Events of a room after which the clients send nothing more to it. A client that is more than 500
+#: The v of a room after which the clients send nothing more to it. A client that is more than 500
 #: events behind would receive a snapshot.
 MAX_EVENTS = 450
 
 
 @dataclass
 class KnownRoom:
-    """A room as one connection knows it from the server's messages."""
+    """The state of a room, as one connection derives it from the server's messages."""
 
     v: int = 0
     game: str = ""
@@ -226,17 +226,17 @@ class LoadClient:
         self.rooms: list[str] = []
         self.links: list[Link | None] = [None] * len(urls)
         self.sent: list[Message] = []
-        self.commands = 0
+        #: The number of commands sent so far.
+        self.command_count = 0
         self.answer_timeout_s = answer_timeout_s
         self._connect_timeout_s = connect_timeout_s
         self._urls = urls
         self._ids = itertools.count(1)
-        self._seen: dict[str, int] = {}
 
     # --- connections
 
     async def link(self, number: int) -> Link:
-        """The connection to a node, opened if necessary; it resumes all rooms."""
+        """Returns the connection to a node; opens it if necessary and resumes all rooms."""
         link = self.links[number]
         async with asyncio.timeout(self._connect_timeout_s):
             while link is None or not link.open:
@@ -294,13 +294,13 @@ class LoadClient:
 
     async def ask(self, link: Link, message: Message) -> Message | None:
         """Sends a command, new or not, and returns its answer."""
-        self.commands += 1
+        self.command_count += 1
         self.sent.append(message)
         return await link.ask(message)
 
-    async def play(self, commands: int) -> None:
-        """Sends commands, legal and illegal ones, until the client has sent `commands` in all."""
-        while self.commands < commands:
+    async def play(self, until_count: int) -> None:
+        """Sends commands, legal and illegal ones, until `command_count` is `until_count`."""
+        while self.command_count < until_count:
             link = await self.link(self.rng.randrange(len(self.links)))
             open_rooms = [(r, known) for r, known in link.rooms.items() if known.v < MAX_EVENTS]
             my_turns = [(r, known) for r, known in open_rooms if known.is_my_turn(self.identity)]
@@ -311,7 +311,7 @@ class LoadClient:
             await asyncio.sleep(0)
 
     async def _move(self, link: Link, room: str, known: KnownRoom) -> None:
-        """Plays a move that is legal by the client's knowledge.
+        """Plays a move that is legal in the state that the client has derived.
 
         It sometimes sends the move twice, sends it to two nodes, or cuts the connection after it.
         """
@@ -328,16 +328,16 @@ class LoadClient:
         if roll < 0.88:
             await self.ask(link, message)
         elif roll < 0.92:
-            self.commands += 1
+            self.command_count += 1
             for future in [await link.send(message), await link.send(message)]:
                 await answer_or_none(future)
         elif roll < 0.96:
-            self.commands += 1
+            self.command_count += 1
             links = [await self.link(number) for number in range(len(self.links))]
             for future in [await each.send(message) for each in links]:
                 await answer_or_none(future)
         else:
-            self.commands += 1
+            self.command_count += 1
             await link.cut(message)
             await self.ask(await self.link(self.rng.randrange(len(self.links))), message)
 
@@ -380,14 +380,14 @@ class LoadClient:
         await rng.choices(commands, weights)[0]()  # type: ignore[misc]
 
     def _token(self, known: KnownRoom) -> str:
-        """A legal first move of this game, which may be illegal now."""
+        """Returns a legal first move of this game, which may be illegal now."""
         fresh = new_referee(known.game, known.options)
         return self.rng.choice(fresh.moves())
 
     # --- the end
 
     def lagging_rooms(self, heads: dict[str, int]) -> list[str]:
-        """The rooms in which an open connection has not received every event yet."""
+        """Returns the rooms in which an open connection has not received every event yet."""
         open_links = [link for link in self.links if link is not None and link.open]
         return [
             room

@@ -47,7 +47,7 @@ def _migrated() -> bytes:
 
 
 def entries(first_v: int, count: int = 1, at_ms: int = NOW_MS) -> tuple[StoredEvent, ...]:
-    """A sequence of events."""
+    """Returns a sequence of events."""
     body = b'{"kind":"said","identity":"ada","name":"Ada","text":"%d"}'
     return tuple(StoredEvent(v, at_ms, EVERYONE, body % v) for v in range(first_v, first_v + count))
 
@@ -63,7 +63,7 @@ def append(
     at_ms: int = NOW_MS,
     projections: Sequence[Projection] = (),
 ) -> Append:
-    """An append of events after a v."""
+    """Returns an append of events after a v."""
     return Append(
         room, after_v, entries(after_v + 1, count, at_ms), node, due_ms, command, tuple(projections)
     )
@@ -80,7 +80,7 @@ def new_room(
     at_ms: int = NOW_MS,
     projections: Sequence[Projection] = (),
 ) -> NewRoom:
-    """A room that starts with events; its create_id is the room's id unless one is given."""
+    """Returns a room that starts with events; by default its create_id is the room's id."""
     key = CommandKey(host, create_id or room)
     first = append(
         room, 0, key, count=count, node=node, due_ms=due_ms, at_ms=at_ms, projections=projections
@@ -89,17 +89,17 @@ def new_room(
 
 
 def started(match: str, v: int = 1, *, public: bool = True, at_ms: int = NOW_MS) -> MatchStarted:
-    """The projection of a match that starts."""
+    """Returns the projection of a match that starts."""
     return MatchStarted(match, "sticks", 1, b"{}", b"[]", "1-2-3 first", "digest", v, at_ms, public)
 
 
 def finished(match: str, v: int = 2, *, at_ms: int = NOW_MS) -> MatchFinished:
-    """The projection of a match that ends."""
+    """Returns the projection of a match that ends."""
     return MatchFinished(match, v, at_ms, 7, b'{"winner":0}')
 
 
 def listing(text: str, listed: bool = True) -> Listing:
-    """A room's entry in the lobby."""
+    """Returns a room's entry in the lobby."""
     return Listing(listed, b'{"title":"%b"}' % text.encode())
 
 
@@ -108,7 +108,7 @@ QUICK_LIMITS = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
 
 
 async def outcome(work: Awaitable[object]) -> object:
-    """The result of `work`, or the StoreError that it raises."""
+    """Returns the result of `work`, or the StoreError that it raises."""
     try:
         return await work
     except StoreError as error:
@@ -141,7 +141,7 @@ async def append_until_committed(
 
 
 async def log(store: Store, room: str) -> list[StoredEvent]:
-    """The whole log of a room."""
+    """Returns the whole log of a room."""
     events: list[StoredEvent] = []
     while page := await store.logs.events(room, len(events)):
         events += page

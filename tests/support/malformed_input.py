@@ -48,7 +48,7 @@ class MalformedInput:
     # --- messages
 
     def command(self) -> Json:
-        """A well-formed command, mostly for a room in which the client has no rights."""
+        """Returns a well-formed command, mostly for a room in which the client has no rights."""
         rng = self._random
         room = rng.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
         sits = rng.randrange(2)
@@ -82,7 +82,7 @@ class MalformedInput:
         return command_json
 
     def message(self) -> bytes:
-        """The payload of a text frame: a command, unchanged or mutated."""
+        """Returns the payload of a text frame: a command, unchanged or mutated."""
         rng = self._random
         mutations = (
             self._unchanged,
@@ -153,7 +153,7 @@ class MalformedInput:
         )
 
     def _extra_keys(self, command: Json) -> bytes:
-        """Adds a second copy of a key, a thousand keys, or unknown keys."""
+        """Adds a second copy of a key, hundreds of keys, or unknown keys."""
         whole = _encode(command)
         more = self._random.choice(
             (
@@ -167,7 +167,7 @@ class MalformedInput:
         return whole[:-1] + b"," + more + b"}"
 
     def _harmless(self, payload: bytes) -> bytes:
-        """The message; chat in these rooms, which anyone may send, becomes an empty line."""
+        """Returns the message; chat in these rooms, which anyone may send, gets an empty text."""
         try:
             message = parse_message(payload)
         except ProtocolError:
@@ -210,7 +210,7 @@ class MalformedInput:
         )()
 
     def odd_frames(self) -> bytes:
-        """Valid but rare frames: fragments with pings between them, unsolicited pongs, binary."""
+        """Returns valid but rare frames: fragments around pings, unsolicited pongs, binary."""
         rng = self._random
         text = _encode({"t": "ping", "id": "p"})
         at = rng.randrange(len(text))
@@ -230,7 +230,7 @@ class MalformedInput:
     # --- connections
 
     def greeting(self) -> bytes:
-        """The first bytes of a connection that is not a Plyroom client."""
+        """Returns the first bytes of a connection that is not a Plyroom client."""
         rng = self._random
         host = rng.choice(
             (
@@ -333,7 +333,7 @@ def _request(line: str, *headers: str) -> bytes:
 
 
 def _encode(command: Json) -> bytes:
-    """JSON in ASCII, with raw values as they are and lone surrogates escaped."""
+    """Encodes a command in ASCII, with raw values as they are and lone surrogates escaped."""
     parts = (
         json.dumps(name).encode() + b":" + _encode_value(value) for name, value in command.items()
     )

@@ -26,7 +26,8 @@ class MqttProxy:
         self.port = 0
         #: The number of messages that were sent twice so far.
         self.doubled = 0
-        #: The number of messages that were reordered so far.
+        #: The number of messages that were put before earlier ones so far. The shuffle of a held
+        #: window reorders further messages, which are not counted.
         self.reordered = 0
         self._upstream_port = upstream_port
         self._rng = random.Random(seed)
@@ -98,7 +99,7 @@ async def _packet(reader: asyncio.StreamReader) -> bytes:
 
 
 def without_id(packet: bytes) -> bytes:
-    """A PUBLISH packet converted to QoS 0."""
+    """Returns a PUBLISH packet converted to QoS 0."""
     start = 2
     while packet[start - 1] & 128:
         start += 1

@@ -18,7 +18,7 @@ from server.protocol.codec import format_message
 from server.web.pages import client_folder
 from tests.support.fake_server import FakeServer, Message
 
-#: Seconds to wait for a message; only a test that hangs needs more.
+#: The time limit of a wait for a message, in seconds; only a test that hangs reaches it.
 WAIT_S = 60.0
 
 
@@ -81,13 +81,13 @@ class Socket:
         assert answer["t"] == "ack", answer
         return answer
 
-    async def refused(self, t: str, **fields: Any) -> str:
+    async def expect_refusal(self, t: str, **fields: Any) -> str:
         """Sends a command that must be refused; returns the code."""
         answer = await self.ask(t, **fields)
         assert answer["t"] == "error", answer
         return str(answer["code"])
 
-    async def closed(self) -> tuple[int, str]:
+    async def wait_closed(self) -> tuple[int, str]:
         """Waits until the server closes the connection; returns the code and the reason."""
         async with asyncio.timeout(WAIT_S):
             with contextlib.suppress(ConnectionClosed):
@@ -154,7 +154,7 @@ class Http:
             body = await self.reader.readexactly(int(headers.get("content-length", 0)))
         return Response(int(first.split()[1]), headers, body, cookies)
 
-    async def ended(self) -> bytes:
+    async def read_to_end(self) -> bytes:
         """Returns all bytes that arrive until the server closes the connection."""
         async with asyncio.timeout(WAIT_S):
             try:

@@ -38,8 +38,8 @@ LONG_STICKS = {"rows": "9-9-9-9"}
 class Player:
     """A player that follows a room and plays its seat, match after match.
 
-    It stops after `stop` is set and the last match is over. The host offers each rematch, the
-    guest accepts.
+    The host offers each rematch, and the guest accepts. After `stop` is set and the last match is
+    over the host stops.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Player:
         self._changed = asyncio.Condition()
 
     async def run(self) -> None:
-        """Plays; returns for a host when `stop` is set, and never for a guest."""
+        """Plays matches; ends for the host after `stop` is set, and never for the guest."""
         seen = self._journal.seen[self.model.room, f"{self._connection.identity}#{id(self)}"]
         async for message in self._connection.follow(self.model.room):
             if isinstance(message, Snapshot):
@@ -92,7 +92,7 @@ class Player:
         if (self._host and not offers) or (
             not self._host and seat is not None and (1 - seat) in offers
         ):
-            await self._say(Rematch(id=self._connection.new_id(), room=self.model.room))
+            await self._send(Rematch(id=self._connection.new_id(), room=self.model.room))
 
     async def _move(self) -> None:
         model = self.model
@@ -100,17 +100,17 @@ class Player:
             return
         self._last_turn = (model.match.id, model.ply)
         move = self._random.choice(model.moves)
-        await self._say(
+        await self._send(
             Move(id=self._connection.new_id(), room=model.room, ply=model.ply, move=move.id)
         )
 
-    async def _say(self, command: RoomCommand) -> None:
+    async def _send(self, command: RoomCommand) -> None:
         try:
             ack = await self._connection.command(command)
         except Refused as refusal:
             # Whether the command was executed is unknown; sending it again finds out.
             if refusal.code == Code.STORE_RETRY:
-                await self._say(command)
+                await self._send(command)
                 return
             self._journal.refused.append((self._connection.identity, command, refusal.code))
             raise
@@ -146,11 +146,11 @@ async def two_people(
         host = Player(ada, room, journal, seed, stop, host=True)
         guest = Player(bob, room, journal, seed + 1, stop, host=False)
         await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
-        async with asyncio.TaskGroup() as playing:
-            guests = playing.create_task(guest.run())
+        async with asyncio.TaskGroup() as tasks:
+            guest_task = tasks.create_task(guest.run())
             await host.run()
             await guest.until(lambda model: model.v >= host.model.v)
-            guests.cancel()
+            guest_task.cancel()
         assert guest.model.match == host.model.match, "both clients saw the same match"
         return host.model
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Seconds to wait for output; only a test that hangs needs more.
+#: The time limit of a wait for output, in seconds; only a test that hangs reaches it.
 TIMEOUT_S = 60.0
 
 
@@ -38,9 +38,9 @@ class Screen:
                     f"{words!r} was not printed. Since the last match:\n{self.text[self._seen :]}"
                 )
             self.text += more
-        passed = self.text[self._seen : at + len(words)]
+        output = self.text[self._seen : at + len(words)]
         self._seen = at + len(words)
-        return passed
+        return output
 
     def expect_one(self, *words: str) -> str:
         """Waits for the first of several texts after the previous match; returns that text."""
@@ -69,7 +69,7 @@ class Screen:
         """Presses a control key: "C" is Ctrl-C."""
         os.write(self._writing, bytes([ord(control) & 31]))
 
-    def end(self) -> int:
+    def wait_for_end(self) -> int:
         """Waits for the program's end; returns its exit code."""
         while (more := self._read(TIMEOUT_S)) is not None:
             self.text += more

@@ -29,7 +29,10 @@ def frame(
     mask: bool = True,
     length: int | None = None,
 ) -> bytes:
-    """A client's frame (RFC 6455, section 5.2), valid by default; `length` overrides its length."""
+    """Returns a client's frame (RFC 6455, section 5.2), valid by default.
+
+    `length` is written into its head instead of the length of the payload.
+    """
     size = len(payload) if length is None else length
     head = bytes([fin << 7 | rsv << 4 | opcode])
     if size < 126:
@@ -48,7 +51,7 @@ def frame(
 
 
 def handshake(host: str, *headers: str, path: str = "/ws") -> bytes:
-    """A client's opening handshake; `headers` are added to the required ones."""
+    """Returns a client's opening handshake; `headers` are added to the required ones."""
     key = b64encode(secrets.token_bytes(16)).decode()
     lines = [
         f"GET {path} HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade",
@@ -58,7 +61,7 @@ def handshake(host: str, *headers: str, path: str = "/ws") -> bytes:
 
 
 class RawSocket:
-    """A TCP connection that may speak WebSocket. It reads only on request."""
+    """A TCP connection, with or without a WebSocket on it. It reads only on request."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -74,14 +77,14 @@ class RawSocket:
     async def hello(self, token: str | None = None) -> dict[str, Any]:
         """Does the handshake and sends hello; returns the welcome."""
         assert " 101 " in await self.upgrade()
-        self.say(Hello(protocol=PROTOCOL, token=token))
+        self.send_message(Hello(protocol=PROTOCOL, token=token))
         return await self.message()
 
-    def say(self, message: Incoming) -> None:
+    def send_message(self, message: Incoming) -> None:
         self.writer.write(frame(msgspec.json.encode(message)))
 
     async def message(self) -> dict[str, Any]:
-        """The object in the next text frame."""
+        """Returns the object in the next text frame."""
         while True:
             opcode, payload = await self.frame()
             if opcode == TEXT:
@@ -91,7 +94,7 @@ class RawSocket:
             assert opcode != CLOSE, payload
 
     async def frame(self) -> tuple[int, bytes]:
-        """The next frame of the server.
+        """Returns the opcode and the payload of the server's next frame.
 
         Raises IncompleteReadError or ConnectionError at the end of the connection.
         """
@@ -103,7 +106,7 @@ class RawSocket:
             size = int.from_bytes(await self.reader.readexactly(8), "big")
         return head[0] & 15, await self.reader.readexactly(size)
 
-    async def closed(self) -> int:
+    async def wait_closed(self) -> int:
         """Reads to the end of the connection; returns the close code or NO_CLOSE_FRAME."""
         code = NO_CLOSE_FRAME
         try:
@@ -125,7 +128,7 @@ async def raw_socket(
 ) -> AsyncIterator[RawSocket]:
     """Opens a connection, which is aborted at the end.
 
-    A small `receive_buffer` limits the unread data that it can hold.
+    A small `receive_buffer`, in bytes, limits the unread data that the connection can hold.
     """
     loop = asyncio.get_running_loop()
     raw = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)

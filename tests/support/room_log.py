@@ -32,14 +32,14 @@ from server.settings import Settings
 
 ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
 ROOM = RoomId("r1")
-#: The settings of the room, without limits of the chat.
+#: The settings of the room, without chat limits.
 SETTINGS = Settings(limit_chat=0, limit_chat_room=0)
 
 T = TypeVar("T")
 
 
 def attempt(work: Callable[[], T]) -> T | CommandRejected | GameFault:
-    """The result of `work`, or the typed error that it raises."""
+    """Returns the result of `work`, or the typed error that it raises."""
     try:
         return work()
     except (CommandRejected, GameFault) as error:
@@ -49,7 +49,7 @@ def attempt(work: Callable[[], T]) -> T | CommandRejected | GameFault:
 def altered_game(
     game_id: str, changes: dict[str, object] | None = None, digest: str | None = None
 ) -> Game:
-    """A game whose rules file differs from the real one in the names of `changes`."""
+    """Returns a game whose rules file differs from the real one in the names of `changes`."""
     module = SimpleNamespace(**{**vars(load_game(game_id).module), **(changes or {})})
     return Game(cast(Rules, module), digest or load_game(game_id).digest)
 
@@ -66,8 +66,8 @@ def decide(
     new_id: Callable[[], str],
     now_ms: int | None = None,
 ) -> list[RoomEvent]:
-    """The events that an actor's command makes, by default at the time of the room's last event,
-    without limits of the chat.
+    """Returns the events that an actor's command makes, by default at the time of the room's last
+    event, without chat limits.
     """
     at_ms = room.changed_ms if now_ms is None else now_ms
     return rules.decide(room, command, Moment(actor, at_ms, at_ms, new_id, SETTINGS))
@@ -98,13 +98,13 @@ class LoggedRoom:
         return f"id{self._ids}"
 
     def decide(self, actor: Actor, command: Command, room: Room | None = None) -> list[RoomEvent]:
-        """The events that a command makes now in the room, or in another state of it."""
+        """Returns the events that a command makes now in the room, or in another state of it."""
         return decide(room or self.room, actor, command, self.new_id, self.now_ms)
 
     def create(
         self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
     ) -> list[RoomEvent]:
-        """Creates the room: Ada with an open seat, unless the fields of `create` say otherwise."""
+        """Creates the room; by default Ada has a seat and the other one is open."""
         command = Create(id="c", game=game, **fields)
         events = rules.create(actor, command, self.find_game(game), self.new_id)
         self._append_all(events)
@@ -118,7 +118,10 @@ class LoggedRoom:
         return events
 
     def refuse(self, actor: Actor, command: Command) -> Code:
-        """The code with which a command is rejected; asserts that it changed nothing."""
+        """Gives the room a command that it must reject; returns the code.
+
+        Asserts that the command changed nothing.
+        """
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
             decide(self.room, actor, command, self.new_id)
@@ -141,7 +144,7 @@ class LoggedRoom:
         self.log.append((self.now_ms, format_event_body(event)))
 
     def fold(self, find_game: Callable[[str], Game] | None = None) -> Room:
-        """The room as a server folds it from the log."""
+        """Returns the room as a server folds it from the log."""
         room: Room | None = None
         for at_ms, body in self.log:
             event = parse_event_body(body)
@@ -155,7 +158,7 @@ class LoggedRoom:
     # --- shorthand for commands
 
     def move(self, token: str, ply: int | None = None) -> Move:
-        """A move at the next ply, unless another is given."""
+        """Returns a move at the next ply, unless another is given."""
         if ply is None:
             ply = self.room.match.ply if self.room.match else 0
         return Move(id="m", ply=ply, move=token)
@@ -166,7 +169,7 @@ class LoggedRoom:
             self.do((first, second)[number % 2], self.move(token))
 
     def ai_move(self, token: str, **changes: Any) -> AiMove:
-        """The AI's move in the current position, unless changed."""
+        """Returns the AI's move in the current position, unless changed."""
         fields = {
             "id": "ai",
             "match": self.match.id,
@@ -177,7 +180,7 @@ class LoggedRoom:
         return AiMove(**{**fields, **changes})
 
     def ai_failure(self, **changes: Any) -> AiFailure:
-        """The AI's failure in the current position, unless changed."""
+        """Returns the AI's failure in the current position, unless changed."""
         fields = {
             "id": "ai",
             "match": self.match.id,
@@ -193,7 +196,7 @@ def sit(seat: int) -> Sit:
 
 
 def plain(kind: type[Command]) -> Command:
-    """A command without fields of its own."""
+    """Returns a command without fields of its own."""
     return kind(id="p")
 
 
@@ -212,7 +215,7 @@ def remove_ai(seat: int) -> RemoveAi:
 def seated(
     find_game: Callable[[str], Game] = load_game, game: str = "tic-tac-toe", **fields: Any
 ) -> LoggedRoom:
-    """Ada against Ben, before the first move."""
+    """Returns a match of Ada against Ben, before the first move."""
     played = LoggedRoom(find_game)
     played.create(ADA, game, **fields)
     played.do(BEN, sit(1))
@@ -230,7 +233,7 @@ def created(actor: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> Logge
 
 
 def finished(tokens: str = "a1 b1 a2 b2 a3") -> LoggedRoom:
-    """A match that Ada has won, unless the moves say otherwise."""
+    """Returns a match after these moves; by default Ada has won it."""
     played = seated()
     played.moves(tokens)
     return played

@@ -33,7 +33,7 @@ class Link:
         self.seen: list[Message] = []
 
     async def receive(self) -> Message:
-        """The next message that is not a ping."""
+        """Returns the next message that is not a ping."""
         while True:
             message: Message = json.loads(await self._receive())
             if message["t"] != "ping":
@@ -42,7 +42,7 @@ class Link:
             await self.send({"t": "pong", "at": 0})
 
     async def expect(self, t: str) -> Message:
-        """The next message, which must be of this type."""
+        """Returns the next message, which must be of this type."""
         message = await self.receive()
         assert message["t"] == t, f"expected {t}, got {message}"
         return message
@@ -113,7 +113,7 @@ def snapshot_at(room: str, v: int) -> Message:
 
 
 def said(room: str, v: int) -> Message:
-    """A chat event, recognisable by its v."""
+    """Returns a chat event, recognisable by its v."""
     who = {"identity": "i2", "name": "Bob"}
     return {
         "t": "event",

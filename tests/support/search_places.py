@@ -35,7 +35,7 @@ from server.seats.remote import RemoteEngines
 from tests.support.memory_links import MemoryBroker, MemoryLink
 
 GAME = load_game("connect-four")
-#: The time of a job, in ms.
+#: The time limit of a job by default, in ms.
 TIME_MS = 1000
 
 
@@ -99,7 +99,7 @@ class Places:
         self.engines: Any = None
         #: Whether the places receive attempts without confirming them.
         self.are_unresponsive = False
-        self._read = 0
+        self._read_count = 0
         self._received = asyncio.Event()
 
     def search(
@@ -110,11 +110,11 @@ class Places:
 
     async def next_attempt(self) -> Any:
         """Waits for the next attempt that a place receives, and returns it."""
-        while len(self.sent) <= self._read:
+        while len(self.sent) <= self._read_count:
             self._received.clear()
             await self._received.wait()
-        self._read += 1
-        return self.sent[self._read - 1]
+        self._read_count += 1
+        return self.sent[self._read_count - 1]
 
     def receive(self, sent: Any) -> None:
         self.sent.append(sent)
@@ -126,7 +126,7 @@ class Places:
         return load
 
     def stop_replacements(self) -> None:
-        """Keeps further places from becoming ready."""
+        """Prevents further places from becoming ready."""
         raise NotImplementedError
 
     def replace_dead(self) -> None:
@@ -323,7 +323,7 @@ class BrokerPlaces(Places):
                     worker.link.set_status(work.encode(worker.advert))
 
     def stop_replacements(self) -> None:
-        """Nothing to do: a worker that has ended does not come back."""
+        """Does nothing: a worker that has ended does not come back."""
 
     def replace_dead(self) -> None:
         self.add_worker()

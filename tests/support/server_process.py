@@ -87,7 +87,7 @@ class ServerProcess:
         return int(psutil.Process(self.pid).memory_info().rss)
 
     def connections(self) -> int:
-        """The number of connections that it holds."""
+        """Returns the number of connections that it holds."""
         sockets = psutil.Process(self.pid).net_connections("tcp")
         return sum(
             connection.laddr.port == self.port and connection.status != psutil.CONN_LISTEN

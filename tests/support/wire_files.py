@@ -23,7 +23,7 @@ HEAD = (
     "from server/protocol/messages.py.\n"
 )
 TAIL = """
-/** One event of a room: what its log says at v. */
+/** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;
 /** An event that this viewer may not see. */
 export type HiddenMessage = { t: "event"; room: string; v: number; at: number; kind: "hidden" };
@@ -33,7 +33,7 @@ export type Message = ServerMessage | EventMessage | HiddenMessage;
 
 
 def typescript() -> str:
-    """The file protocol.d.ts: one interface per struct; optional fields have a question mark."""
+    """Returns the text of protocol.d.ts: an interface per struct, with `?` for optional fields."""
     structs: dict[str, str] = {}
     unions = {
         "ClientMessage": inspect.type_info(wire.ClientMessage),
@@ -46,7 +46,7 @@ def typescript() -> str:
 
 
 def _type(info: inspect.Type, structs: dict[str, str]) -> str:
-    """A type in TypeScript; the structs in it are added to `structs`."""
+    """Returns a type in TypeScript; the structs in it are added to `structs`."""
     match info:
         case inspect.Metadata(type=inner_type):
             return _type(inner_type, structs)

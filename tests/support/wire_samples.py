@@ -20,11 +20,12 @@ from server.rooms.events import (
     format_event_body,
 )
 
-ROOM, MATCH, EPOCH, AT = "r7Kq2", "m91xZ", "e-1", 1_760_000_000_000
+ROOM, MATCH, EPOCH, AT_MS = "r7Kq2", "m91xZ", "e-1", 1_760_000_000_000
 ADA = wire.Occupant("g-ada", "Ada <b>&</b> 阿达")
 AI = wire.Occupant("ai", "AI level 5", "ai", 5)
-TURN = MoveView("d", ("d",), "d", ghost=("d1", "R"))
+MOVE = MoveView("d", ("d",), "d", ghost=("d1", "R"))
 
+#: A sample of every message of a client.
 CLIENT: tuple[wire.Incoming, ...] = (
     wire.Hello(protocol=1, token="secret", name="Ada"),
     wire.Ping(id="p1"),
@@ -80,11 +81,12 @@ BOARD = BoardView(
     targets={"d": ("d1", "d2", "d3", "d4", "d5", "d6")},
 )
 
+#: A sample of every message of the server except events.
 SERVER: tuple[wire.Outgoing, ...] = (
-    wire.Welcome(protocol=1, identity="g-ada", name="Ada", epoch=EPOCH, at=AT, token="secret"),
+    wire.Welcome(protocol=1, identity="g-ada", name="Ada", epoch=EPOCH, at=AT_MS, token="secret"),
     wire.Ack("c1", 3, ROOM),
     wire.Error("c8", Code.MOVE_ILLEGAL, "d is not allowed here"),
-    wire.Pong(at=AT, id="p1"),
+    wire.Pong(at=AT_MS, id="p1"),
     wire.Joined(
         room=ROOM,
         v=4,
@@ -95,7 +97,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
             options={},
             visibility="public",
             host="g-ada",
-            created_ms=AT,
+            created_ms=AT_MS,
             levels=8,
             view=BOARD,
         ),
@@ -115,7 +117,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
             seats=(ADA, AI),
             moves=(wire.Played("d", "d1", "1."),),
         ),
-        chat=(wire.ChatLine(2, AT, "Kim", "hello", "spectators"),),
+        chat=(wire.ChatLine(2, AT_MS, "Kim", "hello", "spectators"),),
     ),
     wire.View(
         room=ROOM,
@@ -124,7 +126,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
         ply=1,
         view=PositionView({"d1": "R"}, 1, "Yellow to move", {"last": ("d1",)}, ("d1",)),
     ),
-    wire.Turn(room=ROOM, v=3, match=MATCH, ply=0, moves=(TURN,), claim="the same position 3 times"),
+    wire.Turn(room=ROOM, v=3, match=MATCH, ply=0, moves=(MOVE,), claim="the same position 3 times"),
     wire.Thinking(
         room=ROOM,
         match=MATCH,
@@ -151,7 +153,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
                 options={},
                 seats=(ADA, None),
                 state="playing",
-                created_ms=AT,
+                created_ms=AT_MS,
                 ply=1,
                 length="1 move",
             ),
@@ -162,12 +164,12 @@ SERVER: tuple[wire.Outgoing, ...] = (
 
 
 def frames() -> dict[str, bytes]:
-    """Every sample as a frame, by the name of its golden file."""
+    """Returns every sample as a frame, by the name of its golden file."""
     named = {f"client-{_tag(message)}": format_message(message) for message in CLIENT}
     named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
     for v, event in enumerate(EVENTS, 1):
         body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
-        named[f"event-{_tag(event)}"] = event_frame(ROOM, v, AT + v, body)
+        named[f"event-{_tag(event)}"] = event_frame(ROOM, v, AT_MS + v, body)
     return named
 
 

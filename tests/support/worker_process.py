@@ -59,7 +59,7 @@ class WorkerProcess:
         self.id = line.split()[0]
 
     async def kill(self) -> None:
-        """Kills it with SIGKILL; its search processes end when they notice."""
+        """Kills it with SIGKILL; its search processes end by themselves soon afterwards."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()

@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.server_process import ROOT
 
-#: Compiles as `python -m engine.warm` does, but for the personas: few tests use them, and they take
-#: a quarter of the time.
+#: A program that compiles as `python -m engine.warm` does, without the personas: few tests use
+#: them, and they take a quarter of the time.
 WARM = """
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher

@@ -42,7 +42,7 @@ def random_won_match(game: str, min_moves: int, seed: int = 0) -> list[Position]
 
 
 def pieces_of(position: Position) -> dict[str, str]:
-    """The pieces of a position, as `Person.pieces` reads them from a board."""
+    """Returns the pieces of a position, as `Person.pieces` reads them from a board."""
     kinds = position.game.board(position.options).kinds
     return {cell: kinds[kind].name for cell, kind in position.view().pieces.items()}
 

@@ -32,7 +32,7 @@ async def move(person: Person, path: str, *, touch: bool = False) -> None:
 
 
 async def has_black_on_top(person: Person) -> bool:
-    """Whether rank 8 is above rank 1."""
+    """Returns whether rank 8 is above rank 1."""
     top, bottom = [await person.cell(cell).bounding_box() for cell in ("a8", "a1")]
     assert top is not None
     assert bottom is not None

@@ -75,11 +75,11 @@ async def test_every_page_fits_and_passes_axe(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
     """From the lobby to the replay, axe finds nothing and the board needs no scrolling."""
-    desktop = screen is DESKTOP
+    is_desktop = screen is DESKTOP
     async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
 
         async def check(in_height: bool = False) -> None:
-            await assert_fits(ada, in_height and desktop)
+            await assert_fits(ada, in_height and is_desktop)
             assert await audit(ada.page) == []
 
         await ada.create("Connect four", "A friend")

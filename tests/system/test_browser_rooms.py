@@ -42,7 +42,7 @@ async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> N
 
 
 async def test_a_new_name_is_visible_to_everyone(chromium: Browser, server: ServerProcess) -> None:
-    """The name survives a reload; the server refuses an invalid name with the reason."""
+    """The other player sees the new name, and it survives a reload."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")
         await ada.page.get_by_role("button", name=re.compile("^Your name is")).click()
@@ -152,7 +152,7 @@ async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
 
 
 async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) -> None:
-    """The form explains the persona; it plays, and its badge names it."""
+    """The form explains the persona; it plays, its seat names it, and its badge explains it."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
         await ada.pick("Game", "Tic-tac-toe")
@@ -207,11 +207,11 @@ async def test_two_ai_seats_play_and_the_host_may_stop_them(
         await expect(heading).to_contain_text(re.compile(r"Red, \d+\."))
         await expect(heading).to_contain_text(re.compile(r"Yellow, \d+\."))
         assert await ada.page.locator(".player").evaluate_all(
-            "all => all.map(one => one.dataset.seat)"
+            "players => players.map(player => player.dataset.seat)"
         ) == ["1", "0"]
         await ada.button("Turn the board round").click()
         assert await ada.page.locator(".player").evaluate_all(
-            "all => all.map(one => one.dataset.seat)"
+            "players => players.map(player => player.dataset.seat)"
         ) == ["0", "1"]
         await ada.button("Abort").click()
         await ada.button("Abort now").click()
@@ -233,7 +233,7 @@ async def test_the_link_to_a_room_is_shown_and_copied(
 
 
 async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_path: Path) -> None:
-    """A refused command shows its reason for a while; a missing room is reported."""
+    """A refused command shows its reason, which can be dismissed; a missing room is reported."""
     async with (
         serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001) as server,
         people(chromium, server.url, DESKTOP) as (ada,),

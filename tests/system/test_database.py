@@ -18,10 +18,12 @@ from tests.support.raw_websocket import RawSocket, raw_socket
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
+#: The number of nodes.
 NODES = 2
-#: The period of the poll, in seconds, longer than the test: after an outage the nodes must catch up
-#: without a poll.
-HOUR_S = 3600.0
+#: The period of the poll, in seconds: longer than the test, so that the nodes must catch up without
+#: a poll after an outage.
+POLL_S = 3600.0
+#: The number of matches during the outages.
 MATCHES = 6
 #: The time limit for matches to continue after an outage, in seconds; only a test that hangs
 #: reaches it.
@@ -36,10 +38,10 @@ def durable() -> Iterator[Postgres]:
 
 
 @pytest.mark.parametrize(
-    "ends", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=LONG)]
+    "outages", [["kill"], pytest.param(["kill", "immediate", "fast"] * 8, marks=LONG)]
 )
 async def test_a_database_outage_under_load_loses_no_move(
-    durable: Postgres, tmp_path: Path, ends: list[str]
+    durable: Postgres, tmp_path: Path, outages: list[str]
 ) -> None:
     """An outage of the database of two nodes with matches loses no acknowledged move.
 
@@ -56,7 +58,7 @@ async def test_a_database_outage_under_load_loses_no_move(
                 serving(
                     tmp_path / f"node{n}",
                     database=durable.url(database),
-                    poll_s=HOUR_S,
+                    poll_s=POLL_S,
                     silence_s=60.0,
                     **NO_RATE_LIMITS,
                 )
@@ -64,7 +66,7 @@ async def test_a_database_outage_under_load_loses_no_move(
             for n in range(NODES)
         ]
         raws = [await stack.enter_async_context(raw_socket(node.port)) for node in nodes]
-        room = await _chat_room(nodes[0], raws, states, stack)
+        room = await _create_chat_room(nodes[0], raws, states, stack)
         async with asyncio.TaskGroup() as tasks:
             matches = [
                 tasks.create_task(
@@ -80,9 +82,11 @@ async def test_a_database_outage_under_load_loses_no_move(
                 )
                 for n in range(MATCHES)
             ]
-            for n, end in enumerate(ends):
+            for n, outage in enumerate(outages):
                 await journal.wait_for_acks(50)
-                await asyncio.to_thread(durable.kill if end == "kill" else _stop_call(durable, end))
+                await asyncio.to_thread(
+                    durable.kill if outage == "kill" else _stop_call(durable, outage)
+                )
                 await asyncio.gather(*(_assert_retry(raw, room, f"r{n}") for raw in raws))
                 await asyncio.to_thread(durable.start)
                 async with asyncio.timeout(RECOVERY_S):
@@ -108,7 +112,7 @@ def _stop_call(server: Postgres, mode: str) -> Callable[[], None]:
     return lambda: server.stop(mode)
 
 
-async def _chat_room(
+async def _create_chat_room(
     node: ServerProcess, raws: list[RawSocket], states: list[State], stack: AsyncExitStack
 ) -> str:
     """Creates a room for chat and joins every socket; `states` records its host's states."""
@@ -118,7 +122,7 @@ async def _chat_room(
     room = await make_room(host, "tic-tac-toe")
     for raw in raws:
         await raw.hello()
-        raw.say(Join(id="join", room=room))
+        raw.send_message(Join(id="join", room=room))
         assert (await _answer(raw, "join"))["t"] == "ack"
     return room
 
@@ -132,7 +136,7 @@ async def _answer(raw: RawSocket, key: str) -> dict[str, object]:
 
 async def _assert_retry(raw: RawSocket, room: str, key: str) -> None:
     """Asserts that a command is refused with store.retry while the database is down."""
-    raw.say(Chat(id=key, room=room, text="is anybody there?"))
+    raw.send_message(Chat(id=key, room=room, text="is anybody there?"))
     answer = await _answer(raw, key)
     assert (answer["t"], answer.get("code")) == ("error", Code.STORE_RETRY)
 
@@ -140,7 +144,7 @@ async def _assert_retry(raw: RawSocket, room: str, key: str) -> None:
 async def _send_until_acked(raw: RawSocket, room: str, key: str) -> None:
     """Sends the same command again until it is acknowledged."""
     while True:
-        raw.say(Chat(id=key, room=room, text="is anybody there?"))
+        raw.send_message(Chat(id=key, room=room, text="is anybody there?"))
         answer = await _answer(raw, key)
         if answer["t"] == "ack":
             return

@@ -15,6 +15,7 @@ from tests.support.players import make_room
 from tests.support.raw_websocket import RawSocket, raw_socket
 from tests.support.server_process import NO_RATE_LIMITS, assert_no_traceback, eventually, serving
 
+#: The size of the small disk, as `mount` writes it.
 SIZE = "4m"
 
 
@@ -46,7 +47,7 @@ def fill(folder: Path) -> Path:
 
 
 async def answer(socket: RawSocket, key: str) -> dict[str, object]:
-    """The ack or error with this id."""
+    """Returns the ack or error with this id."""
     while True:
         message = await socket.message()
         if message.get("id") == key:
@@ -64,7 +65,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
     """
     journal = Journal()
     data = tmp_path / "data"
-    # A link, so that the file of the server's standard error is not on that disk.
+    # A symbolic link, so that the file of the server's standard error is not on that disk.
     data.symlink_to(small_disk, target_is_directory=True)
     async with (
         serving(data, workers=1, ai_duel_pace_ms=0, **NO_RATE_LIMITS) as server,
@@ -81,7 +82,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
             chats = [Chat(id=f"c{n}", room=room, text="x" * 400) for n in range(60)]
             acked = []
             for chat in chats:
-                raw.say(chat)
+                raw.send_message(chat)
                 reply = await answer(raw, chat.id)
                 acked += [chat] if reply["t"] == "ack" else []
                 if reply["t"] == "error":
@@ -90,7 +91,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
             before = read_logs(data)[room].head
             assert before == 4 + len(acked)
             await _assert_newcomers_refused(server.port)
-            raw.say(Join(id="join", room=room))
+            raw.send_message(Join(id="join", room=room))
             assert (await answer(raw, "join"))["t"] == "ack", "it can be read"
             refusals = server.errors.count(room)
             move = Move(id="move", room=room, ply=0, move="b2")
@@ -102,7 +103,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
             async with asyncio.timeout(60):
                 journal.record_ack(ada.identity, move, (await moving).v)
             for chat in chats:
-                raw.say(chat)
+                raw.send_message(chat)
                 assert (await answer(raw, chat.id))["t"] == "ack"
             await eventually(lambda: read_logs(data)[duel].head > stopped_at + 2, "the AI moves on")
         assert await server.stop() == 0
@@ -116,9 +117,9 @@ async def _assert_newcomers_refused(port: int) -> None:
     """Asserts that a new client is refused, because no identity can be stored."""
     async with raw_socket(port) as newcomer:
         assert " 101 " in await newcomer.upgrade()
-        newcomer.say(Hello(protocol=1))
+        newcomer.send_message(Hello(protocol=1))
         assert (await newcomer.message())["code"] == Code.STORE_RETRY
-        assert await newcomer.closed() == Close.RESTARTING
+        assert await newcomer.wait_closed() == Close.RESTARTING
 
 
 async def test_the_server_continues_when_its_log_cannot_be_written(
@@ -134,7 +135,7 @@ async def test_the_server_continues_when_its_log_cannot_be_written(
             room = await make_room(ada, "tic-tac-toe")
             ballast = fill(small_disk)
             for n in range(60):
-                raw.say(Chat(id=f"c{n}", room=room, text="x" * 400))
+                raw.send_message(Chat(id=f"c{n}", room=room, text="x" * 400))
                 reply = await answer(raw, f"c{n}")
             assert reply["t"] == "error"
             ballast.unlink()

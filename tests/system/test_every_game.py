@@ -29,8 +29,10 @@ pytestmark = [
 ]
 
 GAMES = game_ids()
+#: The page's status after a match.
 RESULT = re.compile(r"^(Draw|\w+ wins?): ")
-ENDED = re.compile(r"^(Draw|[\w ]+ wins?): .+\.$", re.MULTILINE)
+#: The line on the terminal after a match.
+RESULT_LINE = re.compile(r"^(Draw|[\w ]+ wins?): .+\.$", re.MULTILINE)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -125,8 +127,8 @@ async def test_two_ai_seats_play_to_the_end_in_a_browser_and_on_a_terminal(
             await expect(kim.status).to_have_text(RESULT, timeout=60_000)
             await assert_fits(kim, in_height=False)
             await assert_follows_the_rules(kim, game)
-            assert screen.end() == 0
-            assert ENDED.search(screen.text)
+            assert screen.wait_for_end() == 0
+            assert RESULT_LINE.search(screen.text)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -138,6 +140,6 @@ async def test_a_person_plays_the_ai_to_the_end_on_a_terminal(
     with on_a_terminal(command, environ(tmp_path)) as screen:
         played = play_by_typing(screen, 1000)
         screen.type("quit")
-        assert screen.end() == 0
+        assert screen.wait_for_end() == 0
         assert played > 0
-        assert ENDED.search(screen.text)
+        assert RESULT_LINE.search(screen.text)

@@ -17,8 +17,10 @@ from tests.support.players import make_room
 from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, frame, raw_socket
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
+#: The number of messages that an attacker sends on one connection.
 BATCH = 50
 ANSWERS = ("ack", "error", "pong")
+#: The number of attackers at once.
 CLIENTS = 4
 #: The time limit of a wait for an answer, in seconds; only a test that hangs reaches it.
 TIMEOUT_S = 60.0
@@ -55,7 +57,7 @@ async def snapshots(server: ServerProcess, rooms: list[str]) -> list[dict[str, A
     async with raw_socket(server.port) as newcomer:
         await newcomer.hello()
         for room in rooms:
-            newcomer.say(Join(id=room, room=room))
+            newcomer.send_message(Join(id=room, room=room))
             while (message := await newcomer.message())["t"] != "snapshot":
                 pass
             received.append(message)
@@ -69,9 +71,9 @@ class Attacker:
         self._port = port
         self._source = source
 
-    async def attack(self, inputs: int) -> None:
-        """Sends `inputs` inputs in the proportions of SHARES, and checks the answer to each."""
-        left = {kind: inputs * share // 100 for kind, share in SHARES.items()}
+    async def attack(self, input_count: int) -> None:
+        """Sends `input_count` inputs in the proportions of SHARES, and checks each answer."""
+        left = {kind: input_count * share // 100 for kind, share in SHARES.items()}
         for _ in range(left["greetings"]):
             await self._greet(self._source.greeting())
         while any(left[kind] > 0 for kind in ("messages", "bad frames", "odd frames")):
@@ -92,7 +94,7 @@ class Attacker:
     async def _assert_answered(self, socket: RawSocket, messages: list[bytes]) -> None:
         """Asserts that every message has exactly one answer."""
         socket.writer.write(b"".join(frame(message) for message in messages))
-        socket.say(Ping(id="the last"))
+        socket.send_message(Ping(id="the last"))
         answers, last = 0, False
         async with asyncio.timeout(TIMEOUT_S):
             while answers < len(messages) or not last:
@@ -108,7 +110,7 @@ class Attacker:
             await socket.hello()
             socket.writer.write(frames)
             async with asyncio.timeout(TIMEOUT_S):
-                code = await socket.closed()
+                code = await socket.wait_closed()
             assert code in (1000, 1002, 1005, 1007, 1009, NO_CLOSE_FRAME), (code, frames[:80])
 
     async def _greet(self, greeting: bytes) -> None:
@@ -125,12 +127,14 @@ class Attacker:
                 return
 
 
-async def attack_at_once(server: ServerProcess, rooms: list[str], inputs: int, seed: int) -> None:
+async def attack_at_once(
+    server: ServerProcess, rooms: list[str], input_count: int, seed: int
+) -> None:
     """Runs several attackers at once."""
     async with asyncio.TaskGroup() as attackers:
         for n in range(CLIENTS):
             attacker = Attacker(server.port, MalformedInput(seed * 100 + n, rooms))
-            attackers.create_task(attacker.attack(inputs // CLIENTS))
+            attackers.create_task(attacker.attack(input_count // CLIENTS))
 
 
 async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> int:
@@ -143,9 +147,12 @@ async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> 
 
 
 @pytest.mark.parametrize(
-    "inputs", [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
+    "input_count",
+    [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])],
 )
-async def test_malformed_input_of_every_kind_changes_nothing(tmp_path: Path, inputs: int) -> None:
+async def test_malformed_input_of_every_kind_changes_nothing(
+    tmp_path: Path, input_count: int
+) -> None:
     """Thousands of random and mutated inputs change no room and disturb no other client.
 
     They range from invalid handshakes to commands in rooms of others. Each message gets one answer,
@@ -155,20 +162,20 @@ async def test_malformed_input_of_every_kind_changes_nothing(tmp_path: Path, inp
     settings = NO_RATE_LIMITS | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
     async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
         before = read_logs(server.data)
-        seen = await snapshots(server, people.rooms)
+        snapshots_before = await snapshots(server, people.rooms)
         await attack_at_once(server, people.rooms, 2_000, seed=1)
-        warm = server.rss
-        attack = asyncio.create_task(attack_at_once(server, people.rooms, inputs, seed=2))
+        rss_before = server.rss
+        attack = asyncio.create_task(attack_at_once(server, people.rooms, input_count, seed=2))
         async with connect(server.url) as cyd:
             lines = await chat_until(attack, cyd, await make_room(cyd, "tic-tac-toe"))
         await attack
-        assert lines > inputs // 500, "a client is served during the attack"
-        growth = server.rss - warm
+        assert lines > input_count // 500, "a client is served during the attack"
+        growth = server.rss - rss_before
         after = read_logs(server.data)
         assert {room: after[room] for room in people.rooms} == {
             room: before[room] for room in people.rooms
         }
-        assert await snapshots(server, people.rooms) == seen
+        assert await snapshots(server, people.rooms) == snapshots_before
         ack = await people.bob.command(Move(id="3", room=people.rooms[0], ply=1, move="a1"))
         assert ack.v == 6
         assert growth < GROWTH_BYTES, f"{growth / 2**20:.1f} MiB"

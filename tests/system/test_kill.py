@@ -12,7 +12,7 @@ import pytest
 from client.connection import State, connect
 from client.model import Model
 from server.protocol.messages import AiSeat, Created
-from tests.oracle.journal import Journal, RoomLog, read_logs
+from tests.oracle.journal import Journal, StoredLog, read_logs
 from tests.support.players import (
     LONG_STICKS,
     QUICK_TIMING,
@@ -29,8 +29,9 @@ from tests.support.server_process import (
     serving,
 )
 
+#: The number of kills.
 ROUNDS = 3
-#: Rooms that no client watches, in which the AI plays itself.
+#: The number of rooms that no client watches, in which the AI plays itself.
 UNWATCHED = 6
 
 
@@ -122,7 +123,7 @@ async def _unwatched_rooms(server: ServerProcess) -> list[str]:
         ]
 
 
-async def _assert_ai_seats_move(server: ServerProcess, before: dict[str, RoomLog]) -> None:
+async def _assert_ai_seats_move(server: ServerProcess, before: dict[str, StoredLog]) -> None:
     """Asserts that every AI that was to move at the kill moves without a client."""
     due = {room: log.head for room, log in before.items() if log.is_due}
 

@@ -38,7 +38,7 @@ LONG_ROWS = {"rows": "9-9-9-9-9-9"}
 
 
 def no_pause() -> float:
-    """No pause before a reconnect."""
+    """Returns a jitter of 0, with which a client reconnects at once."""
     return 0.0
 
 
@@ -52,7 +52,7 @@ class Duel:
     ply: int = 0
 
     def next_move(self, rng: random.Random) -> str:
-        """Takes one stick, so that the match lasts."""
+        """Plays a random move that takes one stick, so that the match lasts; returns its token."""
         singles = [token for token in self.position.tokens() if token.endswith("x1")]
         token = rng.choice(singles or self.position.tokens())
         self.position = self.position.replay(token)
@@ -77,7 +77,7 @@ async def start_duel(ada: Connection, bob: Connection) -> Duel:
 async def two_clients(
     server: ServerProcess, proxy: FaultProxy
 ) -> AsyncIterator[tuple[Connection, Connection]]:
-    """A client behind the proxy, which reconnects at once, and a directly connected one."""
+    """Connects a client behind the proxy, which reconnects at once, and one without the proxy."""
     async with (
         connect(proxy.url, timing=NO_PINGS, jitter=no_pause) as ada,
         connect(server.url, timing=NO_PINGS) as bob,
@@ -97,12 +97,12 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
     ):
         async with two_clients(server, proxy) as (ada, bob):
             duel = await start_duel(ada, bob)
-            frame, ack = await _bytes_of_a_move(duel, ada, proxy, journal, rng)
-            assert frame > 80
-            assert ack > 20
+            frame_bytes, ack_bytes = await _bytes_of_a_move(duel, ada, proxy, journal, rng)
+            assert frame_bytes > 80
+            assert ack_bytes > 20
             await _move(duel, bob, journal, rng)
-            cuts = [(Toward.SERVER, n) for n in range(frame + 1)] + [
-                (Toward.CLIENT, n) for n in range(ack + 1)
+            cuts = [(Toward.SERVER, n) for n in range(frame_bytes + 1)] + [
+                (Toward.CLIENT, n) for n in range(ack_bytes + 1)
             ]
             for toward, count in cuts:
                 if duel.is_over:
@@ -229,24 +229,26 @@ async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path:
     """
     async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:
         async with connect(server.url) as ada, connect(server.url) as bob:
-            adas = await _create(ada, Create(id="1", game="sticks", options=LONG_ROWS))
-            bobs = await _create(bob, Create(id="1", game="sticks", options=LONG_ROWS))
-            assert adas != bobs
-            assert await _create(ada, Create(id="1", game="tic-tac-toe")) == adas, "created already"
-            await bob.command(Sit(id="sit", room=adas, seat=1))
-            await ada.command(Sit(id="sit", room=bobs, seat=1))
+            ada_room = await _create(ada, Create(id="1", game="sticks", options=LONG_ROWS))
+            bob_room = await _create(bob, Create(id="1", game="sticks", options=LONG_ROWS))
+            assert ada_room != bob_room
+            assert await _create(ada, Create(id="1", game="tic-tac-toe")) == ada_room, (
+                "created already"
+            )
+            await bob.command(Sit(id="sit", room=ada_room, seat=1))
+            await ada.command(Sit(id="sit", room=bob_room, seat=1))
             for who, room, ply in (
-                (ada, adas, 0),
-                (bob, adas, 1),
-                (bob, bobs, 0),
-                (ada, bobs, 1),
+                (ada, ada_room, 0),
+                (bob, ada_room, 1),
+                (bob, bob_room, 0),
+                (ada, bob_room, 1),
             ):
                 command = Move(id="1", room=room, ply=ply, move=f"{ply + 1}x1")
                 first = await who.command(command)
                 assert first.v == 5 + ply
                 assert await who.command(command) == first, "the same ack"
         async with connect(server.url, token=ada.token) as again:
-            assert (await again.command(Move(id="1", room=adas, ply=0, move="1x1"))).v == 5, (
+            assert (await again.command(Move(id="1", room=ada_room, ply=0, move="1x1"))).v == 5, (
                 "over a new socket"
             )
         assert await server.stop() == 0
@@ -263,7 +265,7 @@ async def _create(who: Connection, command: Create) -> str:
 
 
 async def test_a_client_leaves_a_silent_connection_and_keeps_its_seat(tmp_path: Path) -> None:
-    """After a half-open TCP connection the client reconnects and plays on from its seat.
+    """The client replaces a half-open TCP connection and plays on from its seat.
 
     A command that was sent into the dead connection is executed once.
     """

@@ -26,7 +26,7 @@ from tests.support.server_process import (
 PAUSED = 12
 #: The longest line of chat, 1,600 bytes.
 LINE = "🎲" * 400
-#: Unsent bytes at which the server cuts a socket off.
+#: The number of unsent bytes at which the server cuts a socket off.
 MAX_UNSENT_BYTES = 256 * 1024
 #: The growth of resident memory that is allowed beyond the unsent bytes, in bytes.
 SLACK_BYTES = 8 * 2**20
@@ -41,21 +41,21 @@ async def paused_follower(server: ServerProcess, sockets: AsyncExitStack, room: 
     """Opens a socket that joins a room and then stops reading."""
     socket = await sockets.enter_async_context(raw_socket(server.port, receive_buffer=4096))
     await socket.hello()
-    socket.say(Join(id="j", room=room))
+    socket.send_message(Join(id="j", room=room))
     while (await socket.message())["t"] != "snapshot":
         pass
     return socket
 
 
 async def chat_until_cut(
-    server: ServerProcess, who: Connection, room: str, spectator: Player, left: int
+    server: ServerProcess, who: Connection, room: str, spectator: Player, max_connections: int
 ) -> tuple[int, int, int]:
-    """Chats until the server has at most `left` connections; the spectator receives all lines.
+    """Chats until the server has at most `max_connections`; the spectator receives all lines.
 
     Returns the number of lines, the number that the spectator received before the first connection
     was cut off, and the peak memory in bytes.
     """
-    all_connections, seen, peak_rss = server.connections(), 0, server.rss
+    all_connections, lines_before_cut, peak_rss = server.connections(), 0, server.rss
     for lines in range(1, MAX_LINES):
         await who.command(Chat(id=who.new_id(), room=room, text=LINE))
         if lines % 50 == 0:
@@ -63,9 +63,9 @@ async def chat_until_cut(
             peak_rss = max(peak_rss, server.rss)
             connections = server.connections()
             if connections == all_connections:
-                seen = lines
-            if connections <= left:
-                return lines, seen, peak_rss
+                lines_before_cut = lines
+            if connections <= max_connections:
+                return lines, lines_before_cut, peak_rss
     raise AssertionError(f"still {server.connections()} connections after {MAX_LINES} lines")
 
 
@@ -83,11 +83,15 @@ async def test_slow_readers_are_cut_off(tmp_path: Path) -> None:
             watching = asyncio.create_task(spectator.run())
             paused = [await paused_follower(server, sockets, room) for _ in range(PAUSED)]
             before = server.rss
-            lines, seen, peak_rss = await chat_until_cut(server, ada, room, spectator, left=2)
+            lines, lines_before_cut, peak_rss = await chat_until_cut(
+                server, ada, room, spectator, max_connections=2
+            )
             await spectator.until(lambda model: model.v == 2 + lines)
-            assert seen > 0, "the spectator receives lines while all sockets are connected"
+            assert lines_before_cut > 0, (
+                "the spectator receives lines while all sockets are connected"
+            )
             watching.cancel()
-            codes = {await socket.closed() for socket in paused}
+            codes = {await socket.wait_closed() for socket in paused}
         assert codes <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
         assert peak_rss - before < PAUSED * MAX_UNSENT_BYTES + SLACK_BYTES
         assert await server.stop() == 0
@@ -106,11 +110,14 @@ async def test_a_client_that_requests_much_and_reads_nothing_is_cut_off(tmp_path
             before = server.rss
             for number, socket in enumerate(greedy, 1):
                 for n in range(200):  # 80 KB each; the room's mailbox has capacity for all of them
-                    socket.say(Join(id=str(n), room=room))
+                    socket.send_message(Join(id=str(n), room=room))
                 left = 1 + len(greedy) - number
                 await eventually(lambda left=left: server.connections() == left, "it is cut off")  # type: ignore[misc]
             assert server.rss - before < SLACK_BYTES
-            assert {await socket.closed() for socket in greedy} <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
+            assert {await socket.wait_closed() for socket in greedy} <= {
+                Close.TOO_SLOW,
+                NO_CLOSE_FRAME,
+            }
         assert await server.stop() == 0
     assert_no_traceback(server)
 
@@ -136,14 +143,14 @@ async def test_silent_connections_are_closed(tmp_path: Path) -> None:
 
             async def pings() -> None:
                 while True:
-                    pinging_client.say(Ping(id="p"))
+                    pinging_client.send_message(Ping(id="p"))
                     await pinging_client.message()
                     await asyncio.sleep(SILENCE_S / 3)
 
             pinging = asyncio.create_task(pings())
             async with asyncio.timeout(60):
-                assert await no_hello.closed() == Close.POLICY
-                assert await silent.closed() == Close.POLICY
+                assert await no_hello.wait_closed() == Close.POLICY
+                assert await silent.wait_closed() == Close.POLICY
                 assert await no_request.reader.read() == b""
                 assert await half_request.reader.read() == b""
                 assert b'"ok"' in await page.reader.read()
@@ -163,7 +170,7 @@ async def test_a_client_that_pings_is_never_silent(tmp_path: Path) -> None:
             raw_socket(server.port) as other,
         ):
             await other.hello()
-            assert await other.closed() == Close.POLICY
+            assert await other.wait_closed() == Close.POLICY
         assert states == [State.CONNECTED]
 
 
@@ -180,13 +187,13 @@ async def test_more_connections_than_descriptors_affect_only_new_clients(tmp_pat
         await early.hello()
         crowd = [await sockets.enter_async_context(raw_socket(server.port)) for _ in range(100)]
         await eventually(lambda: server.connections() >= 35, "it is full")
-        used = process.cpu_times().user
+        used_s = process.cpu_times().user
         for n in range(10):
-            early.say(Create(id=str(n), game="sticks"))
+            early.send_message(Create(id=str(n), game="sticks"))
             ack = await early.message()
             assert ack["t"] == "ack", ack
             await asyncio.sleep(0.05)
-        assert process.cpu_times().user - used < 0.3
+        assert process.cpu_times().user - used_s < 0.3
         for crowd_socket in crowd:
             crowd_socket.abort()
         await eventually(lambda: server.connections() == 1, "they are gone")

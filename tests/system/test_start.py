@@ -12,7 +12,7 @@ from tests.support.server_process import ServerProcess, assert_no_traceback, ser
 
 
 def own_address() -> str:
-    """An IPv4 address of this machine that is not a loopback address."""
+    """Returns an IPv4 address of this machine that is not a loopback address."""
     for addresses in psutil.net_if_addrs().values():
         for entry in addresses:
             if entry.family is socket.AF_INET and not entry.address.startswith("127."):
@@ -86,7 +86,7 @@ async def test_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) 
         assert "HttpOnly" in guest
         async with raw_socket(server.port, address) as browser:
             assert " 101 " in await browser.upgrade(f"Origin: {own_origin}")
-            browser.say(Hello(protocol=PROTOCOL))
+            browser.send_message(Hello(protocol=PROTOCOL))
             assert (await browser.message())["t"] == "welcome"
         for origin in ("http://evil.example", f"http://evil.example:{server.port}", "null"):
             async with raw_socket(server.port, address) as browser:

@@ -51,7 +51,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
             helpers = server.descendants()
             server.send_signal_to_all(number)
             assert await server.wait() == 0
-            assert await watcher.closed() == Close.RESTARTING
+            assert await watcher.wait_closed() == Close.RESTARTING
             assert await no_request.reader.read() == b""
             assert b'"ok"' in await page.reader.read()
             assert psutil.wait_procs(helpers, timeout=60)[1] == [], (

@@ -69,12 +69,12 @@ def room_link(screen: Screen) -> str:
 
 
 def servers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """The processes of the server that a client started."""
+    """Returns the processes of the server that a client started."""
     return psutil.Process(process.pid).children(recursive=True)
 
 
 def all_end(processes: list[psutil.Process]) -> bool:
-    """Whether all processes end within a minute."""
+    """Returns whether all processes end within a minute."""
     return not psutil.wait_procs(processes, timeout=60)[1]
 
 
@@ -98,7 +98,7 @@ def test_a_match_in_a_pipe_on_the_users_own_server(
 
 
 def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: Path) -> None:
-    """The end of a match prints the replay command; the same guest returns to that data folder."""
+    """The end of a match prints the replay command, which shows the moves and the AI's searches."""
     data = str(tmp_path / "kept")
     typed = "\n".join(CELLS)
     done = run(
@@ -143,11 +143,11 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
         screen.type(str(plies))
         screen.expect(f"{plies}. of {plies} moves")
         screen.type("q")
-        assert screen.end() == 0
+        assert screen.wait_for_end() == 0
 
 
 def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str) -> None:
-    """Both read chess notation, Black sees a flipped board, and a draw is claimed."""
+    """Both clients read chess notation, Black sees a flipped board, and a draw is claimed."""
     env = {**env, "NO_COLOR": "1"}
     arguments = ("--url", url, "--as")
     with on_a_terminal(plyroom("play", "chess", "--friend", *arguments, "Ada"), env) as ada:
@@ -172,7 +172,7 @@ def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str)
                 screen.expect("Draw: the same position 3 times.")
                 screen.expect("rematch or quit")
                 screen.type("quit")
-                assert screen.end() == 0
+                assert screen.wait_for_end() == 0
 
 
 def test_the_end_of_the_input_before_the_end_of_the_match_fails(
@@ -231,7 +231,7 @@ def test_a_match_on_a_terminal_with_a_rematch(env: dict[str, str], url: str) -> 
         screen.expect("1. Red: ")
         screen.expect("Your move")
         screen.type("q")
-        assert screen.end() == 0
+        assert screen.wait_for_end() == 0
         assert "\x1b[1m\x1b[31mR\x1b[0m" in screen.text
 
 
@@ -244,7 +244,7 @@ def test_no_colour_where_none_is_wanted(tmp_path: Path, url: str, plain: dict[st
         screen.type("b2")
         screen.expect("Your move")
         screen.press("D")
-        assert screen.end() == 0
+        assert screen.wait_for_end() == 0
         assert "\x1b" not in screen.text
 
 
@@ -255,7 +255,7 @@ def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
         servers = servers_of(screen.process)
         assert servers
         screen.press("C")
-        assert screen.end() == 1
+        assert screen.wait_for_end() == 1
         assert screen.text.endswith("Stopped.\n")
         assert "Traceback" not in screen.text
     assert all_end(servers)
@@ -270,7 +270,7 @@ def test_a_client_that_is_terminated_stops_its_server(
         servers = servers_of(screen.process)
         assert servers
         screen.process.send_signal(number)
-        assert screen.end() == 1
+        assert screen.wait_for_end() == 1
         assert "Traceback" not in screen.text
     assert all_end(servers)
 
@@ -281,7 +281,7 @@ def test_a_client_that_is_killed_leaves_no_server_behind(env: dict[str, str]) ->
         servers = servers_of(screen.process)
         assert servers
         screen.process.kill()
-        assert screen.end() == -signal.SIGKILL
+        assert screen.wait_for_end() == -signal.SIGKILL
     assert all_end(servers)
 
 
@@ -313,7 +313,7 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
                 first.type(noughts)
                 second.expect("? Crosses to move")
             second.type("a2")
-            assert (second.end(), third.end()) == (0, 0)
+            assert (second.wait_for_end(), third.wait_for_end()) == (0, 0)
             first.expect("Crosses win: three in a row.")
             first.expect("rematch or quit")
             expected = [
@@ -326,7 +326,7 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
             assert moves_of(second.text) == moves_of(third.text) == expected
             assert all(move in first.text for move in expected)
         first.type("quit")
-        assert first.end() == 0
+        assert first.wait_for_end() == 0
 
 
 def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None:
@@ -336,10 +336,10 @@ def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None
         with on_pipes(plyroom("watch", link, "--json"), environ(tmp_path / "other")) as watcher:
             watcher.expect('"t":"snapshot"')
             player.type("resign")
-            assert watcher.end() == 0
+            assert watcher.wait_for_end() == 0
             kinds = [json.loads(line).get("kind") for line in watcher.text.splitlines()]
             assert "finished" in kinds
-        assert player.end() == 0
+        assert player.wait_for_end() == 0
 
 
 def test_a_second_terminal_of_the_same_user_has_the_same_seat(
@@ -410,7 +410,7 @@ def test_the_client_waits_for_a_killed_server_to_return(
                 screen.type("resign")
                 screen.expect("Noughts win: Crosses resigned.")
                 screen.type("q")
-                assert screen.end() == 0
+                assert screen.wait_for_end() == 0
         finally:
             client.__exit__(None, None, None)
 
@@ -418,7 +418,7 @@ def test_the_client_waits_for_a_killed_server_to_return(
 def test_a_server_that_does_not_know_the_guest_creates_a_new_one(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """If a server with new data does not know the token, the client reports that once.
+    """If a server has no guest with the client's token, the client reports that once.
 
     It then stores the new guest's token.
     """
@@ -441,7 +441,7 @@ def test_serve_prints_its_address_and_stops_on_ctrl_c(tmp_path: Path, env: dict[
     with on_a_terminal(command, env) as screen:
         screen.expect("Plyroom is at http://127.0.0.1:")
         screen.press("C")
-        assert screen.end() == 0
+        assert screen.wait_for_end() == 0
         assert "Traceback" not in screen.text
 
 
