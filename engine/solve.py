@@ -186,7 +186,7 @@ def suite_as_text(suite: SuiteResult) -> str:
     return "\n".join(lines)
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m engine.solve",
         description=__doc__,
@@ -246,8 +246,8 @@ def parser() -> argparse.ArgumentParser:
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """Parses a command line; exits with code 2 if its arguments do not belong together."""
-    options = parser()
-    args = options.parse_args(arguments)
+    parser = make_parser()
+    args = parser.parse_args(arguments)
     task = next(
         (name for name in ("file", "make_tables", "make_book") if getattr(args, name)), "position"
     )
@@ -255,7 +255,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         if getattr(args, name) is not None and task not in tasks:
             wrong_task = f"not with --{task.replace('_', '-')}"
             only_task = f"only with --{tasks[0].replace('_', '-')}"
-            options.error(f"argument --{name}: {wrong_task if 'position' in tasks else only_task}")
+            parser.error(f"argument --{name}: {wrong_task if 'position' in tasks else only_task}")
     args.option = dict(args.option or ())
     args.seconds = args.seconds or DEFAULT_SECONDS
     return args

@@ -38,7 +38,7 @@ class Row(msgspec.Struct, frozen=True):
     """A task with our median, the peers' figures and the target.
 
     The target `wanted` is a minimum if the unit is a rate, else a maximum; None if there is none.
-    `is_right` says whether the task reproduced every known result.
+    `is_right`: whether the task reproduced every known result.
     """
 
     task: str
@@ -95,7 +95,7 @@ NO_COMPILER = "there is no gcc to compile the C program"
 def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
     """Solves positions with known scores in one call, from an empty table and without the book."""
     name, target_us, published_us, published_note = CONNECT_FOUR_FILES[number]
-    solver, problems = suite(suites / f"connect4-{name}.txt", "connect-four")
+    solver, problems = load_suite(suites / f"connect4-{name}.txt", "connect-four")
     positions = [problem.position for problem in problems]
     solver.solve_batch(positions[:1], Limit(), Control())
     batches = [solver.solve_batch(positions, Limit(), Control()) for _ in range(rounds)]
@@ -160,7 +160,7 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
 
     Raises Missing if a position takes more than `seconds` on average.
     """
-    solver, problems = suite(suites / FFO_FILE, "othello")
+    solver, problems = load_suite(suites / FFO_FILE, "othello")
     chosen = problems[first - FFO_FIRST : last - FFO_FIRST + 1]
     if len(chosen) != last - first + 1:
         raise Missing(f"{FFO_FILE} has no number {last}")
@@ -329,8 +329,8 @@ def children_seconds() -> float:
 # --- files of positions
 
 
-def suite(path: Path, game_id: str) -> tuple[Solver, list[Problem]]:
-    """The game's prepared solver and the problems of a file, all with a known score.
+def load_suite(path: Path, game_id: str) -> tuple[Solver, list[Problem]]:
+    """Returns the game's prepared solver and the problems of a file, all with a known score.
 
     Raises Missing if there is no such file, and ProblemError for a problem without a score.
     """

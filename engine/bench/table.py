@@ -25,7 +25,7 @@ from engine.command_line import count, positive
 from engine.game import GameError
 from engine.search import features
 
-#: Runs that each median is taken over.
+#: The number of runs that each median is taken over.
 ROUNDS = {"files": 31, "speed": 9, "alpha-beta": 15, "othello": 3, "draughts": 5, "chess": 3}
 #: Nodes that our search spends on each chess position.
 CHESS_NODES = 4_000_000
@@ -38,7 +38,7 @@ NOT_ADDED = "no --add names the JSON of tests.engine.search_peers"
 
 
 class Added(msgspec.Struct, frozen=True):
-    """The JSON that another command has measured."""
+    """The rows that another command has measured, as it prints them in JSON."""
 
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...] = ()
@@ -206,41 +206,41 @@ def as_dict(row: Row) -> dict[str, Any]:
     return {**msgspec.to_builtins(row), "peers": peers, "reached": row.reached}
 
 
-def parser() -> argparse.ArgumentParser:
-    command = argparse.ArgumentParser(prog="python -m engine.bench.table", description=__doc__)
-    command.add_argument(
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m engine.bench.table", description=__doc__)
+    parser.add_argument(
         "--suites", metavar="DIR", type=Path, help="the folder with the files of positions"
     )
-    command.add_argument(
+    parser.add_argument(
         "--add",
         metavar="FILE",
         action="append",
         default=[],
         help="rows of another command's JSON; - is the standard input",
     )
-    command.add_argument(
+    parser.add_argument(
         "--only",
         metavar="WORDS",
         action="append",
         default=[],
         help="only tasks whose name has these words",
     )
-    command.add_argument(
+    parser.add_argument(
         "--rounds", type=count, help="runs that each median is taken over (by default 3 to 31)"
     )
-    command.add_argument(
+    parser.add_argument(
         "--long",
         action="store_true",
         help="also FFO 45 to 59 and the tables of draughts, which may take hours",
     )
-    command.add_argument(
+    parser.add_argument(
         "--seconds",
         type=positive,
         default=LONG_SECONDS,
         help=f"seconds that a position from FFO 45 on may take ({LONG_SECONDS:g})",
     )
-    command.add_argument("--json", action="store_true", help="print one line of JSON")
-    return command
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -248,8 +248,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     A task that misses its target is marked in the table and does not change the exit code.
     """
-    args = parser().parse_args(arguments)
-    # A command that pipes its JSON has then finished measuring, and does not disturb our figures.
+    args = make_parser().parse_args(arguments)
+    # Reading waits for a command that pipes its JSON, so that it does not disturb our measurements.
     added = read_added(args.add)
     context = measuring_context()
     signature = {"all": bench.node_counts(features.ALL), "basic": bench.node_counts(features.BASIC)}

@@ -216,7 +216,7 @@ def check_no_floats(game: Game) -> None:
     """No variable of the compiled search is floating point: a float is always a mix of word and
     number.
 
-    The compiler knows the types; for code from the cache, the seal lists the floats.
+    Freshly compiled code has its types; for code from the cache, the seal lists the floats.
     """
     from engine.compiler.native import compile_game
 

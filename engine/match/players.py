@@ -263,7 +263,7 @@ class FixedDepthPlayer:
 
 
 def job_of(situation: Situation, level: int | None = None) -> Job:
-    """The job that a server would give its pool here.
+    """The job that a server would give its pool in this situation.
 
     It holds only the moves that can matter for repetition.
     """

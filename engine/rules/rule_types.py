@@ -142,7 +142,7 @@ class RuleTypes:
         self.check_block(node.orelse)
 
     def current_variables(self) -> Variables | None:
-        """Returns `variables`; a type checker does not narrow the result of a call."""
+        """Returns the variables; mypy would narrow the attribute, but not the result of a call."""
         return self.expressions.variables
 
     def check_return(self, node: ast.Return) -> None:
