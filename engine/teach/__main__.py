@@ -15,7 +15,7 @@ from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
 from engine.teach.classic import classic_match
 from engine.teach.compare import format_comparison
-from engine.teach.cost import cost_warning, without_hopeless_count
+from engine.teach.cost import cost_warning, without_large_count
 from engine.teach.cutoffs import CUT_OFFS
 from engine.teach.errors import NotPossible, TeachError
 from engine.teach.evaluators import EVALUATORS
@@ -85,7 +85,7 @@ def _run(options: argparse.Namespace) -> None:
         return
     if warning := cost_warning(task.root, task.plan):
         print(f"teach: {warning}", file=sys.stderr, flush=True)
-    plan = without_hopeless_count(task.root, task.plan)
+    plan = without_large_count(task.root, task.plan)
     trace = explain(task.root, plan, task.title)
     _draw(options, [(trace.title, draw_trace(trace))] if options.svg else [])
     if options.json:

@@ -35,7 +35,7 @@ Bounded = (
     Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
     | Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 )
-#: Infinity as JSON has it: it has no number for it.
+#: Infinity in JSON, which has no number for it.
 Infinite = Literal["inf", "-inf"]
 Single = Bounded | Infinite
 Utility = (

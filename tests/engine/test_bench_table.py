@@ -133,7 +133,7 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     unsolved = SimpleNamespace(
         solve_batch=lambda *_, **__: BatchResult((None,), (9,), 1.0), expire=lambda: None
     )
-    monkeypatch.setattr(bench_rows, "suite", lambda *_: (unsolved, [Problem(position, 0)]))
+    monkeypatch.setattr(bench_rows, "load_suite", lambda *_: (unsolved, [Problem(position, 0)]))
     with pytest.raises(Missing, match="not solved within 60 s"):
         bench_rows.ffo(tmp_path, 40, 40, 1, 60.0)
 
