@@ -92,7 +92,7 @@ class Worker:
                     self._send_heartbeat()
                 command = decode_command(self._pipe.recv_bytes())
             except (EOFError, OSError):
-                os._exit(0)  # the pool has ended, so nobody waits for the search
+                os._exit(0)  # the pool has ended, so no caller waits for the search
             if isinstance(command, SearchCommand):
                 self._loading = command.number
                 self._send_heartbeat()

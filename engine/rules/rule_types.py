@@ -1,8 +1,8 @@
 """Type inference for rules: tells words from numbers, for the style check of `engine.rules.style`.
 
 Compiled code turns an operation on a word (uint64) and a number (int64) into a signed number, and a
-variable that may be either into a float. The inference reports nothing about a value whose type it
-does not know. Two later checks of the conformance kit cover such values: the audit of floats and
+variable that may be either into a float. The inference reports nothing about a value of unknown
+type. Two later checks of the conformance kit cover such values: the audit of floats and
 the comparison of compiled with uncompiled rules.
 """
 
