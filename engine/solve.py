@@ -266,7 +266,7 @@ def make_tables(game: Game, args: argparse.Namespace) -> int:
     solver = load_solver(game)
     if not isinstance(solver, TableSolver):
         raise GameError(f"{game.title} has no endgame tables")
-    start = time.perf_counter()
+    start_s = time.perf_counter()
     pieces = solver.max_pieces if args.pieces is None else args.pieces
     if not 2 <= pieces <= solver.max_pieces:
         raise GameError(
@@ -274,7 +274,7 @@ def make_tables(game: Game, args: argparse.Namespace) -> int:
         )
     counts = solver.make_tables(pieces, show_progress)
     end_line()
-    summary = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - start, 1)}
+    summary = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - start_s, 1)}
     if args.json:
         print(msgspec.json.encode(summary).decode())
     else:
@@ -296,7 +296,7 @@ def make_book(game: Game, args: argparse.Namespace) -> int:
     work = args.work or out.with_suffix(".work")
     if not out.parent.is_dir() or out.is_dir():  # checked before the work, not after it
         raise GameError(f"{out}: cannot write a file there")
-    start = time.perf_counter()
+    start_s = time.perf_counter()
     solver.prepare()
     try:
         content = solver.make_book(plies, work, show_book_progress)
@@ -304,7 +304,7 @@ def make_book(game: Game, args: argparse.Namespace) -> int:
         raise GameError(f"{work} is not the state of an interrupted book") from None
     end_line()
     out.write_bytes(content)
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - start_s
     if args.json:
         summary = {
             "file": str(out),

@@ -57,27 +57,30 @@ def tasks(args: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
         return int(args.rounds or ROUNDS[name])
 
     def solve_file(number: int) -> list[Row]:
-        return [bench_rows.connect_four_file(_folder(args), number, rounds_of("files"))]
+        return [bench_rows.measure_connect_four_file(_folder(args), number, rounds_of("files"))]
 
     def solve_ffo(first: int, last: int, rounds: int, seconds: float) -> list[Row]:
-        return [bench_rows.ffo(_folder(args), first, last, rounds, seconds)]
+        return [bench_rows.measure_ffo(_folder(args), first, last, rounds, seconds)]
 
     def chess() -> list[Entry]:
-        row, left_out = bench_rows.chess(
+        row, left_out = bench_rows.measure_chess(
             CHESS_NODES, rounds_of("chess"), MOVETIME_MS, bench_rows.PROGRAMS
         )
         return [row, *left_out]
 
     for number, (name, *_) in enumerate(bench_rows.CONNECT_FOUR_FILES):
         yield f"connect four, solving {name}", partial(solve_file, number)
-    yield "connect four, search", lambda: [bench_rows.node_speed(rounds_of("speed"))]
-    yield "connect four, alpha-beta", lambda: [bench_rows.alpha_beta(12, rounds_of("alpha-beta"))]
+    yield "connect four, search", lambda: [bench_rows.measure_node_speed(rounds_of("speed"))]
+    yield (
+        "connect four, alpha-beta",
+        lambda: [bench_rows.measure_alpha_beta(12, rounds_of("alpha-beta"))],
+    )
     yield "beside OpenSpiel and easyAI", lambda: added
     yield "othello, FFO 40-44", partial(solve_ffo, 40, 44, rounds_of("othello"), LONG_SECONDS)
-    yield "draughts, search", lambda: bench_rows.draughts(20, rounds_of("draughts"))
+    yield "draughts, search", lambda: bench_rows.measure_draughts(20, rounds_of("draughts"))
     yield "chess, search", chess
     if args.long:
-        yield "draughts, tables", lambda: [bench_rows.draughts_tables()]
+        yield "draughts, tables", lambda: [bench_rows.measure_draughts_tables()]
         yield "othello, FFO 45-49", partial(solve_ffo, 45, 49, 1, args.seconds)
         for number in range(50, 60):
             yield f"othello, FFO {number}", partial(solve_ffo, number, number, 1, args.seconds)

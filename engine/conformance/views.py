@@ -195,7 +195,7 @@ def time_view(position: Position, clock: Callable[[], float]) -> float:
     uncached = Position(
         position.game, position.options, position.state, position.last, position.past
     )
-    start = clock()
+    start_s = clock()
     uncached.view()
     uncached.move_views()
-    return clock() - start
+    return clock() - start_s

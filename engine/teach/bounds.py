@@ -13,6 +13,7 @@ from engine.teach.trace import End, Trace
 
 #: The lower and the upper bound of a node; None is open.
 Bounds = tuple[End, End]
+#: The bounds of a value of which nothing is known.
 OPEN: Bounds = (None, None)
 
 

@@ -44,9 +44,9 @@ class Progress:
         self._next_s = 0.0
 
     def show(self, text: str) -> None:
-        now = time.monotonic()
-        if self._is_terminal and now >= self._next_s:
-            self._next_s = now + 0.2
+        now_s = time.monotonic()
+        if self._is_terminal and now_s >= self._next_s:
+            self._next_s = now_s + 0.2
             self._out.write(f"\r\x1b[K{text}")
             self._out.flush()
 
