@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.conformance.playouts import PLAYOUTS, expect, playouts, positions, spread
-from engine.game import ONGOING, Game, Position, State
+from engine.game import DRAWN, LOST, ONGOING, WON, Game, Position, State
 from engine.rules.data import load_data
+from engine.search.job import MATE
 from engine.search.report import Report
 
 if TYPE_CHECKING:
@@ -352,7 +353,7 @@ def minimax(position: Position, depth: int, ply: int) -> int:
         result, moves = position.game.result_and_moves(state)
         if moves:
             return max(-minimax(position.play(move), depth - 1, ply + 1) for move in moves)
-    return {1: 30_000 - ply, 2: ply - 30_000, 3: 0}[result]
+    return {WON: MATE - ply, LOST: ply - MATE, DRAWN: 0}[result]
 
 
 @cache
