@@ -147,9 +147,10 @@ def _show_lesson(options: argparse.Namespace) -> None:
 
 
 def _shown_searches(lesson: Lesson, traces: Sequence[Trace]) -> list[Searched]:
-    """The searches to draw, to step through and to ask about: not those of an exercise's tree.
+    """The searches to draw, to step through and to ask about.
 
-    If the page draws none, they are the small ones.
+    They are those that the page draws, or the small ones if it draws none. The page of an exercise
+    draws its tree only; there they are the searches that it does not draw.
     """
     runs = zip(lesson.runs, traces, strict=True)
     searched = [(run, trace, root_of(run.subject, run.plan.utilities)) for run, trace in runs]

@@ -91,7 +91,7 @@ def make_questions(trace: Trace, root: State) -> list[Question]:
 
 
 def _cut_questions(trace: Trace) -> list[Question]:
-    """Asks after each value that returns to a node with further moves whether they are cut off."""
+    """A question for each value that returns to a node with further moves: are these cut off?"""
     steps, nodes = trace.steps, trace.nodes
     remaining = _child_counts(trace)
     windows = list(zip(nodes.alpha, nodes.beta, strict=True))
@@ -138,7 +138,7 @@ def _child_counts(trace: Trace) -> list[int]:
 
 
 def _value_questions(trace: Trace) -> list[Question]:
-    """Asks for the value of each node that is not a leaf, once its last child has returned."""
+    """A question for the value of each node but the leaves, once its last child has returned."""
     nodes = trace.nodes
     questions = []
     for index, what in enumerate(trace.steps.what):
@@ -170,7 +170,7 @@ def _is_number(value: float, answer: str) -> bool:
 
 
 def _unseen_question(trace: Trace, root: State) -> list[Question]:
-    """Asks which leaves of the whole tree are never seen, if it is small and some are not."""
+    """A question for the leaves that the search never sees, if the whole tree is small."""
     if trace.counts.plain_nodes is None or trace.counts.plain_nodes > MAX_WHOLE_TREE:
         return []
     try:
