@@ -187,13 +187,13 @@ def run_lap(
         work[layout.NODE_LIMIT] = 1 << 62
         work[layout.TABLE_SHIFT] = 64 - TABLE_BITS
         order = position.moves()
-        work[layout.ROOT_COUNT] = count = len(order)
+        work[layout.ROOT_COUNT] = move_count = len(order)
         at = layout.root_offset(position.game.rules.MAX_MOVES)
         start_s = time.thread_time()
         for deeper in range(1, depth + 1):
-            work[at : at + count] = order
+            work[at : at + move_count] = order
             score = root(position, deeper, work, table, control)
-            values = work[at + position.game.rules.MAX_MOVES :][:count].tolist()
+            values = work[at + position.game.rules.MAX_MOVES :][:move_count].tolist()
             order = [
                 move
                 for _, move in sorted(zip(values, order, strict=True), key=lambda pair: -pair[0])

@@ -177,7 +177,7 @@ HEAD = ("task", "ours", "peer (* as published)", "peer's", "ratio", "wanted", "r
 WIDTHS = (48, 11, 34, 10, 7, 10, 7)
 
 
-def line(cells: Iterable[str]) -> str:
+def format_cells(cells: Iterable[str]) -> str:
     return (
         "| "
         + " | ".join(f"{cell:{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
@@ -185,7 +185,7 @@ def line(cells: Iterable[str]) -> str:
     )
 
 
-def lines(row: Row) -> Iterator[str]:
+def format_row(row: Row) -> Iterator[str]:
     """The lines of a row: the task with its first peer, then the other peers and the note."""
     reached = {True: "yes", False: "**no**", None: ""}[row.reached]
     wanted = "" if row.wanted is None else figure(row.wanted, row.unit)
@@ -195,10 +195,12 @@ def lines(row: Row) -> Iterator[str]:
     tail = [wanted, reached]
     for peer in row.peers:
         name = peer.name + ("*" if peer.is_published else "")
-        yield line([*head, name, figure(peer.value, row.unit), figure(row.ratio(peer)), *tail])
+        yield format_cells(
+            [*head, name, figure(peer.value, row.unit), figure(row.ratio(peer)), *tail]
+        )
         head = tail = ["", ""]
     if not row.peers:
-        yield line([*head, "", "", "", *tail])
+        yield format_cells([*head, "", "", "", *tail])
     if row.note:
         yield f"  {row.note}"
 
@@ -267,7 +269,9 @@ def main(arguments: list[str] | None = None) -> int:
             "",
             sep="\n",
         )
-        print(line(HEAD), line("-" * width for width in WIDTHS), sep="\n", flush=True)
+        print(
+            format_cells(HEAD), format_cells("-" * width for width in WIDTHS), sep="\n", flush=True
+        )
     rows, left_out = [], []
     for entry in measure_tasks(args, added):
         if isinstance(entry, LeftOut):
@@ -275,7 +279,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             rows.append(entry)
             if not args.json:
-                print(*lines(entry), sep="\n", flush=True)
+                print(*format_row(entry), sep="\n", flush=True)
     if args.json:
         table = {
             **context,

@@ -254,12 +254,13 @@ def _play(
     nodes, decided = _at_least("nodes", args.nodes, 1), _at_least("decided", args.decided, 0)
     plan = Plan(1, game.id, game.digest, args.seed, nodes, min_random, max_random, options, decided)
     with WorkFile(args.work, plan) as file:
-        start_s, resumed = time.monotonic(), file.count
+        start_s, resumed_matches = time.monotonic(), file.count
 
-        def on_match(count: int) -> None:
-            left_s = (time.monotonic() - start_s) / (count - resumed) * (args.games - count)
+        def on_match(matches: int) -> None:
+            seconds_per_match = (time.monotonic() - start_s) / (matches - resumed_matches)
+            left_s = seconds_per_match * (args.games - matches)
             progress.show(
-                f"{count:,} of {args.games:,} matches played, {left_s / 60:.0f} minutes left"
+                f"{matches:,} of {args.games:,} matches played, {left_s / 60:.0f} minutes left"
             )
 
         SelfPlay(game, plan).fill(file, args.games, on_match)

@@ -59,7 +59,7 @@ def test_the_text_of_a_row() -> None:
     row = Row(
         "task", "s", 0.1234, (Peer("one", 1.0), Peer("two", 200.0, False)), 0.1, note="9 nodes"
     )
-    first, second, note = bench_table.lines(row)
+    first, second, note = bench_table.format_row(row)
     assert [cell.strip() for cell in first.split("|")[1:-1]] == [
         "task", "0.123 s", "one*", "1.00 s", "8.10", "0.100 s", "**no**",
     ]  # fmt: skip
@@ -73,7 +73,7 @@ def test_the_text_of_a_row() -> None:
         "",
     ]
     assert note == "  9 nodes"
-    (only,) = bench_table.lines(Row("task", "s", 0.1, is_right=False))
+    (only,) = bench_table.format_row(Row("task", "s", 0.1, is_right=False))
     assert "**wrong**" in only
 
 
