@@ -130,7 +130,7 @@ bench-engine: $(VENV)/.dev ## run the engine's benchmarks only, minutes (SUITES=
 	@$(BIN)/python -m tests.engine.perft_peers
 
 .PHONY: bench-engine-long
-bench-engine-long: $(VENV)/.dev ## run the same with Othello's FFO 45 to 59 and draughts' tables: up to hours
+bench-engine-long: $(VENV)/.dev ## run bench-engine's table with Othello's FFO 45 to 59 and draughts' tables too: up to hours
 	@$(BENCH_TABLE) --long
 
 # ---------------------------------------------------------------- cleaning

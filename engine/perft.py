@@ -45,9 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
         native = compile_game(game)
         native.function("perft")
         for depth in range(1, args.depth + 1):
-            start = time.perf_counter()
+            start_s = time.perf_counter()
             sequences = perft(native, position, depth)
-            print(f"{depth:3} {sequences:20,} {time.perf_counter() - start:9.3f} s")
+            print(f"{depth:3} {sequences:20,} {time.perf_counter() - start_s:9.3f} s")
     except (GameError, ValueError) as error:
         print(f"perft: {error}", file=sys.stderr)
         return 2

@@ -186,7 +186,7 @@ def suite_as_text(suite: SuiteResult) -> str:
     return "\n".join(lines)
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m engine.solve",
         description=__doc__,
@@ -246,8 +246,8 @@ def parser() -> argparse.ArgumentParser:
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """Parses a command line; exits with code 2 if its arguments do not belong together."""
-    options = parser()
-    args = options.parse_args(arguments)
+    parser = make_parser()
+    args = parser.parse_args(arguments)
     task = next(
         (name for name in ("file", "make_tables", "make_book") if getattr(args, name)), "position"
     )
@@ -255,7 +255,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         if getattr(args, name) is not None and task not in tasks:
             wrong_task = f"not with --{task.replace('_', '-')}"
             only_task = f"only with --{tasks[0].replace('_', '-')}"
-            options.error(f"argument --{name}: {wrong_task if 'position' in tasks else only_task}")
+            parser.error(f"argument --{name}: {wrong_task if 'position' in tasks else only_task}")
     args.option = dict(args.option or ())
     args.seconds = args.seconds or DEFAULT_SECONDS
     return args
@@ -266,7 +266,7 @@ def make_tables(game: Game, args: argparse.Namespace) -> int:
     solver = load_solver(game)
     if not isinstance(solver, TableSolver):
         raise GameError(f"{game.title} has no endgame tables")
-    start = time.perf_counter()
+    start_s = time.perf_counter()
     pieces = solver.max_pieces if args.pieces is None else args.pieces
     if not 2 <= pieces <= solver.max_pieces:
         raise GameError(
@@ -274,7 +274,7 @@ def make_tables(game: Game, args: argparse.Namespace) -> int:
         )
     counts = solver.make_tables(pieces, show_progress)
     end_line()
-    summary = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - start, 1)}
+    summary = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - start_s, 1)}
     if args.json:
         print(msgspec.json.encode(summary).decode())
     else:
@@ -296,7 +296,7 @@ def make_book(game: Game, args: argparse.Namespace) -> int:
     work = args.work or out.with_suffix(".work")
     if not out.parent.is_dir() or out.is_dir():  # checked before the work, not after it
         raise GameError(f"{out}: cannot write a file there")
-    start = time.perf_counter()
+    start_s = time.perf_counter()
     solver.prepare()
     try:
         content = solver.make_book(plies, work, show_book_progress)
@@ -304,7 +304,7 @@ def make_book(game: Game, args: argparse.Namespace) -> int:
         raise GameError(f"{work} is not the state of an interrupted book") from None
     end_line()
     out.write_bytes(content)
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - start_s
     if args.json:
         summary = {
             "file": str(out),

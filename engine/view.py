@@ -121,7 +121,7 @@ class PositionView(Struct, frozen=True, omit_defaults=True):
     marks: dict[str, tuple[str, ...]] = {}
     last: tuple[str, ...] = ()
     hands: dict[str, int] = {}
-    #: The last move in the notation of the game, where that is not its token.
+    #: The last move in the notation of the game, if that differs from its token.
     played: str = ""
 
 

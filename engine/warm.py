@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     code = 0
     for game_id in args.game or game_ids():
-        start = time.perf_counter()
+        start_s = time.perf_counter()
         try:
             searcher = Searcher(load_game(game_id))
             searcher.prepare()
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"warm: {error}", file=sys.stderr)
             code = 1
         else:
-            print(f"{game_id}: ready in {time.perf_counter() - start:.1f} s", flush=True)
+            print(f"{game_id}: ready in {time.perf_counter() - start_s:.1f} s", flush=True)
     return code
 
 

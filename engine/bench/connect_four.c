@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+/* Words of 8 bytes, named as in numba. */
 typedef int64_t i8;
 typedef uint64_t u8;
 typedef struct { u8 mine, all; } State;
@@ -72,6 +73,7 @@ static State play(State s, i8 m) {
     return after;
 }
 
+/* The empty cells that complete a line of four discs of p. */
 static u8 gaps(u8 p, u8 all) {
     u8 r = (p << 1) & (p << 2) & (p << 3), t;
     t = (p << 7) & (p << 14); r |= t & (p << 21); r |= t & (p >> 7);

@@ -38,7 +38,7 @@ class Row(msgspec.Struct, frozen=True):
     """A task with our median, the peers' figures and the target.
 
     The target `wanted` is a minimum if the unit is a rate, else a maximum; None if there is none.
-    `is_right` says whether the task reproduced every known result.
+    `is_right`: whether the task reproduced every known result.
     """
 
     task: str
@@ -88,14 +88,16 @@ CONNECT_FOUR_FILES = (
     ("begin-easy", 194.0, 194.0, ", 3,295 nodes"),
 )
 
+#: The C program, as the table names it.
 C_PROGRAM = "the same search in C, gcc -O3"
+#: Why the rows that compare with the C program are left out.
 NO_COMPILER = "there is no gcc to compile the C program"
 
 
-def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
+def measure_connect_four_file(suites: Path, number: int, rounds: int) -> Row:
     """Solves positions with known scores in one call, from an empty table and without the book."""
     name, target_us, published_us, published_note = CONNECT_FOUR_FILES[number]
-    solver, problems = suite(suites / f"connect4-{name}.txt", "connect-four")
+    solver, problems = load_suite(suites / f"connect4-{name}.txt", "connect-four")
     positions = [problem.position for problem in problems]
     solver.solve_batch(positions[:1], Limit(), Control())
     batches = [solver.solve_batch(positions, Limit(), Control()) for _ in range(rounds)]
@@ -113,7 +115,7 @@ def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
     )
 
 
-def alpha_beta(depth: int, rounds: int) -> Row:
+def measure_alpha_beta(depth: int, rounds: int) -> Row:
     """Times iterative deepening from the start to a depth, for our search and the one in C."""
     comparison = bench.compare(rounds, (bench.Case("connect-four", "", depth),))
     if comparison.ratio is None:
@@ -130,7 +132,7 @@ def alpha_beta(depth: int, rounds: int) -> Row:
     )
 
 
-def node_speed(rounds: int) -> Row:
+def measure_node_speed(rounds: int) -> Row:
     """Measures nodes per second in the bench's connect four cases, ours and the search in C."""
     comparison = bench.compare(rounds)
     if comparison.ratio is None:
@@ -152,15 +154,16 @@ def node_speed(rounds: int) -> Row:
 
 #: The number of the first position in FFO_FILE.
 FFO_FIRST = 40
+#: The file of the FFO positions 40 to 59.
 FFO_FILE = "othello-ffo-40-59.obf"
 
 
-def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row:
+def measure_ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row:
     """Solves positions of the FFO suite exactly, each from an empty table, and sums their times.
 
     Raises Missing if a position takes more than `seconds` on average.
     """
-    solver, problems = suite(suites / FFO_FILE, "othello")
+    solver, problems = load_suite(suites / FFO_FILE, "othello")
     chosen = problems[first - FFO_FIRST : last - FFO_FIRST + 1]
     if len(chosen) != last - first + 1:
         raise Missing(f"{FFO_FILE} has no number {last}")
@@ -199,7 +202,7 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
 # --- draughts and chess
 
 
-def draughts(depth: int, rounds: int) -> list[Row]:
+def measure_draughts(depth: int, rounds: int) -> list[Row]:
     """Searches from the start with an empty table, without endgame tables."""
     depths = bench.deepen("draughts", depth, rounds)
     last, shallower = depths[-1], depths[min(16, depth) - 1]
@@ -225,8 +228,8 @@ def draughts(depth: int, rounds: int) -> list[Row]:
     ]
 
 
-def draughts_tables() -> Row:
-    """Regenerates all endgame tables and stores them."""
+def measure_draughts_tables() -> Row:
+    """Times how long it takes to regenerate all endgame tables and to store them."""
     solver = solver_of(load_game("draughts"))
     assert isinstance(solver, TableSolver)
     start_s = time.process_time()
@@ -253,7 +256,7 @@ CHESS_PUBLISHED = (("gnuchess", 2.1), ("toga2", 1.7), ("Stockfish 15.1", 0.8), (
 PROGRAMS = ("stockfish", "toga2")
 
 
-def chess(
+def measure_chess(
     nodes: int, rounds: int, movetime_ms: int, programs: Sequence[str]
 ) -> tuple[Row, list[LeftOut]]:
     """Measures nodes per second over the positions; returns also the programs that did not run.
@@ -280,7 +283,7 @@ def chess(
     peers, left_out = [], []
     for name in programs:
         try:
-            peers.append(Peer(name, uci_speed(name, positions, movetime_ms) / 1e6, False))
+            peers.append(Peer(name, measure_uci_speed(name, positions, movetime_ms) / 1e6, False))
         except Missing as missing:
             left_out.append(LeftOut(f"chess, search: {name} beside ours", str(missing)))
     peers += [Peer(name, value) for name, value in CHESS_PUBLISHED]
@@ -294,8 +297,8 @@ def chess(
     ), left_out
 
 
-def uci_speed(name: str, positions: Sequence[Position], movetime_ms: int) -> float:
-    """Nodes per second of a UCI program, without the time that it takes to start."""
+def measure_uci_speed(name: str, positions: Sequence[Position], movetime_ms: int) -> float:
+    """Returns the nodes per second of a UCI program, without the time that it takes to start."""
     command = shutil.which(name) or shutil.which(name, path="/usr/games")
     if command is None:
         raise Missing("it is not installed")
@@ -329,8 +332,8 @@ def children_seconds() -> float:
 # --- files of positions
 
 
-def suite(path: Path, game_id: str) -> tuple[Solver, list[Problem]]:
-    """The game's prepared solver and the problems of a file, all with a known score.
+def load_suite(path: Path, game_id: str) -> tuple[Solver, list[Problem]]:
+    """Returns the game's prepared solver and the problems of a file, all with a known score.
 
     Raises Missing if there is no such file, and ProblemError for a problem without a score.
     """

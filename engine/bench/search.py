@@ -36,7 +36,7 @@ from engine.search.features import ALL, BASIC, FEATURE, SOUND
 from engine.search.job import Limit
 from engine.search.report import Report
 
-#: The C program.
+#: The source of the C program.
 SOURCE = Path(__file__).with_name("connect_four.c")
 #: Default size of the table, as a power of two of entries.
 TABLE_BITS = 20
@@ -62,6 +62,7 @@ class Case:
         return position
 
 
+#: The searches of the signature.
 CASES = (
     Case("connect-four", "", 14),
     Case("connect-four", "d d d d d", 14),
@@ -172,7 +173,9 @@ class Lap:
         return sum(self.nodes) / self.seconds
 
 
-def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, control: Any) -> Lap:
+def run_lap(
+    root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, control: Any
+) -> Lap:
     """Searches each case by iterative deepening, as the driver does, with an empty table."""
     nodes, scores, seconds = [], [], 0.0
     for position, depth in cases:
@@ -184,13 +187,13 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
         work[layout.NODE_LIMIT] = 1 << 62
         work[layout.TABLE_SHIFT] = 64 - TABLE_BITS
         order = position.moves()
-        work[layout.ROOT_COUNT] = count = len(order)
+        work[layout.ROOT_COUNT] = move_count = len(order)
         at = layout.root_offset(position.game.rules.MAX_MOVES)
         start_s = time.thread_time()
         for deeper in range(1, depth + 1):
-            work[at : at + count] = order
+            work[at : at + move_count] = order
             score = root(position, deeper, work, table, control)
-            values = work[at + position.game.rules.MAX_MOVES :][:count].tolist()
+            values = work[at + position.game.rules.MAX_MOVES :][:move_count].tolist()
             order = [
                 move
                 for _, move in sorted(zip(values, order, strict=True), key=lambda pair: -pair[0])
@@ -227,9 +230,12 @@ def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
     ours = our_root(searcher)
     with tempfile.TemporaryDirectory() as folder:
         peer = c_root(Path(folder))
-        lap(ours, searches[:1], *memories)
+        run_lap(ours, searches[:1], *memories)
         laps = [
-            (lap(ours, searches, *memories), lap(peer, searches, *memories) if peer else None)
+            (
+                run_lap(ours, searches, *memories),
+                run_lap(peer, searches, *memories) if peer else None,
+            )
             for _ in range(rounds)
         ]
     if any(

@@ -25,7 +25,7 @@ from engine.command_line import count, positive
 from engine.game import GameError
 from engine.search import features
 
-#: Runs that each median is taken over.
+#: The number of runs that each median is taken over.
 ROUNDS = {"files": 31, "speed": 9, "alpha-beta": 15, "othello": 3, "draughts": 5, "chess": 3}
 #: Nodes that our search spends on each chess position.
 CHESS_NODES = 4_000_000
@@ -38,7 +38,7 @@ NOT_ADDED = "no --add names the JSON of tests.engine.search_peers"
 
 
 class Added(msgspec.Struct, frozen=True):
-    """The JSON that another command has measured."""
+    """The rows that another command has measured, as it prints them in JSON."""
 
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...] = ()
@@ -57,27 +57,30 @@ def tasks(args: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
         return int(args.rounds or ROUNDS[name])
 
     def solve_file(number: int) -> list[Row]:
-        return [bench_rows.connect_four_file(_folder(args), number, rounds_of("files"))]
+        return [bench_rows.measure_connect_four_file(_folder(args), number, rounds_of("files"))]
 
     def solve_ffo(first: int, last: int, rounds: int, seconds: float) -> list[Row]:
-        return [bench_rows.ffo(_folder(args), first, last, rounds, seconds)]
+        return [bench_rows.measure_ffo(_folder(args), first, last, rounds, seconds)]
 
     def chess() -> list[Entry]:
-        row, left_out = bench_rows.chess(
+        row, left_out = bench_rows.measure_chess(
             CHESS_NODES, rounds_of("chess"), MOVETIME_MS, bench_rows.PROGRAMS
         )
         return [row, *left_out]
 
     for number, (name, *_) in enumerate(bench_rows.CONNECT_FOUR_FILES):
         yield f"connect four, solving {name}", partial(solve_file, number)
-    yield "connect four, search", lambda: [bench_rows.node_speed(rounds_of("speed"))]
-    yield "connect four, alpha-beta", lambda: [bench_rows.alpha_beta(12, rounds_of("alpha-beta"))]
+    yield "connect four, search", lambda: [bench_rows.measure_node_speed(rounds_of("speed"))]
+    yield (
+        "connect four, alpha-beta",
+        lambda: [bench_rows.measure_alpha_beta(12, rounds_of("alpha-beta"))],
+    )
     yield "beside OpenSpiel and easyAI", lambda: added
     yield "othello, FFO 40-44", partial(solve_ffo, 40, 44, rounds_of("othello"), LONG_SECONDS)
-    yield "draughts, search", lambda: bench_rows.draughts(20, rounds_of("draughts"))
+    yield "draughts, search", lambda: bench_rows.measure_draughts(20, rounds_of("draughts"))
     yield "chess, search", chess
     if args.long:
-        yield "draughts, tables", lambda: [bench_rows.draughts_tables()]
+        yield "draughts, tables", lambda: [bench_rows.measure_draughts_tables()]
         yield "othello, FFO 45-49", partial(solve_ffo, 45, 49, 1, args.seconds)
         for number in range(50, 60):
             yield f"othello, FFO {number}", partial(solve_ffo, number, number, 1, args.seconds)
@@ -174,7 +177,7 @@ HEAD = ("task", "ours", "peer (* as published)", "peer's", "ratio", "wanted", "r
 WIDTHS = (48, 11, 34, 10, 7, 10, 7)
 
 
-def line(cells: Iterable[str]) -> str:
+def format_cells(cells: Iterable[str]) -> str:
     return (
         "| "
         + " | ".join(f"{cell:{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
@@ -182,7 +185,7 @@ def line(cells: Iterable[str]) -> str:
     )
 
 
-def lines(row: Row) -> Iterator[str]:
+def format_row(row: Row) -> Iterator[str]:
     """The lines of a row: the task with its first peer, then the other peers and the note."""
     reached = {True: "yes", False: "**no**", None: ""}[row.reached]
     wanted = "" if row.wanted is None else figure(row.wanted, row.unit)
@@ -192,10 +195,12 @@ def lines(row: Row) -> Iterator[str]:
     tail = [wanted, reached]
     for peer in row.peers:
         name = peer.name + ("*" if peer.is_published else "")
-        yield line([*head, name, figure(peer.value, row.unit), figure(row.ratio(peer)), *tail])
+        yield format_cells(
+            [*head, name, figure(peer.value, row.unit), figure(row.ratio(peer)), *tail]
+        )
         head = tail = ["", ""]
     if not row.peers:
-        yield line([*head, "", "", "", *tail])
+        yield format_cells([*head, "", "", "", *tail])
     if row.note:
         yield f"  {row.note}"
 
@@ -206,41 +211,41 @@ def as_dict(row: Row) -> dict[str, Any]:
     return {**msgspec.to_builtins(row), "peers": peers, "reached": row.reached}
 
 
-def parser() -> argparse.ArgumentParser:
-    command = argparse.ArgumentParser(prog="python -m engine.bench.table", description=__doc__)
-    command.add_argument(
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m engine.bench.table", description=__doc__)
+    parser.add_argument(
         "--suites", metavar="DIR", type=Path, help="the folder with the files of positions"
     )
-    command.add_argument(
+    parser.add_argument(
         "--add",
         metavar="FILE",
         action="append",
         default=[],
         help="rows of another command's JSON; - is the standard input",
     )
-    command.add_argument(
+    parser.add_argument(
         "--only",
         metavar="WORDS",
         action="append",
         default=[],
         help="only tasks whose name has these words",
     )
-    command.add_argument(
+    parser.add_argument(
         "--rounds", type=count, help="runs that each median is taken over (by default 3 to 31)"
     )
-    command.add_argument(
+    parser.add_argument(
         "--long",
         action="store_true",
         help="also FFO 45 to 59 and the tables of draughts, which may take hours",
     )
-    command.add_argument(
+    parser.add_argument(
         "--seconds",
         type=positive,
         default=LONG_SECONDS,
         help=f"seconds that a position from FFO 45 on may take ({LONG_SECONDS:g})",
     )
-    command.add_argument("--json", action="store_true", help="print one line of JSON")
-    return command
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -248,8 +253,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     A task that misses its target is marked in the table and does not change the exit code.
     """
-    args = parser().parse_args(arguments)
-    # A command that pipes its JSON has then finished measuring, and does not disturb our figures.
+    args = make_parser().parse_args(arguments)
+    # Reading waits for a command that pipes its JSON, so that it does not disturb our measurements.
     added = read_added(args.add)
     context = measuring_context()
     signature = {"all": bench.node_counts(features.ALL), "basic": bench.node_counts(features.BASIC)}
@@ -264,7 +269,9 @@ def main(arguments: list[str] | None = None) -> int:
             "",
             sep="\n",
         )
-        print(line(HEAD), line("-" * width for width in WIDTHS), sep="\n", flush=True)
+        print(
+            format_cells(HEAD), format_cells("-" * width for width in WIDTHS), sep="\n", flush=True
+        )
     rows, left_out = [], []
     for entry in measure_tasks(args, added):
         if isinstance(entry, LeftOut):
@@ -272,7 +279,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             rows.append(entry)
             if not args.json:
-                print(*lines(entry), sep="\n", flush=True)
+                print(*format_row(entry), sep="\n", flush=True)
     if args.json:
         table = {
             **context,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.conformance.playouts import PLAYOUTS, expect, playouts, positions, spread
-from engine.game import ONGOING, Game, Position, State
+from engine.game import DRAWN, LOST, ONGOING, WON, Game, Position, State
 from engine.rules.data import load_data
+from engine.search.job import MATE
 from engine.search.report import Report
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def check_no_floats(game: Game) -> None:
     """No variable of the compiled search is floating point: a float is always a mix of word and
     number.
 
-    The compiler knows the types; for code from the cache, the seal lists the floats.
+    Freshly compiled code has its types; for code from the cache, the seal lists the floats.
     """
     from engine.compiler.native import compile_game
 
@@ -363,7 +364,7 @@ def minimax(position: Position, depth: int, ply: int) -> int:
                 child_sign(position, child) * minimax(child, depth - 1, ply + 1)
                 for child in children
             )
-    return {1: 30_000 - ply, 2: ply - 30_000, 3: 0}[result]
+    return {WON: MATE - ply, LOST: ply - MATE, DRAWN: 0}[result]
 
 
 def child_sign(position: Position, child: Position) -> int:

@@ -90,34 +90,46 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
 def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
     """Checks the clicks of one position: they are on the board and lead to every legal move."""
     where = position.text()
-    clicks = position.move_views()
-    expect(survives_encoding(clicks, list[MoveView]), "move views survive encoding", where, clicks)
+    move_views = position.move_views()
     expect(
-        [click.id for click in clicks] == position.tokens(), "each legal move has its clicks", where
+        survives_encoding(move_views, list[MoveView]),
+        "move views survive encoding",
+        where,
+        move_views,
     )
-    for click in clicks:
-        path = click.path
+    expect(
+        [move_view.id for move_view in move_views] == position.tokens(),
+        "each legal move has its clicks",
+        where,
+    )
+    for move_view in move_views:
+        path = move_view.path
         expect(
             path and set(path) <= cells | set(board.targets),
             "clicks are on the board",
             where,
-            click,
+            move_view,
         )
         is_button = any(board.targets.get(element) == () for element in path)
         expect(
             not is_button or len(path) == 1,
             "a target without cells is a button, the one click of a move",
-            click,
+            move_view,
         )
-        expect(click.text.strip() and click.text.isprintable(), "a move has a label", where, click)
-        expect(set(click.affects) <= cells, "affected cells are on the board", where, click)
-        is_ghost_valid = click.ghost is None or (
-            click.ghost[0] in cells and click.ghost[1] in board.kinds
+        expect(
+            move_view.text.strip() and move_view.text.isprintable(),
+            "a move has a label",
+            where,
+            move_view,
         )
-        expect(is_ghost_valid, "a ghost is a kind on a cell", where, click)
-    clickable = clickable_moves(clicks, board.targets, where)
+        expect(set(move_view.affects) <= cells, "affected cells are on the board", where, move_view)
+        is_ghost_valid = move_view.ghost is None or (
+            move_view.ghost[0] in cells and move_view.ghost[1] in board.kinds
+        )
+        expect(is_ghost_valid, "a ghost is a kind on a cell", where, move_view)
+    clickable = clickable_moves(move_views, board.targets, where)
     expect(
-        clickable == {click.id for click in clicks},
+        clickable == {move_view.id for move_view in move_views},
         "clicks lead to every legal move",
         where,
         clickable,
@@ -133,20 +145,24 @@ class Selection:
 
 
 def clickable_moves(
-    clicks: list[MoveView], targets: dict[str, tuple[str, ...]], where: str
+    move_views: list[MoveView], targets: dict[str, tuple[str, ...]], where: str
 ) -> set[str]:
     """Returns the tokens of the moves that can be made by clicking, as the clients match clicks.
 
     A clicked cell matches an element of a path that is that cell, or a label for it.
     """
     start = Selection()
-    for click in clicks:
-        paths = [start]
-        for element in click.path:
+    for move_view in move_views:
+        selections = [start]
+        for element in move_view.path:
             hits = targets.get(element) or (element,)
-            paths = [path.next.setdefault(cell, Selection()) for path in paths for cell in hits]
-        for path in paths:
-            path.completed.append(click)
+            selections = [
+                selection.next.setdefault(cell, Selection())
+                for selection in selections
+                for cell in hits
+            ]
+        for selection in selections:
+            selection.completed.append(move_view)
     tokens: set[str] = set()
     waiting = [start]
     while waiting:
@@ -195,7 +211,7 @@ def time_view(position: Position, clock: Callable[[], float]) -> float:
     uncached = Position(
         position.game, position.options, position.state, position.last, position.past
     )
-    start = clock()
+    start_s = clock()
     uncached.view()
     uncached.move_views()
-    return clock() - start
+    return clock() - start_s

@@ -170,8 +170,8 @@ class Dispatcher(Generic[S, P]):
     ) -> Settled[S, P] | None:
         """Ends an attempt that is lost, because its place died, or was silent or late.
 
-        The search waits again at the head of the queue, with the time that is left. If its time had
-        not begun, it has run since the attempt's start, provided that `time_counts`. When no time
+        The search waits again at the head of the queue, with the time that is left. If
+        `time_counts`, the job's time has begun at the attempt's start at the latest. When no time
         or no try is left, the best move so far is the answer. Without such a move the search fails
         with WorkersLost after its last try.
         """
@@ -245,7 +245,7 @@ class Dispatcher(Generic[S, P]):
 
     def _late_s(self, search: S) -> float | None:
         """Loop time at which the best move so far is the answer; None while that does not apply."""
-        end_s = search.end_s() if search.has_answer_in_time else None
+        end_s = search.end_s() if search.has_fallback_move else None
         return None if end_s is None else end_s + self._grace_s
 
     def _end(self, attempt: Attempt[P]) -> S | None:

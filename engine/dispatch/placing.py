@@ -47,7 +47,7 @@ class Places(Generic[P]):
         return self._running[place]
 
     def begin(self, affinity: str, place: P, *, is_home: bool) -> None:
-        """Counts an attempt, and makes the place the room's home."""
+        """Counts an attempt; with `is_home` it also makes the place the room's home."""
         self._running[place] += 1
         if not is_home:
             return
@@ -99,7 +99,7 @@ def choose(
     The order is: free places that have compiled the game, the `home` of the search before the
     others; `own`, the caller's own engine, if it is free and has compiled the game; busy places;
     `own` in any state; places that have lost the search. A place that has not compiled the game
-    gets the search only if no place has compiled it and `own` does not offer it. A place that
+    gets the search only if no place has compiled it and `own` makes no offer. A place that
     failed at the search never gets it again; one that is full or `paused` does not get it now.
     """
     own_offer, others, has_compiled = None, [], False

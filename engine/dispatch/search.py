@@ -11,8 +11,8 @@ from engine.search.job import Info, Job, Result
 from engine.search.layout import MATE_BOUND
 from engine.search.levels import Level
 
-#: Time that an attempt after the first one gets at least, in seconds. A lost search with less time
-#: left is answered with its best move so far, if it has one.
+#: Minimum time of every attempt after the first, in seconds. A lost search with less time left is
+#: answered with its best move so far, if it has one.
 MIN_RETRY_S = 0.1
 
 #: A place that runs searches, as its transport names it: a worker process, or a worker elsewhere.
@@ -74,8 +74,8 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
         return max(self.begun_s + self.level.limit.time_ms / 1000, since_s + MIN_RETRY_S)
 
     @property
-    def has_answer_in_time(self) -> bool:
-        """Whether the search was lost, and its best move is the answer when its time is over."""
+    def has_fallback_move(self) -> bool:
+        """Whether a lost search has a move that becomes its answer when its time is over."""
         return self.losses > 0 and self.best is not None and self.end_s() is not None
 
     def time_ms(self, now_s: float) -> int | None:

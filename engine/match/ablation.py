@@ -106,13 +106,13 @@ def play_ablation(
     nodes: int | None,
     games: int,
     fresh: bool,
-    threads: int,
+    concurrency: int,
 ) -> str:
     """Plays the games that the log lacks, and returns the result as a line.
 
-    A finished match remains valid after a change of rules and, without `nodes`, whatever its number
-    of nodes was. Raises LogError for an unfinished match with other rules, and for one with other
-    nodes than requested.
+    A finished match remains valid after a change of rules. Without `nodes`, its own number of nodes
+    remains valid too. Raises LogError for an unfinished match with other rules, and for one with
+    other nodes than requested.
     """
     header = header_of(game, feature, nodes or NODES)
     path = log_path(folder, game, feature)
@@ -132,7 +132,7 @@ def play_ablation(
             )
     log = Log(header, path, fresh)
     try:
-        summary = run_match(log, games, TEST, threads)
+        summary = run_match(log, games, TEST, concurrency)
     finally:
         log.close()
     assert summary is not None, "a match has one pair at least"

@@ -24,7 +24,7 @@ MAX_LEVELS = 8
 TARGETS = (0.7, 0.74, 0.79, 0.83)
 #: The range of scores that a step may have.
 LOWEST, HIGHEST = 0.65, 0.85
-#: The score of level 1 against the greedy player.
+#: The target score of level 1 against the greedy player.
 GREEDY_SCORE = 0.38
 #: Bisections per level; more would be finer than a short match can resolve.
 TRIALS = 4
@@ -36,6 +36,10 @@ SLIP_PER_UNIT = 1200
 MAX_SLIP = 900
 #: Plies after which a trial's game is a draw.
 MAX_PLIES = 200
+#: The seed of all trials.
+TRIAL_SEED = 7
+#: The number of openings from which the usual margin is computed.
+MARGIN_OPENINGS = 24
 
 #: Nodes, margin and slip of a level.
 Settings = tuple[int, int, int]
@@ -67,25 +71,25 @@ class Scale:
         """Nodes, margin and slip at a point from -1 to 1."""
         if point < 0:
             return (2, round(self._margin * WIDEST_MARGIN_FACTOR**-point), MAX_SLIP)
-        weak = 1 - point
+        distance = 1 - point
         return (
             max(2, round(self._top_nodes**point)),
-            round(self._margin * weak**2),
-            min(round(SLIP_PER_UNIT * weak), MAX_SLIP),
+            round(self._margin * distance**2),
+            min(round(SLIP_PER_UNIT * distance), MAX_SLIP),
         )
 
-    def first(self) -> Settings:
-        """Level 1: careless enough to score about GREEDY_SCORE against the greedy player."""
+    def find_level_1(self) -> Settings:
+        """Finds level 1, which scores about GREEDY_SCORE against the greedy player."""
         low, high = 0, 1000
         for _ in range(TRIALS):
             slip = (low + high) // 2
-            if self.score((1, self._margin, slip), "greedy") > GREEDY_SCORE:
+            if self.measure_score((1, self._margin, slip), "greedy") > GREEDY_SCORE:
                 low = slip
             else:
                 high = slip
         return (1, self._margin, (low + high) // 2)
 
-    def score(self, settings: Settings, opponent: Settings | str) -> float:
+    def measure_score(self, settings: Settings, opponent: Settings | str) -> float:
         """Plays a short match; returns the score of the settings against the opponent."""
         players = (
             description_of(settings),
@@ -94,8 +98,8 @@ class Scale:
         if players in self._scores:
             return self._scores[players]
         header = Header(
-            self.game.id, self.game.digest, players, 7, default_plies(self.game), MAX_PLIES,
-            self._options, compact=True,
+            self.game.id, self.game.digest, players, TRIAL_SEED, default_plies(self.game),
+            MAX_PLIES, self._options, compact=True,
         )  # fmt: skip
         summary = run_match(Log(header, None), self._games)
         assert summary is not None, "a trial has one pair at least"
@@ -114,7 +118,7 @@ def usual_margin(game: Game, options: dict[str, str]) -> int:
     """The median, over openings, of the best move's lead over the median move at one ply."""
     searcher = searcher_for(game)
     spreads = []
-    for number in range(24):
+    for number in range(MARGIN_OPENINGS):
         position = game.start(options)
         for token in Openings(searcher, options, number, default_plies(game) + number % 8)[0].moves:
             position = position.play(position.parse_move(token))
@@ -127,15 +131,15 @@ def usual_margin(game: Game, options: dict[str, str]) -> int:
 def find_levels(scale: Scale, first: Settings, target: float) -> list[Settings] | None:
     """The levels from `first` to the one below the top; None if MAX_LEVELS do not suffice."""
     levels, point, top = [first], 0.0, scale.at(1)
-    if scale.score(scale.at(0), first) > target:
+    if scale.measure_score(scale.at(0), first) > target:
         point = -1.0
-    while (score := scale.score(top, levels[-1])) > HIGHEST:
+    while (score := scale.measure_score(top, levels[-1])) > HIGHEST:
         if len(levels) == MAX_LEVELS - 1:
             return None
         low, high = point, 0.0 if point == -1 else 1.0
         for _ in range(TRIALS):
             point = (low + high) / 2
-            if scale.score(scale.at(point), levels[-1]) < target:
+            if scale.measure_score(scale.at(point), levels[-1]) < target:
                 low = point
             else:
                 high = point
@@ -152,7 +156,7 @@ def calibrate(
     Raises ValueError if MAX_LEVELS do not suffice.
     """
     scale = Scale(game, options, top_nodes, games, out)
-    first = scale.first()
+    first = scale.find_level_1()
     for target in TARGETS:
         out(f"{game.id}: steps of {target:.0%} from {first}")
         levels = find_levels(scale, first, target)

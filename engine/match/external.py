@@ -15,7 +15,7 @@ MOVE_TIMEOUT_S = 120
 #: Seconds to wait for a move beyond its time limit; the clock then decides the game.
 LATE_GRACE_S = 5
 #: Longest line of a program, in bytes.
-MAX_LINE = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 
 
 class Program:
@@ -59,11 +59,11 @@ class Program:
                 self._hangs = True
                 raise PlayerFailed(f"{self.name} hangs: no {awaited} in time")
             chunk = os.read(self._process.stdout.fileno(), 65536)
-            if not chunk or len(self._buffer) > MAX_LINE:
+            if not chunk or len(self._buffer) > MAX_LINE_BYTES:
                 raise PlayerFailed(
                     self._ended()
                     if not chunk
-                    else f"{self.name} writes a line of more than {MAX_LINE:,} bytes"
+                    else f"{self.name} writes a line of more than {MAX_LINE_BYTES:,} bytes"
                 )
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")

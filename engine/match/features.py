@@ -44,7 +44,8 @@ def features_of(description: Description, usual: int) -> int:
     """The enabled features as a bit mask.
 
     They are those that `only` names, or the game's usual ones plus those of `with`, minus those of
-    `without`. Raises DescriptionError for an unknown name; its message lists the known ones.
+    `without`. Raises DescriptionError if these settings conflict, and for an unknown name; then its
+    message lists the known ones.
     """
     given = [setting for setting in SETTINGS if setting in description.settings]
     if "only" in given and len(given) > 1:

@@ -64,6 +64,7 @@ ADJUDICATION_LEADS = {"chess": 1_000}
 #: Nodes that both players must search for a game to be adjudicated; weaker players must win it on
 #: the board.
 ADJUDICATION_NODES = 1_000
+#: The yardsticks: players that search one ply, and two.
 GREEDY, TWO_PLY = "greedy", "two-ply"
 #: The yardstick of level 1 in the games in which the greedy player cannot win a won game (it
 #: stalemates a bare king, or moves to and fro), so that most of its games are drawn.

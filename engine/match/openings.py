@@ -77,7 +77,7 @@ class Openings:
 
     def _next_opening(self) -> Opening:
         empty_rounds = 0
-        while not (candidates := self._candidates()):
+        while not (candidates := self._draw_candidates()):
             empty_rounds += not self._seen
             if empty_rounds == MAX_EMPTY_ROUNDS:
                 raise NoOpening(
@@ -91,16 +91,16 @@ class Openings:
         self._used.add(digest)
         return opening
 
-    def _candidates(self) -> list[tuple[Opening, str]]:
-        """New random openings, at most CANDIDATES of them.
+    def _draw_candidates(self) -> list[tuple[Opening, str]]:
+        """Draws new random openings, at most CANDIDATES of them.
 
-        If it finds none it makes the following openings a ply longer; past the longest length it
-        allows all openings again from the shortest.
+        If it draws none, it makes the following openings a ply longer; past the longest length it
+        allows all openings again, from the shortest length on.
         """
         candidates: list[tuple[Opening, str]] = []
         misses = 0
         while len(candidates) < CANDIDATES and misses < TRIES:
-            opening, digest = self._random_opening()
+            opening, digest = self._draw_opening()
             if opening is None or digest in self._seen:
                 misses += 1
             else:
@@ -112,11 +112,11 @@ class Openings:
             self._plies = self._first_plies
         return candidates
 
-    def _random_opening(self) -> tuple[Opening | None, str]:
-        """A random opening with its digest; None if the game ended within it.
+    def _draw_opening(self) -> tuple[Opening | None, str]:
+        """Draws a random opening; returns it with its digest, or None if the game ended within it.
 
-        An opening that the search sees as decided is the least balanced, so it is used only if
-        there is no other.
+        An opening with a decisive score is the least balanced one, so it is used only if there is
+        no other.
         """
         position = self._searcher.game.start(self._options)
         tokens = []

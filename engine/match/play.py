@@ -102,7 +102,7 @@ def play_game(
         except PlayerFailed as error:
             return running.forfeit(seat, str(error))
     while True:
-        played = running.end_by_rules() or running.move(seed)
+        played = running.end_by_rules() or running.play_move(seed)
         if played:
             return played
 
@@ -153,7 +153,7 @@ class _RunningGame:
             return self.end(1, "adjudicated by both scores")
         return None
 
-    def move(self, seed: int) -> Played | None:
+    def play_move(self, seed: int) -> Played | None:
         """Plays a move of the side to move; returns the end if the player fails, else None."""
         seat = self._position.turn
         player = self._players[seat]

@@ -23,6 +23,8 @@ from engine.search.timeman import budget
 
 #: Default size of a search player's table, as a power of two of entries: 4 MiB.
 TABLE_BITS = 18
+#: Size of a level's table, as a power of two of entries: that of a room's table on a server.
+ROOM_TABLE_BITS = 20
 #: The limit of the search for a move to ponder on if the principal variation has none.
 PONDER_MOVE_LIMIT = Limit(nodes=1_000)
 
@@ -199,7 +201,7 @@ class LevelPlayer:
 
     def _room_table(self) -> Table:
         if self._table is None:
-            self._table = Table(TABLE_BITS + 2)
+            self._table = Table(ROOM_TABLE_BITS)
         return self._table
 
 
@@ -263,7 +265,7 @@ class FixedDepthPlayer:
 
 
 def job_of(situation: Situation, level: int | None = None) -> Job:
-    """The job that a server would give its pool here.
+    """The job that a server would give its pool in this situation.
 
     It holds only the moves that can matter for repetition.
     """

@@ -104,9 +104,10 @@ def run_match(
 ) -> Summary | None:
     """Plays the missing games of a log up to `games` (an even number), or until the test decides.
 
-    If both players are deterministic, the match ends when its openings repeat, because the games
-    would repeat too. Raises CannotPlay before the first game if a player cannot begin; a player
-    that fails later loses that game.
+    Returns the summary of all games of the log; None if it has no whole pair. If both players are
+    deterministic, the match ends when its openings repeat, because the games would repeat too.
+    Raises CannotPlay before the first game if a player cannot begin; a player that fails later
+    loses that game.
     """
     half_points = [record.half_points for record in log.records]
     openings = openings_of(log.header)

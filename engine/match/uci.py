@@ -32,7 +32,7 @@ class UciPlayer:
         assert program is not None, "begin comes first"
         moves = f" moves {' '.join(situation.moves)}" if situation.moves else ""
         program.send(f"position fen {situation.start.text()}{moves}")
-        program.send(self._go(situation))
+        program.send(self._go_command(situation))
         seconds = self._timeout_s(situation)
         deadline = time.monotonic() + seconds
         score, nodes = None, 0
@@ -88,7 +88,7 @@ class UciPlayer:
         program.send("isready")
         program.wait_for("readyok")
 
-    def _go(self, situation: Situation) -> str:
+    def _go_command(self, situation: Situation) -> str:
         limit, words = self._description.limit, ["go"]
         if limit.nodes is not None:
             words.append(f"nodes {limit.nodes}")

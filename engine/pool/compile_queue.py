@@ -38,9 +38,9 @@ class StepStatus:
 class CompileQueue:
     """The state of every step, and the order of those still to compile.
 
-    `idle_games` are compiled without a request. It calls `on_change(game, state)` at each change of
-    the state of a game's search, and `on_settled(game)` when a step of a game is ready or has
-    failed.
+    `idle_games` are compiled without a request. The queue calls `on_change(game, state)` at each
+    change of the state of a game's search, and `on_settled(game)` when a step of a game is ready or
+    has failed.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class CompileQueue:
     def _settle_from_cache(self, key: Key) -> bool:
         """Settles a step that needs no compiling; returns whether it did.
 
-        Such a step is in the cache, has no solver to compile, or is of a game that cannot load.
+        Such a step is in the cache, has no solver to compile, or its game cannot be loaded.
         """
         game_id, step = key
         try:

@@ -9,7 +9,7 @@ from engine.search.job import Info, Job, Result
 #: Largest command, in bytes. It must fit into an idle worker's pipe, so that a send never blocks.
 MAX_BYTES = 65_536
 
-#: The unit of compilation: the search kernel, which every search needs, or an optional
+#: A step of a game's compilation: the search kernel, which every search needs, or an optional
 #: addition to it.
 Step = Literal["search", "solver", "persona"]
 
@@ -106,7 +106,7 @@ class Compiling(Struct, frozen=True, tag=True):
 class Compiled(Struct, frozen=True, tag=True):
     """The step is in the cache, or `error` says why it cannot be.
 
-    `is_changed` says that the game's files have been edited since the command was sent.
+    `is_changed` is true if the game's files have been edited since the command was sent.
     """
 
     game: str

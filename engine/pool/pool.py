@@ -163,7 +163,7 @@ class Pool:
             self._warmer.add_idle_game(game_id)
         else:
             self._warmer.request(game_id)
-        await self._warmer.settled(game_id)
+        await self._warmer.wait_until_settled(game_id)
         if self.warm_state(game_id) == "failed":
             raise self._warmer.error(game_id)
 

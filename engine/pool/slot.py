@@ -130,7 +130,7 @@ class WorkerSlot:
         self.watch(stalled_s if self.deadline_s is None else min(stalled_s, self.deadline_s))
 
     def watch(self, at_s: float) -> None:
-        """Kills the worker as hung at this loop time; replaces an earlier deadline."""
+        """Sets the loop time at which the worker is killed as hung, in place of an earlier one."""
         self.unwatch()
         self.alarm = asyncio.get_running_loop().call_at(at_s, self._kill)
 

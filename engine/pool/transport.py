@@ -222,7 +222,7 @@ class PipeTransport:
     # --- time
 
     def _set_timer(self) -> None:
-        """Calls `_expire` when the time of the next lost search is over."""
+        """Sets the timer that calls `_expire` when the time of the next lost search is over."""
         if self._timer is not None:
             self._timer.cancel()
         deadline_s = self._dispatcher.next_deadline_s()

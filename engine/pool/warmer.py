@@ -104,7 +104,7 @@ class Warmer:
         if self._queue.add_idle_game(game_id):
             self._has_work.set()
 
-    async def settled(self, game_id: str) -> None:
+    async def wait_until_settled(self, game_id: str) -> None:
         """Returns when a game's search is ready or has failed."""
         await self._queue.status((game_id, "search")).settled.wait()
 

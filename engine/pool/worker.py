@@ -92,7 +92,7 @@ class Worker:
                     self._send_heartbeat()
                 command = decode_command(self._pipe.recv_bytes())
             except (EOFError, OSError):
-                os._exit(0)  # the pool has ended, so nobody waits for the search
+                os._exit(0)  # the pool has ended, so no caller waits for the search
             if isinstance(command, SearchCommand):
                 self._loading = command.number
                 self._send_heartbeat()
@@ -265,14 +265,16 @@ class Worker:
             companion.join()
 
     def _run_companion(self, number: int, running: Any, ended: threading.Event) -> None:
-        deadline = None if running.seconds is None else time.perf_counter() + running.seconds
+        deadline_s = None if running.seconds is None else time.perf_counter() + running.seconds
         while True:
-            left_s = PROGRESS_S if deadline is None else max(0.0, deadline - time.perf_counter())
+            left_s = (
+                PROGRESS_S if deadline_s is None else max(0.0, deadline_s - time.perf_counter())
+            )
             if ended.wait(min(PROGRESS_S, left_s)):
                 return
-            if deadline is not None and time.perf_counter() >= deadline:
+            if deadline_s is not None and time.perf_counter() >= deadline_s:
                 running.expire()
-                deadline = None
+                deadline_s = None
             else:
                 self._send_progress(number, lambda: _live_info(running))
 

@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 #: The search and its compilers; the modules that they import count too, except WITHOUT_EFFECT.
 SEARCH = ("engine.search.kernel", "engine.compiler.native", "engine.compiler.native_lanes")
 #: Modules that change neither a move nor a score: the code cache, the digest itself, the style
-#: check, the messages of the pool and the board view.
+#: check, the pool's jobs and the board view.
 WITHOUT_EFFECT = {
     "engine.compiler.code_cache",
     "engine.rules.digest",

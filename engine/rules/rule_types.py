@@ -1,8 +1,8 @@
 """Type inference for rules: tells words from numbers, for the style check of `engine.rules.style`.
 
 Compiled code turns an operation on a word (uint64) and a number (int64) into a signed number, and a
-variable that may be either into a float. The inference reports nothing about a value whose type it
-does not know. Two later checks of the conformance kit cover such values: the audit of floats and
+variable that may be either into a float. The inference reports nothing about a value of unknown
+type. Two later checks of the conformance kit cover such values: the audit of floats and
 the comparison of compiled with uncompiled rules.
 """
 
@@ -142,7 +142,7 @@ class RuleTypes:
         self.check_block(node.orelse)
 
     def current_variables(self) -> Variables | None:
-        """Returns `variables`; a type checker does not narrow the result of a call."""
+        """Returns the variables; mypy would narrow the attribute, but not the result of a call."""
         return self.expressions.variables
 
     def check_return(self, node: ast.Return) -> None:

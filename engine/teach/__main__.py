@@ -15,7 +15,7 @@ from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
 from engine.teach.classic import classic_match
 from engine.teach.compare import format_comparison
-from engine.teach.cost import cost_warning, without_hopeless_count
+from engine.teach.cost import cost_warning, without_large_count
 from engine.teach.cutoffs import CUT_OFFS
 from engine.teach.errors import NotPossible, TeachError
 from engine.teach.evaluators import EVALUATORS
@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace) -> None:
         return
     if warning := cost_warning(task.root, task.plan):
         print(f"teach: {warning}", file=sys.stderr, flush=True)
-    plan = without_hopeless_count(task.root, task.plan)
+    plan = without_large_count(task.root, task.plan)
     trace = explain(task.root, plan, task.title)
     _draw(options, [(trace.title, draw_trace(trace))] if options.svg else [])
     if options.json:
@@ -149,9 +149,10 @@ def _show_lesson(options: argparse.Namespace) -> None:
 
 
 def _shown_searches(lesson: Lesson, traces: Sequence[Trace]) -> list[Searched]:
-    """The searches to draw, to step through and to ask about: not those of an exercise's tree.
+    """The searches to draw, to step through and to ask about.
 
-    If the page draws none, they are the small ones.
+    They are those that the page draws, or the small ones if it draws none. The page of an exercise
+    draws its tree only; there they are the searches that it does not draw.
     """
     runs = zip(lesson.runs, traces, strict=True)
     searched = [(run, trace, root_of(run.subject, run.plan.utilities)) for run, trace in runs]

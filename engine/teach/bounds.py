@@ -1,7 +1,8 @@
 """The bounds of each node as one interval that narrows: the view of the fifth founding text.
 
-A node's bounds are what is known of its value and still matters above: its own interval inside its
-window. They begin open, narrow with every child, and may become empty: then the node is left.
+A node's bounds are the intersection of its interval and its window: what is known of its value, as
+far as it matters to the nodes above. They begin open, narrow with every child, and may become
+empty: then the search leaves the node.
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from engine.teach.trace import End, Trace
 
 #: The lower and the upper bound of a node; None is open.
 Bounds = tuple[End, End]
+#: The bounds of a value of which nothing is known.
 OPEN: Bounds = (None, None)
 
 

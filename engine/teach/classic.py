@@ -1,7 +1,7 @@
 """The log of the first founding text, line for line, and the match around it.
 
 Every line names the side and what it does. The root is the TOP node; A and B are alpha and beta
-after a scored move. Without a bound they are the least and the greatest number of the old programs.
+after a scored move. Without a bound they are the least and the greatest number of 32 bits.
 """
 
 import math
@@ -18,7 +18,7 @@ from engine.teach.state import GameState
 from engine.teach.style import Line
 from engine.teach.trace import WINDOWED, End, OneValue, Trace
 
-#: The numbers of an old program in place of -inf and inf.
+#: The least and the greatest number of 32 bits, in place of -inf and inf.
 LEAST, GREATEST = -(2**31), 2**31 - 1
 #: The name of the person in a classic match.
 PERSON = "Dave"
@@ -118,13 +118,13 @@ def _scored(trace: Trace, row: int, window: tuple[End, End] | None) -> Line:
     """The line of a scored move, with A and B below the root."""
     text = f"Move scored : {value_text(_value(trace, row))}"
     if window is not None:
-        alpha, beta = _old_number(window[0], LEAST), _old_number(window[1], GREATEST)
+        alpha, beta = _end_text(window[0], LEAST), _end_text(window[1], GREATEST)
         text += f"( A = {alpha} : B = {beta} )"
     return _line(trace, trace.nodes.parent[row], text)
 
 
-def _old_number(end: End, unlimited: int) -> str:
-    """An end of a window as an old program prints it."""
+def _end_text(end: End, unlimited: int) -> str:
+    """An end of a window, with a number of 32 bits if it is open or infinite."""
     if end is None:
         return str(unlimited)
     if math.isinf(end):

@@ -19,7 +19,7 @@ DIFFERENT = "*"
 
 @dataclass(slots=True)
 class Column:
-    """What one search says of each node, by the node's path."""
+    """The cells of one search, with its value and window at each node, by the node's path."""
 
     trace: Trace
     cells: dict[Path, str] = field(default_factory=dict)

@@ -18,9 +18,9 @@ from engine.teach.trace import WINDOWED
 PATHS = 60
 #: A search with more expected nodes than this is announced.
 ANNOUNCED_NODES = 100_000
-#: The algorithms whose cost cannot be told: they do not search, or stop at the first good end.
+#: The algorithms whose cost cannot be estimated: they do not search, or stop at the first good end.
 UNPREDICTED = ("random", "greedy", "optimistic")
-#: Nodes are counted if their estimate is at most this multiple of the limit.
+#: The nodes of plain minimax are counted if their estimate is at most this multiple of the limit.
 COUNTED_MULTIPLE = 3
 #: The algorithms that skip nodes.
 PRUNING = tuple(name for name in WINDOWED if name not in UNPREDICTED)
@@ -71,11 +71,11 @@ def cost_warning(root: State, plan: Plan) -> str:
     return cost if expected > ANNOUNCED_NODES else ""
 
 
-def without_hopeless_count(root: State, plan: Plan) -> Plan:
-    """Returns the plan without the count of plain minimax's nodes if there are far too many."""
+def without_large_count(root: State, plan: Plan) -> Plan:
+    """Returns the plan; it omits the count of plain minimax's nodes if there are far too many."""
     depth = math.inf if plan.depth is None else plan.depth
-    is_hopeless = estimated_nodes(root, depth) > COUNTED_MULTIPLE * plan.plain_limit
-    return replace(plan, plain_limit=0) if is_hopeless else plan
+    is_too_large = estimated_nodes(root, depth) > COUNTED_MULTIPLE * plan.plain_limit
+    return replace(plan, plain_limit=0) if is_too_large else plan
 
 
 def _advice(root: State, plan: Plan, depth: float) -> str:

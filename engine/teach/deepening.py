@@ -13,17 +13,17 @@ from engine.teach.trace import Trace
 def deepen(root: State, plan: Plan, depth: int) -> tuple[Trace, ...]:
     """Returns the traces of the searches of 1 to `depth` plies.
 
-    At a state that the search before has seen, its best move comes first.
+    At a state that the previous search visited, the best move of that search comes first.
     """
     traces: list[Trace] = []
     best: Mapping[str, str] = {}
     for plies in range(1, depth + 1):
-        traces.append(explain(root, replace(plan, depth=plies), order=best_first(best)))
+        traces.append(explain(root, replace(plan, depth=plies), order=best_moves_first(best)))
         best = best_moves(root, traces[-1])
     return tuple(traces)
 
 
-def best_first(best: Mapping[str, str]) -> Order:
+def best_moves_first(best: Mapping[str, str]) -> Order:
     """Returns an order that puts the best move first, given by the text of a state."""
 
     def order(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:

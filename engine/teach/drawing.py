@@ -12,7 +12,7 @@ from engine.teach.notation import (
 from engine.teach.snapshot import Snapshot
 from engine.teach.style import WIDTH, Line
 
-#: More skipped moves of a node than this are not all listed, but only the first few.
+#: A node with more skipped moves than the first number lists only the second number of them.
 MAX_LISTED_MOVES, LISTED_MOVES = 12, 6
 
 

@@ -174,7 +174,7 @@ def with_defaults(root: State, plan: Plan) -> Plan:
 
 
 def goal_of(root: State) -> Number:
-    """Returns the least utility of a win, with which an optimistic search is content."""
+    """Returns the least utility of a win, at which an optimistic search stops."""
     if isinstance(root, GameState):
         return root.scale.win - root.scale.by_distance * MAX_PLY
     return INF
@@ -191,7 +191,7 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
     if name in variants.VARIANTS:
         return partial(variants.alphabeta, variants.VARIANTS[name])
     if plan.form != "flat":
-        return in_form(plan, ours)
+        return algorithm_in_form(plan, ours)
     functions: dict[str, Algorithm] = {
         "negamax": flat.negamax,
         "accumulators": mapping.alphabeta,
@@ -206,7 +206,7 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
     return functions[name]
 
 
-def in_form(plan: Plan, ours: str) -> Algorithm:
+def algorithm_in_form(plan: Plan, ours: str) -> Algorithm:
     """Returns an algorithm in another form than the flat one."""
     if plan.form == "table":
         return {"minimax": table.minimax, "alphabeta": table.alphabeta}[plan.algorithm]
@@ -256,8 +256,8 @@ def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
 class Size:
     """The size of plain minimax's tree, with the measures that show whether it is uniform.
 
-    `widths` holds the numbers of children that occur, `depths` the depths of the leaves, and
-    `alternates` says whether MAX and MIN take turns.
+    `widths` holds the numbers of children that occur, `depths` the depths of the leaves.
+    `alternates` is true if MAX and MIN take turns.
     """
 
     limit: int

@@ -1,7 +1,7 @@
 """State machines as graphs: states with names, which several transitions may share.
 
-A search without a memory sees the tree of all paths. A search that remembers states sees each state
-once.
+A search without a memory visits the tree of all paths. A search that remembers states searches each
+state once.
 """
 
 from collections import deque

@@ -2,8 +2,8 @@
 
 `Board.map` plays each move, calls one function if the game goes on and another if it is finished,
 and takes the move back. A status visitor chooses between the two. An accumulator takes the moves
-with their values: it keeps the best value and its move, makes its own opposite for the next ply,
-and as an alpha-beta accumulator knows when it has enough.
+with their values: it holds the best value and its move, and makes its own opposite for the next
+ply. An alpha-beta accumulator also ends the map when no further move matters (`has_enough`).
 """
 
 from abc import ABC, abstractmethod
@@ -140,7 +140,7 @@ class Mean(Accumulator):
         return Mean
 
     def successor(self, study: Study, state: State, after: State) -> Accumulator:
-        """Returns an empty accumulator: chance has no opposite, so `sides` says which."""
+        """Returns an empty accumulator: chance has no opposite, so its class is in `sides`."""
         return self.sides[after.kind](self.sides)
 
 
@@ -190,7 +190,7 @@ def search(
     return visit.leave(best.value)
 
 
-# The accumulator of a leaf does not matter: it never takes a value.
+#: The accumulators of minimax; that of a leaf does not matter, because it never takes a value.
 PLAIN: Mapping[str, type[Accumulator]] = {
     "max": Highest,
     "min": Lowest,

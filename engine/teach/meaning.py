@@ -6,7 +6,7 @@ from engine.teach.trace import Value
 
 #: The meaning of a value that is a win.
 GUARANTEED_WIN = "a win is guaranteed, whatever the opponent plays"
-#: What a value says that no search against an opponent has found.
+#: The meaning of the values of algorithms without a perfect opponent.
 OTHER_MEANINGS = {
     "average": "what to expect if the opponent plays every move equally often",
     "greedy": "the best evaluation one move ahead; the opponent's answer is not looked at",

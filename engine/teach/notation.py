@@ -7,9 +7,6 @@ SIDES = {"max": "MAX", "min": "MIN", "mean": "MEAN"}
 #: What a value says about the true value, by its bound.
 RELATIONS = {"exact": "=", "lower": ">=", "upper": "<=", "none": "="}
 
-#: The relation after a negation.
-NEGATED = {"=": "=", ">=": "<=", "<=": ">=", "~": "~"}
-
 
 def number_text(number: Number) -> str:
     """Returns a number as text; a float has at most six significant digits: 101, 12.5, 3.33333."""

@@ -1,8 +1,8 @@
 """Design 2: two functions, one for MAX and one for MIN, that call each other.
 
-No objects and no tests at the inner nodes: each function knows its side, so it trades some
-flexibility for speed. The price is that everything is written twice, with every comparison turned
-round in the second text. Both play and take back on one board.
+There are no objects, and no tests at the inner nodes, because each function is for one side. That
+trades some flexibility for speed. The price is that everything is written twice, with every
+comparison reversed in the second function. Both play and take back on one board.
 
 Source: the third design of the first founding text, which calls them static methods.
 """
@@ -112,7 +112,7 @@ def mean_value(
     return visit.leave(mean(values))
 
 
-# The function of a leaf does not matter: it stops at once.
+#: The function of each side; that of a leaf does not matter, because it stops at once.
 FUNCTIONS: Mapping[str, Side] = {
     "max": max_value,
     "min": min_value,

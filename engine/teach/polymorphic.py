@@ -1,4 +1,4 @@
-"""Design 1: each node is an object that knows how its side chooses.
+"""Design 1: each node is an object that implements how its side chooses.
 
 `Node.value` is a template method: the steps of a search, the same for every side. A subclass
 supplies what differs, as hooks: which of two values is better, its worst score, the score of a
@@ -65,9 +65,9 @@ class Node(ABC):
         return visit.leave(self.score)
 
     def take(self, value: Number) -> bool:
-        """Keeps the better score; returns whether the value is better than all before it.
+        """Stores the better score; returns whether the value is better than all before it.
 
-        The first value is: even the worst score is better than no move.
+        The first value always is, because even the worst score is better than no move.
         """
         self.count += 1
         if self.count > 1 and not self.is_better(value):
@@ -106,7 +106,7 @@ class Node(ABC):
     def finished_score(self, state: State) -> Value:
         """Returns the score, for MAX, of a game that is over with this side to move.
 
-        The rules know only what the end means to the side to move. What is lost for MAX is won
+        The rules give only what the end means to the side to move. What is lost for MAX is won
         for the other side.
         """
 
@@ -172,7 +172,7 @@ class MeanNode(Node):
         return False
 
     def successor(self, state: State, after: State) -> Node:
-        """Returns the node for the state after a move: chance has no opposite, so `sides` says."""
+        """Returns the node for the state after a move, of the class that `sides` has for it."""
         return self.make(self.sides[after.kind])
 
     def opposite(self) -> type[Node]:
@@ -205,7 +205,7 @@ class MinAgainstChance(MinNode):
         return MeanNode
 
 
-# The class of a leaf does not matter: a leaf never chooses.
+#: The class of each side's nodes; that of a leaf does not matter, because a leaf never chooses.
 SIDES: Mapping[str, type[Node]] = {
     "max": MaxNode,
     "min": MinNode,

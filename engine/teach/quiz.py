@@ -31,7 +31,7 @@ NAMES = re.compile(r"\S.*")
 class Question:
     """A question: its words, the check of an answer, the right answer, and the lines above it.
 
-    `expected` says what an answer looks like, `pattern` is its form.
+    `expected` describes a valid answer in words, `pattern` is its form.
     """
 
     #: The number of steps after which it is asked.
@@ -42,13 +42,13 @@ class Question:
     expected: str
     is_right: Callable[[str], bool]
     solution: str
-    #: Which questions come first where there are too many.
+    #: Questions with a greater weight come first if there are too many.
     weight: int = 0
 
 
 def ask_questions(trace: Trace, root: State, screen: Screen) -> bool:
     """Asks questions about a search; returns whether the user answered all of them."""
-    right = given = 0
+    right_count = answer_count = 0
     questions = make_questions(trace, root)
     for number, question in enumerate(questions, 1):
         title = screen.style.paint("title", f"{trace.title or trace.position}: ")
@@ -57,14 +57,14 @@ def ask_questions(trace: Trace, root: State, screen: Screen) -> bool:
         answer = _answer(question, screen)
         if answer is None:
             break
-        given += 1
+        answer_count += 1
         is_right = question.is_right(answer)
-        right += is_right
+        right_count += is_right
         screen.write(f"{'Right' if is_right else 'Wrong'}: {question.solution}.\n")
         if screen.is_terminal and screen.ask("Enter goes on > ") is None:
             break
-    screen.write(f"{right} of {given} answers are right.\n")
-    return given == len(questions)
+    screen.write(f"{right_count} of {answer_count} answers are right.\n")
+    return answer_count == len(questions)
 
 
 def _answer(question: Question, screen: Screen) -> str | None:
@@ -91,7 +91,7 @@ def make_questions(trace: Trace, root: State) -> list[Question]:
 
 
 def _cut_questions(trace: Trace) -> list[Question]:
-    """Asks after each value that returns to a node with further moves whether they are cut off."""
+    """A question for each value that returns to a node with further moves: are these cut off?"""
     steps, nodes = trace.steps, trace.nodes
     remaining = _child_counts(trace)
     windows = list(zip(nodes.alpha, nodes.beta, strict=True))
@@ -138,7 +138,7 @@ def _child_counts(trace: Trace) -> list[int]:
 
 
 def _value_questions(trace: Trace) -> list[Question]:
-    """Asks for the value of each node that is not a leaf, once its last child has returned."""
+    """A question for the value of each node but the leaves, once its last child has returned."""
     nodes = trace.nodes
     questions = []
     for index, what in enumerate(trace.steps.what):
@@ -170,7 +170,7 @@ def _is_number(value: float, answer: str) -> bool:
 
 
 def _unseen_question(trace: Trace, root: State) -> list[Question]:
-    """Asks which leaves of the whole tree are never seen, if it is small and some are not."""
+    """A question for the leaves that the search never sees, if the whole tree is small."""
     if trace.counts.plain_nodes is None or trace.counts.plain_nodes > MAX_WHOLE_TREE:
         return []
     try:

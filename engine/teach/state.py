@@ -1,7 +1,8 @@
 """States: the interface through which the algorithms see a game.
 
-A state knows who chooses, its legal moves, and its utility if it is final. A game's position and a
-node of an explicit tree are both states. A move is a number that only its own state can interpret.
+A state has a side that chooses, its legal moves, and its utility if it is final. A game's position
+and a node of an explicit tree are both states. A move is a number that only
+its own state can interpret.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,7 +83,7 @@ class State(Protocol):
         """Returns MAX's status."""
 
     def score(self, status: Status) -> Value:
-        """Returns the utility of this final state if it had ended so for MAX.
+        """Returns the utility that this final state has if it ended with this status for MAX.
 
         A leaf with a utility of its own has this utility, whatever the status.
         """
@@ -113,7 +114,7 @@ class State(Protocol):
 
 
 def mover_status(state: State) -> Status:
-    """Returns the status of the side to move: the rules of a game know no other."""
+    """Returns the status of the side to move, the only one that the rules of a game give."""
     return state.status() if state.kind == "max" else state.status().reversed
 
 

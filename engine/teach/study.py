@@ -84,8 +84,8 @@ class Study:
     """One search: its evaluator, cut-off rule and move order, and its counts of nodes.
 
     `nodes_before` counts towards `max_nodes`: the nodes of the search that this one is part of.
-    With `fresh` each root move is searched with a window of its own. `goal` is the least utility
-    that an optimistic search is content with.
+    With `fresh` each root move is searched with a window of its own. `goal` is the least utility at
+    which an optimistic search stops.
     """
 
     def __init__(

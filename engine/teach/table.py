@@ -22,7 +22,7 @@ class Entry:
     line: tuple[int, ...]
 
     def answer(self, alpha: float, beta: float) -> Number | None:
-        """Returns a value that serves the window as well as a search; None if there is none."""
+        """Returns what a search with this window may return; None if the interval is too wide."""
         if self.low == self.high or self.low >= beta:
             return self.low
         return self.high if self.high <= alpha else None

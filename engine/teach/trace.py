@@ -13,7 +13,7 @@ low and high depends on the step:
     enter      the search enters the node    the window that the node receives
     returned   the node returns its value    the updated interval of its parent
     narrowed   the node's window changes     the new window
-    cut        it stops                      the window that cuts off
+    cut        the node's search stops       the window that cuts off
     leave      the node is finished          its interval, summarized by its value and bound
 """
 

@@ -28,14 +28,14 @@ MAX_TREE_TEXT = 1 << 20
 MAX_NUMBER = 1_000_000_000
 #: The name of a move or of a piece.
 LABEL = re.compile(r"[^\s,:()\[\]<>|~#*]{1,24}")
-#: Who chooses at a node if each leaf has a single utility.
-SIDES = ("max", "min", "mean")
+#: The kinds of nodes in a tree whose leaves have a single utility each.
+SINGLE_UTILITY_KINDS = ("max", "min", "mean")
 
 Bounded = (
     Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
     | Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 )
-#: Infinity as JSON has it: it has no number for it.
+#: Infinity in JSON, which has no number for it.
 Infinite = Literal["inf", "-inf"]
 Single = Bounded | Infinite
 Utility = (
@@ -192,7 +192,7 @@ def is_name(text: str) -> bool:
 
 def _check_players(kinds: set[str], width: int) -> None:
     if width == 1:
-        players = sorted(kinds - set(SIDES))
+        players = sorted(kinds - set(SINGLE_UTILITY_KINDS))
         if players:
             raise TreeError(
                 f"player {players[0]} needs utilities for each player, such as <1, -1>;"

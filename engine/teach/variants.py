@@ -29,7 +29,7 @@ def whole_window(kind: str, child_kind: str, alpha: float, beta: float) -> Windo
 def best_of_parent(kind: str, child_kind: str, alpha: float, beta: float) -> Window:
     """Returns a window with the node's own best value as its only bound.
 
-    What the nodes further up already have is forgotten, so there are no deep cut-offs.
+    The bounds of the nodes further up are forgotten, so there are no deep cut-offs.
     """
     if kind == "max" and child_kind in ("min", "leaf"):
         return alpha, INF

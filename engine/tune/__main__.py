@@ -2,8 +2,8 @@
 
 The command stores the matches in a work file and resumes from it. Then it fits the numbers of the
 game's DATA files (those that end in .txt) to the results, and writes them back with the command and
-the losses at their head. Early stopping keeps the numbers with the lowest validation loss, measured
-on matches that are not used for learning. The same command gives the same numbers.
+the losses at their head. The fit stops early and returns the numbers with the lowest validation
+loss, measured on matches that are not used for learning. The same command gives the same numbers.
 """
 
 import argparse
@@ -44,9 +44,9 @@ class Progress:
         self._next_s = 0.0
 
     def show(self, text: str) -> None:
-        now = time.monotonic()
-        if self._is_terminal and now >= self._next_s:
-            self._next_s = now + 0.2
+        now_s = time.monotonic()
+        if self._is_terminal and now_s >= self._next_s:
+            self._next_s = now_s + 0.2
             self._out.write(f"\r\x1b[K{text}")
             self._out.flush()
 
@@ -56,14 +56,14 @@ class Progress:
             self._out.flush()
 
 
-def parser() -> argparse.ArgumentParser:
-    command = argparse.ArgumentParser(
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
         prog="python -m engine.tune",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("game")
-    play = command.add_argument_group("matches")
+    parser.add_argument("game")
+    play = parser.add_argument_group("matches")
     play.add_argument(
         "--games",
         type=int,
@@ -90,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
         help="an option of the game",
     )
     play.add_argument("--play-only", action="store_true", help="do not fit")
-    judging = command.add_argument_group("scores of another player, for --score-weight")
+    judging = parser.add_argument_group("scores of another player, for --score-weight")
     judging.add_argument(
         "--judge",
         metavar="TEXT",
@@ -105,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
     judging.add_argument(
         "--every", type=count, default=1, metavar="N", help="judge every N-th position (1)"
     )
-    read = command.add_argument_group("more training data")
+    read = parser.add_argument_group("more training data")
     read.add_argument(
         "--also", type=Path, action="append", default=[], metavar="FILE", help="another work file"
     )
@@ -117,7 +117,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="lines: POSITION ; 1-0|0-1|1/2-1/2",
     )
-    fitting = command.add_argument_group("fit")
+    fitting = parser.add_argument_group("fit")
     fitting.add_argument(
         "--only", action="append", default=[], metavar="ROW", help="tune only this row of numbers"
     )
@@ -144,17 +144,17 @@ def parser() -> argparse.ArgumentParser:
         ("score-weight", 0.0, "weight of the search's scores against the results, 0 to 1"),
     ):
         fitting.add_argument(f"--{name}", type=float, default=rate, help=f"{meaning} ({rate})")
-    command.add_argument(
+    parser.add_argument(
         "--out", type=Path, default=None, help="write the numbers here, not into the game's file"
     )
-    command.add_argument("--json", action="store_true", help="print the result as JSON")
-    return command
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; returns 0 if it wrote better numbers, 3 if there are none, 2 on error."""
     given = sys.argv[1:] if arguments is None else arguments
-    args = parser().parse_args(given)
+    args = make_parser().parse_args(given)
     try:
         return run(args, command_of(given))
     except (TuneError, GameError, GameFault) as error:
@@ -254,12 +254,13 @@ def _play(
     nodes, decided = _at_least("nodes", args.nodes, 1), _at_least("decided", args.decided, 0)
     plan = Plan(1, game.id, game.digest, args.seed, nodes, min_random, max_random, options, decided)
     with WorkFile(args.work, plan) as file:
-        start_s, resumed = time.monotonic(), file.count
+        start_s, resumed_matches = time.monotonic(), file.count
 
-        def on_match(count: int) -> None:
-            left_s = (time.monotonic() - start_s) / (count - resumed) * (args.games - count)
+        def on_match(matches: int) -> None:
+            seconds_per_match = (time.monotonic() - start_s) / (matches - resumed_matches)
+            left_s = seconds_per_match * (args.games - matches)
             progress.show(
-                f"{count:,} of {args.games:,} matches played, {left_s / 60:.0f} minutes left"
+                f"{matches:,} of {args.games:,} matches played, {left_s / 60:.0f} minutes left"
             )
 
         SelfPlay(game, plan).fill(file, args.games, on_match)

@@ -76,7 +76,7 @@ class Player:
             self._principal(p, o, -65, 65, empty.bit_count(), odd_quadrants(empty), *memories)
         )
 
-    def move(self, state: State, depth: int, rng: random.Random) -> int:
+    def choose_move(self, state: State, depth: int, rng: random.Random) -> int:
         """The best move by a search of that depth, a random one if it is 0, or -1 without moves."""
         buffer = [0] * othello.MAX_MOVES
         count = othello.moves(state, buffer)
@@ -87,8 +87,8 @@ class Player:
         p, o = int(state[0]), int(state[1])
         return int(self._pick(p, o, depth, rng.getrandbits(63), self._memory, self._native.data))
 
-    def match(self, number: int, seed: int) -> list[tuple[int, int, int, int]]:
-        """The records of one match (`RECORD_WORDS` says what they hold).
+    def play_match(self, number: int, seed: int) -> list[tuple[int, int, int, int]]:
+        """Plays one match and returns its records, whose words RECORD_WORDS describes.
 
         There are none if the match ends before it is solved.
         """
@@ -98,7 +98,7 @@ class Player:
         seen: list[State] = []
         while _empty(state) > SOLVED_FROM:
             depth = 0 if len(seen) < random_plies or rng.random() < RANDOM_SHARE else self.depth
-            move = self.move(state, depth, rng)
+            move = self.choose_move(state, depth, rng)
             if move < 0:
                 return []
             if move != othello.PASS:
@@ -115,7 +115,7 @@ class Player:
     ) -> Iterator[tuple[int, int, int, int]]:
         """Continues with half of the moves random, and yields a record of each position."""
         while _empty(state) > MIN_EMPTY:
-            move = self.move(state, rng.randrange(2), rng)
+            move = self.choose_move(state, rng.randrange(2), rng)
             if move < 0:
                 return
             state = othello.play(state, move)
@@ -137,16 +137,15 @@ def play_matches(path: Path, matches: int, seed: int, depth: int) -> None:
         PositionFile(path, Origin(1, game.digest, seed, depth)) as file,
         np.errstate(over="ignore"),
     ):
-        begun, first, player = time.monotonic(), file.next_match, Player(depth)
+        begun_s, first, player = time.monotonic(), file.next_match, Player(depth)
         for number in range(first, matches):
-            file.add(player.match(number, seed))
+            file.add(player.play_match(number, seed))
             if number % 500 == 499:
                 file.flush()
-                left = (
-                    (time.monotonic() - begun) / (number + 1 - first) * (matches - number - 1) / 60
-                )
+                seconds_per_match = (time.monotonic() - begun_s) / (number + 1 - first)
+                left_minutes = seconds_per_match * (matches - number - 1) / 60
                 print(
-                    f"{number + 1:,} of {matches:,} matches, {left:.0f} minutes left",
+                    f"{number + 1:,} of {matches:,} matches, {left_minutes:.0f} minutes left",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -194,7 +193,7 @@ def _mirrored(kind: int) -> list[int]:
 
 
 def shared_weights() -> Any:
-    """The stored weight of each weight, encoded as engine.tune.othello_template.learn reads it.
+    """The index of the weight that stores each weight, in the encoding of `template.learn`.
 
     A pattern and its mirror image share one stored weight. If the mirror image is the pattern with
     the colours exchanged, the weight is 0.

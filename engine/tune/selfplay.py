@@ -34,16 +34,18 @@ class SelfPlay:
     ) -> None:
         """Plays until the file has `count` matches."""
         while file.count < count:
-            file.add(self.match(file.count))
+            file.add(self.play_match(file.count))
             on_match(file.count)
 
-    def match(self, number: int) -> Played:
+    def play_match(self, number: int) -> Played:
         """Plays a random opening, then the best moves of both sides.
 
-        The match ends early when the search sees a forced win or loss, when a draw may be claimed,
-        and when it is decided by the plan's score.
+        The match ends early when the search finds a forced win or loss, when a draw may be claimed,
+        and when both sides have reported the plan's decisive score.
         """
-        position, moves = opening(self.game, self.plan, random.Random(f"{self.plan.seed}:{number}"))
+        position, moves = draw_opening(
+            self.game, self.plan, random.Random(f"{self.plan.seed}:{number}")
+        )
         self._table.memory.array.fill(0)
         kept: list[int] = []
         scores: list[int] = []
@@ -76,7 +78,7 @@ class SelfPlay:
         return Played(number, " ".join(moves), result, tuple(kept), tuple(scores))
 
 
-def opening(game: Game, plan: Plan, rng: random.Random) -> tuple[Position, list[str]]:
+def draw_opening(game: Game, plan: Plan, rng: random.Random) -> tuple[Position, list[str]]:
     """Draws a random opening of the plan's length; returns its position and moves.
 
     It draws again if the match is already over there.
@@ -96,7 +98,7 @@ def opening(game: Game, plan: Plan, rng: random.Random) -> tuple[Position, list[
 
 
 def is_decided(leads: list[int], decided: int) -> bool:
-    """Whether both sides have seen the same side ahead by `decided` for DECIDED_PLIES plies."""
+    """Whether the last DECIDED_PLIES searches all had the same side ahead by `decided` or more."""
     latest = leads[-DECIDED_PLIES:]
     return len(latest) == DECIDED_PLIES and (min(latest) >= decided or max(latest) <= -decided)
 

@@ -148,7 +148,7 @@ class RemoteEngines:
         """The error of a search that no connected engine can answer."""
         if any(offer.place not in search.failed_at for offer in self._offers(search)):
             return None
-        if search.has_answer_in_time:
+        if search.has_fallback_move:
             return None
         if search.own_error is not None:
             return search.own_error

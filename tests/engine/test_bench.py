@@ -33,7 +33,7 @@ def test_a_different_search_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     laps = iter(
         [bench.Lap((9,), (0,), 1.0), bench.Lap((9,), (0,), 1.0), bench.Lap((8,), (0,), 1.0)]
     )
-    monkeypatch.setattr(bench, "lap", lambda *_: next(laps))
+    monkeypatch.setattr(bench, "run_lap", lambda *_: next(laps))
     monkeypatch.setattr(bench, "c_root", lambda folder: lambda *_: 0)
     with pytest.raises(AssertionError, match="the same nodes"):
         bench.compare(1)

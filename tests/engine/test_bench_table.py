@@ -59,7 +59,7 @@ def test_the_text_of_a_row() -> None:
     row = Row(
         "task", "s", 0.1234, (Peer("one", 1.0), Peer("two", 200.0, False)), 0.1, note="9 nodes"
     )
-    first, second, note = bench_table.lines(row)
+    first, second, note = bench_table.format_row(row)
     assert [cell.strip() for cell in first.split("|")[1:-1]] == [
         "task", "0.123 s", "one*", "1.00 s", "8.10", "0.100 s", "**no**",
     ]  # fmt: skip
@@ -73,7 +73,7 @@ def test_the_text_of_a_row() -> None:
         "",
     ]
     assert note == "  9 nodes"
-    (only,) = bench_table.lines(Row("task", "s", 0.1, is_right=False))
+    (only,) = bench_table.format_row(Row("task", "s", 0.1, is_right=False))
     assert "**wrong**" in only
 
 
@@ -122,25 +122,25 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             position = position.play(moves[len(moves) // 2])
         lines.append(f"{position.text()}; A1:{best_lead(position):+d};")
     (tmp_path / bench_rows.FFO_FILE).write_text("\n".join(lines) + "\n")
-    row = bench_rows.ffo(tmp_path, 40, 41, 1, 60.0)
+    row = bench_rows.measure_ffo(tmp_path, 40, 41, 1, 60.0)
     assert (row.is_right, row.task, row.wanted) == (True, "othello, FFO 40-41", None)
     (tmp_path / bench_rows.FFO_FILE).write_text(
         lines[0].replace("A1:", "A1:+2; B1:+64; A2:") + "\n"
     )
-    assert not bench_rows.ffo(tmp_path, 40, 40, 1, 60.0).is_right
+    assert not bench_rows.measure_ffo(tmp_path, 40, 40, 1, 60.0).is_right
     with pytest.raises(Missing, match="no number 44"):
-        bench_rows.ffo(tmp_path, 40, 44, 1, 60.0)
+        bench_rows.measure_ffo(tmp_path, 40, 44, 1, 60.0)
     unsolved = SimpleNamespace(
         solve_batch=lambda *_, **__: BatchResult((None,), (9,), 1.0), expire=lambda: None
     )
-    monkeypatch.setattr(bench_rows, "suite", lambda *_: (unsolved, [Problem(position, 0)]))
+    monkeypatch.setattr(bench_rows, "load_suite", lambda *_: (unsolved, [Problem(position, 0)]))
     with pytest.raises(Missing, match="not solved within 60 s"):
-        bench_rows.ffo(tmp_path, 40, 40, 1, 60.0)
+        bench_rows.measure_ffo(tmp_path, 40, 40, 1, 60.0)
 
 
 def test_draughts() -> None:
     """The rows have the times to depth 16 at most and to the full depth, and the node speed."""
-    shallower, last, speed = bench_rows.draughts(5, 1)
+    shallower, last, speed = bench_rows.measure_draughts(5, 1)
     assert [shallower.task, last.task] == ["draughts, to depth 5", "draughts, to depth 5"]
     nodes = int(last.note.split()[0].replace(",", ""))
     assert speed.ours == pytest.approx(nodes / last.ours / 1e6)
@@ -173,7 +173,9 @@ def test_chess_compared_with_programs(tmp_path: Path, monkeypatch: pytest.Monkey
     # The times before and after each run, first of one position, then of all.
     cpu_s = iter([0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4])
     monkeypatch.setattr(bench_rows, "children_seconds", lambda: next(cpu_s))
-    row, left_out = bench_rows.chess(400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess"))
+    row, left_out = bench_rows.measure_chess(
+        400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess")
+    )
     assert row.peers[0].name == "planted-chess"
     assert not row.peers[0].is_published
     assert row.peers[0].value * 1e6 == pytest.approx(2 * 1000 / 0.5), (
@@ -186,13 +188,14 @@ def test_chess_compared_with_programs(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compare with")
 def test_compared_with_c() -> None:
     """The row has the median ratio of two searches with the same nodes."""
-    row = bench_rows.alpha_beta(4, 3)
+    row = bench_rows.measure_alpha_beta(4, 3)
     assert row.wanted == pytest.approx(row.peers[0].value / bench.TARGET_RATIO)
     assert "nodes on both sides" in row.note
 
 
 @pytest.mark.parametrize(
-    "measure", [lambda: bench_rows.alpha_beta(1, 1), lambda: bench_rows.node_speed(1)]
+    "measure",
+    [lambda: bench_rows.measure_alpha_beta(1, 1), lambda: bench_rows.measure_node_speed(1)],
 )
 def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a C compiler the rows that compare with C are left out, with the reason."""

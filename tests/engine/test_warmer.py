@@ -227,7 +227,7 @@ async def test_a_cached_step_is_settled_at_once(run_warmer: Any) -> None:
         assert pool.warmer.state("chess") == "warming"
         assert not pool.processes[0].is_closed
     async with run_warmer("hex", cached=cached) as pool:
-        await asyncio.wait_for(pool.warmer.settled("hex"), 60)
+        await asyncio.wait_for(pool.warmer.wait_until_settled("hex"), 60)
         await run_pending_tasks()
         assert pool.processes == []
 
@@ -247,7 +247,7 @@ async def test_progress_is_measured_in_processor_time(run_warmer: Any) -> None:
         pool.finish()
         await pool.next_command()
         pool.finish()
-        await pool.warmer.settled("chess")
+        await pool.warmer.wait_until_settled("chess")
         assert pool.warmer.percent("chess") == pool.warmer.percent("hex") == 100
 
 

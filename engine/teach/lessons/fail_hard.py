@@ -10,7 +10,7 @@ LESSON = Lesson(
 node returns something else. Fail-soft returns the best value found, even outside the
 window: I = {soft[I]}, D = {soft[D]}, E = {soft[E]}, B = {soft[B]}. Fail-hard returns its
 alpha (MAX) or beta (MIN): I = {hard[I]}, D = {hard[D]}, E = {hard[E]}, B = {hard[B]}.""",
-    look_for=("Fail-soft says more, E is {soft[E]} at most, which a table of states can use.",),
+    look_for=("Fail-soft returns more: E is {soft[E]} at most, which a table of states can use.",),
     runs=(
         Run("Fail-hard", TREE, Plan("fail-hard"), "hard"),
         Run("Fail-soft", TREE, Plan("fail-soft"), "soft", "none"),

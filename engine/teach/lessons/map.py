@@ -15,8 +15,8 @@ from engine.teach.tree_text import parse_tree
 MOVES = parse_tree("max(a: 12, b: min(1, 2), c: 30, d: 3)")
 
 
-def words() -> Mapping[str, object]:
-    """Returns what a map and an accumulator make of four moves."""
+def facts() -> Mapping[str, object]:
+    """Returns the calls of a map over four moves, and the best value and its move."""
     board = Board(TreeState.at_root(MOVES))
     root = board.state
     best = PLAIN["max"](PLAIN)
@@ -54,5 +54,5 @@ The map is lazy: then the rest is never played.""",
         Run("Accumulators", TREE, Plan("accumulators"), "pruned"),
         Run("Plain minimax", TREE, Plan("minimax", form="map"), "plain", "none"),
     ),
-    facts=words,
+    facts=facts,
 )

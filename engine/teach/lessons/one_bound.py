@@ -1,4 +1,4 @@
-"""One bound: a child knows only the best value of its parent, so there are no deep cut-offs."""
+"""One bound: a child receives only its parent's best value, so there are no deep cut-offs."""
 
 from engine.teach.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run

@@ -39,8 +39,8 @@ def facts() -> Mapping[str, object]:
 
 LESSON = Lesson(
     title="Shared states and a table",
-    page="""A row of four sticks; a move takes one or two; who takes the last one wins. As
-a state machine this game has {graph_states} states and {transitions} transitions: several
+    page="""A row of four sticks; a move takes one or two; the player who takes the last one
+wins. As a state machine this game has {graph_states} states and {transitions} transitions: several
 paths lead to the same state. Without a memory a search sees the tree of all paths,
 {tree_nodes} nodes. With a table it remembers the value of each state: {table.nodes} nodes,
 {table.recalled} of them answered by the table.""",

@@ -8,8 +8,9 @@ POSITION = AtPosition("sticks", "1-2-0 second")
 LESSON = Lesson(
     title="Sticks",
     page="""Of rows of 1, 2 and 3 sticks the opponent has just taken the third. A move
-takes sticks from one row (2x1: one from row 2); who is left with the last stick loses. A
-loss is -1, a win 101, and a guess in between is random; three plies reach the end here.""",
+takes sticks from one row (2x1: one from row 2); the player who has to take the last
+stick loses. A loss is -1, a win 101, and a guess in between is random; three plies
+reach the end here.""",
     look_for=(
         "1x1 loses: the reply 2x1 leaves us the last stick. 2x1 loses too: after the reply 1x1 "
         "the window is empty, and the other reply is skipped. 2x2 wins.",

@@ -16,7 +16,7 @@ SCALE = Scale(-1, 50, 101)
 
 
 def hooks() -> Mapping[str, object]:
-    """Returns what the hooks of both sides say."""
+    """Returns the results of the hooks of both sides."""
     position = load_game("sticks").position(LOST)
     study = Study(lambda state: 0, lambda study, state, moves, depth: moves, at_depth)
     facts: dict[str, object] = {}

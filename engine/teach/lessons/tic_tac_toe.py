@@ -17,8 +17,9 @@ TO_THE_END = Plan("alphabeta", evaluator="zero")
 @cache
 def sizes() -> Mapping[str, object]:
     """Returns the numbers of states and of nodes."""
-    sizes = sizes_of(graph_of(GameState.at_root(load_game("tic-tac-toe").start(), Scale())))
-    return {"filled": 3**9, "states": sizes.states, "paths": sizes.tree_nodes}
+    graph = graph_of(GameState.at_root(load_game("tic-tac-toe").start(), Scale()))
+    graph_sizes = sizes_of(graph)
+    return {"filled": 3**9, "states": graph_sizes.states, "paths": graph_sizes.tree_nodes}
 
 
 LESSON = Lesson(

@@ -286,7 +286,9 @@ class LinearScale(Scale):
     def at(self, point: float) -> tuple[int, int, int]:
         return (round(point * 1_000_000), 0, 0)
 
-    def score(self, settings: tuple[int, int, int], other: tuple[int, int, int] | str) -> float:
+    def measure_score(
+        self, settings: tuple[int, int, int], other: tuple[int, int, int] | str
+    ) -> float:
         self.trials += 1
         assert not isinstance(other, str)
         return 1 / (1 + 10 ** (-(settings[0] - other[0]) * self.range_elo / 1_000_000 / 400))
@@ -300,7 +302,7 @@ def test_calibration_starts_below_the_scale_if_necessary() -> None:
     assert len(levels_found) > 3
     assert levels_found[1][0] < 0 < levels_found[-1][0]
     for lower, higher in pairwise(levels_found):
-        assert scale.score(higher, lower) == pytest.approx(0.75, abs=0.08)
+        assert scale.measure_score(higher, lower) == pytest.approx(0.75, abs=0.08)
 
 
 @pytest.mark.parametrize(
@@ -315,6 +317,6 @@ def test_calibration_climbs_in_equal_steps(range_elo: float, levels: int | None)
     levels_found = find_levels(scale, (0, 0, 0), 0.75)
     assert (len(levels_found) if levels_found else None) == levels
     for lower, higher in pairwise(levels_found or []):
-        assert scale.score(higher, lower) == pytest.approx(0.75, abs=0.08)
+        assert scale.measure_score(higher, lower) == pytest.approx(0.75, abs=0.08)
     if levels_found:
-        assert scale.score(scale.at(1), levels_found[-1]) <= 0.85
+        assert scale.measure_score(scale.at(1), levels_found[-1]) <= 0.85

@@ -310,8 +310,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "A for B",
         check_log,
         classic,
-        "_old_number(window[1], GREATEST)",
-        "_old_number(window[0], GREATEST)",
+        "_end_text(window[1], GREATEST)",
+        "_end_text(window[0], GREATEST)",
     ),
     (
         "a line too much",
