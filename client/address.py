@@ -35,8 +35,8 @@ class Address:
         """The URL of the server's WebSocket."""
         return f"{'wss' if self.scheme == 'https' else 'ws'}://{self.netloc}/ws"
 
-    def socket_url(self, room_id: str | None) -> str:
-        """The URL of a WebSocket for a room, which a proxy may use to choose the node."""
+    def websocket_url_for(self, room_id: str | None) -> str:
+        """The WebSocket's URL with the room's id, by which a proxy may choose the node."""
         return self.websocket_url + (f"?room={quote(room_id, safe='')}" if room_id else "")
 
     def room_url(self, room_id: str) -> str:

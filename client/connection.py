@@ -277,7 +277,7 @@ class Connection:
 
     async def _open_socket(self, room: str | None) -> WelcomedSocket:
         hello = Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)
-        url = self._address.socket_url(room)
+        url = self._address.websocket_url_for(room)
         return await open_socket(
             self._dial, url, room, hello, self._timing.welcome_s, may_retry=self._was_welcomed
         )

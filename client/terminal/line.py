@@ -108,7 +108,7 @@ class LineMode:
     async def run(self) -> None:
         """Runs until the user quits or, without a terminal, until the match is over.
 
-        Raises InputEnded when the input ends before that.
+        On a terminal the end of the input quits too; elsewhere it raises InputEnded.
         """
         following = asyncio.create_task(self._follow(), name="plyroom room")
         reading = asyncio.create_task(self._read(), name="plyroom input")

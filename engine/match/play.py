@@ -69,7 +69,7 @@ class Adjudication:
 
 
 @dataclass(slots=True)
-class Played:
+class PlayedGame:
     """A game that has ended."""
 
     moves: list[str]
@@ -90,7 +90,7 @@ def play_game(
     seed: int,
     rule: Adjudication,
     clock: Callable[[], float] = time.perf_counter,
-) -> Played:
+) -> PlayedGame:
     """Plays a game from the opening to its end; `players` are in the order of seats.
 
     A player that fails loses the game; its error is not raised.
@@ -130,9 +130,9 @@ class _RunningGame:
         self._left_ms = [player.clock.base_ms if player.clock else 0 for player in players]
         self._leads: list[int] = []
         self._movers: list[int] = []
-        self._played = Played(self._moves, None, "")
+        self._played = PlayedGame(self._moves, None, "")
 
-    def end_by_rules(self) -> Played | None:
+    def end_by_rules(self) -> PlayedGame | None:
         """Ends the game by its rules, a claimed draw or adjudication; None if it continues."""
         outcome = self._position.outcome()
         if outcome is not None:
@@ -153,7 +153,7 @@ class _RunningGame:
             return self.end(1, "adjudicated by both scores")
         return None
 
-    def play_move(self, seed: int) -> Played | None:
+    def play_move(self, seed: int) -> PlayedGame | None:
         """Plays a move of the side to move; returns the end if the player fails, else None."""
         seat = self._position.turn
         player = self._players[seat]
@@ -182,12 +182,12 @@ class _RunningGame:
         self._position = self._position.play(move)
         return None
 
-    def forfeit(self, seat: int, reason: str) -> Played:
+    def forfeit(self, seat: int, reason: str) -> PlayedGame:
         """Ends the game as lost by the player in this seat, which failed."""
         self._played.forfeit = True
         return self.end(1 - seat, reason)
 
-    def end(self, winner: int | None, reason: str) -> Played:
+    def end(self, winner: int | None, reason: str) -> PlayedGame:
         """Records the result and returns the ended game."""
         self._played.winner, self._played.reason = winner, reason
         return self._played

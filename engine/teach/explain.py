@@ -40,7 +40,7 @@ FORMS = {
     "map": "a map over the moves, a visitor, accumulators",
     "table": "one function that remembers states in a table",
 }
-#: The algorithms that every form has, but for `average` with a table.
+#: The algorithms that every form has, except `average` with a table.
 IN_ALL_FORMS = ("minimax", "alphabeta", "average")
 #: The algorithms that can remember states.
 WITH_TABLE = ("minimax", "alphabeta")

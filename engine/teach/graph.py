@@ -1,4 +1,4 @@
-"""State machines as graphs: states with names, which several transitions may share.
+"""State machines as graphs: states with names; several transitions may lead to one state.
 
 A search without a memory visits the tree of all paths. A search that remembers states searches each
 state once.
@@ -49,7 +49,7 @@ class Graph(Struct, frozen=True):
     def players(self) -> int:
         """The number of utilities of a final state."""
         values = [
-            value for state in self.states.values() for value in (state.utility, state.estimate)
+            value for vertex in self.states.values() for value in (vertex.utility, vertex.estimate)
         ]
         return max((len(value) for value in values if isinstance(value, tuple)), default=1)
 
@@ -124,24 +124,24 @@ class Sizes:
 
 
 def sizes_of(graph: Graph) -> Sizes:
-    """Returns the number of states, and that of the nodes that a search without memory visits."""
-    transitions = [target for state in graph.states.values() for _, target in state.transitions]
-    arrivals: dict[str, int] = {}
+    """Returns the sizes of a graph and, if it has no cycle, of the tree of all its paths."""
+    transitions = [target for vertex in graph.states.values() for _, target in vertex.transitions]
+    in_degrees: dict[str, int] = {}
     for target in transitions:
-        arrivals[target] = arrivals.get(target, 0) + 1
+        in_degrees[target] = in_degrees.get(target, 0) + 1
     tree = None if find_cycle(graph) else _tree_sizes(graph)
     return Sizes(
         states=len(graph.states),
-        final_states=sum(state.utility is not None for state in graph.states.values()),
+        final_states=sum(vertex.utility is not None for vertex in graph.states.values()),
         transitions=len(transitions),
-        shared_states=sum(count > 1 for count in arrivals.values()),
+        shared_states=sum(count > 1 for count in in_degrees.values()),
         tree_nodes=tree[0] if tree else None,
         tree_leaves=tree[1] if tree else None,
     )
 
 
 def _tree_sizes(graph: Graph) -> tuple[int, int]:
-    """The nodes and leaves of the tree of all paths, counted once for each state."""
+    """The nodes and leaves of the tree of all paths; each state's subtree is counted only once."""
     sizes: dict[str, tuple[int, int]] = {}
     for name in reversed(list(topological_order(graph))):
         below = [sizes[target] for _, target in graph.states[name].transitions]
@@ -152,17 +152,17 @@ def _tree_sizes(graph: Graph) -> tuple[int, int]:
 
 def topological_order(graph: Graph) -> Iterator[str]:
     """Yields the names of the states of a graph without cycles, each before its successors."""
-    missing = dict.fromkeys(graph.states, 0)
-    for state in graph.states.values():
-        for _, target in state.transitions:
-            missing[target] += 1
-    ready = [name for name, count in missing.items() if not count]
+    in_degrees = dict.fromkeys(graph.states, 0)  # from states that are not yielded yet
+    for vertex in graph.states.values():
+        for _, target in vertex.transitions:
+            in_degrees[target] += 1
+    ready = [name for name, count in in_degrees.items() if not count]
     while ready:
         name = ready.pop()
         yield name
         for _, target in graph.states[name].transitions:
-            missing[target] -= 1
-            if not missing[target]:
+            in_degrees[target] -= 1
+            if not in_degrees[target]:
                 ready.append(target)
 
 
@@ -211,19 +211,19 @@ def _cycle(transitions: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, .
 
 
 def find_cycle(graph: Graph) -> tuple[str, ...]:
-    """Returns the names along a cycle, first and last alike; empty if there is none."""
+    """Returns the names along a cycle, the first again at the end; empty if there is none."""
     return _cycle(
         tuple(
-            (name, tuple(target for _, target in state.transitions))
-            for name, state in graph.states.items()
+            (name, tuple(target for _, target in vertex.transitions))
+            for name, vertex in graph.states.items()
         )
     )
 
 
 def graph_of(root: State, depth: float = INF, limit: int = MAX_STATES) -> Graph:
-    """Returns the graph of all states that are at most `depth` plies away from a state.
+    """Returns the graph of all states that are at most `depth` plies below `root`.
 
-    Raises TooLarge if there are more than `limit`.
+    Raises TooLarge if there are more than `limit` states.
     """
     states: dict[str, Vertex] = {}
     level, known = [root], {root.text()}

@@ -34,43 +34,43 @@ class Screen:
 def step_through(trace: Trace, screen: Screen) -> bool:
     """Shows a search step by step; returns whether the user went on to its end."""
     events = list(step_events(trace))
-    place = 0
+    index = 0
     while True:
-        count, line = events[place]
+        count, line = events[index]
         # The prompt, its line, the title and the two lines around the tree take five lines.
         tree = fitting_tree(snapshot(trace, count), screen.style, screen.height - 5)
         title = screen.style.paint("title", f"{trace.title or trace.position}: ")
-        step = f"{title}step {place + 1} of {len(events)}"
+        step = f"{title}step {index + 1} of {len(events)}"
         screen.show([step, line.text, "", *tree, ""])
         following = None
         while following is None:
-            is_last = place == len(events) - 1
+            is_last = index == len(events) - 1
             keys = KEYS.replace("next,", "ends,") if is_last else KEYS
             answer = screen.ask(f"{keys} > ")
             if answer is None or answer.strip() in ("q", "quit"):
                 return False
             if answer.strip() == "" and is_last:
                 return True
-            following = _place_after(answer.strip(), place, [line.text for _, line in events])
+            following = _index_after(answer.strip(), index, [line.text for _, line in events])
             if following is None:
                 screen.write(f"{KEYS}, or the number of a step\n")
-        place = following
+        index = following
 
 
-def _place_after(word: str, place: int, texts: list[str]) -> int | None:
-    """The event that a word leads to; None if the word means nothing."""
+def _index_after(answer: str, index: int, texts: list[str]) -> int | None:
+    """The index of the event that the user's answer asks for; None if the answer is not valid."""
     last = len(texts) - 1
-    match word:
+    match answer:
         case "" | "n":
-            return min(place + 1, last)
+            return min(index + 1, last)
         case "b":
-            return max(place - 1, 0)
+            return max(index - 1, 0)
         case "e":
             return last
         case "c":
-            later = (i for i in range(place + 1, last) if texts[i].startswith("cut-off"))
+            later = (i for i in range(index + 1, last) if texts[i].startswith("cut-off"))
             return next(later, last)
-    return min(max(int(word), 1), last + 1) - 1 if word.isascii() and word.isdigit() else None
+    return min(max(int(answer), 1), last + 1) - 1 if answer.isascii() and answer.isdigit() else None
 
 
 def fitting_tree(shown: Snapshot, style: Style, height: int) -> list[str]:

@@ -39,7 +39,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     every: int = 1
 
 
-class Played(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class PlayedMatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One match of a work file."""
 
     number: int
@@ -75,7 +75,7 @@ def read_plan(path: Path) -> Plan | None:
         raise TuneError(f"{path} is not a work file of the tuner: {error}") from error
 
 
-def read_matches(path: Path) -> Iterator[Played]:
+def read_matches(path: Path) -> Iterator[PlayedMatch]:
     """The matches of a work file in order, without an incomplete last line."""
     with path.open("rb") as file:
         file.readline()
@@ -83,7 +83,7 @@ def read_matches(path: Path) -> Iterator[Played]:
             if not line.endswith(b"\n"):
                 return
             try:
-                played = msgspec.json.decode(line, type=Played)
+                played = msgspec.json.decode(line, type=PlayedMatch)
             except msgspec.DecodeError as error:
                 raise TuneError(f"{path}, line {number + 2}: {error}") from error
             if played.number != number or len(played.kept) != len(played.scores):
@@ -115,7 +115,7 @@ class WorkFile:
                 self._file.readline()
             self._file.truncate(self._file.tell())
 
-    def add(self, played: Played) -> None:
+    def add(self, played: PlayedMatch) -> None:
         """Appends the next match."""
         self._write(msgspec.json.encode(played))
         self.count += 1

@@ -1,8 +1,8 @@
 """Scores the positions of a work file with another player.
 
-Its scores replace those of the search that played the matches. Results are coarse, because about
-seventy positions share the result of one match. The score of a stronger player is a target for each
-position alone.
+The player's scores replace those of the search that played the matches. A match's result is a
+coarse training target, because about seventy positions share it. A stronger player scores each
+position by itself.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from engine.match.description import DescriptionError, parse_description
 from engine.match.making import make_player
 from engine.match.play import Player, PlayerFailed, Situation
 from engine.tune.errors import TuneError
-from engine.tune.games import Played, WorkFile, read_matches, read_plan
+from engine.tune.games import PlayedMatch, WorkFile, read_matches, read_plan
 
 
 def judge(
@@ -29,8 +29,9 @@ def judge(
     """Writes the matches of a work file to another file, with the scores of a player.
 
     `player` is a description as `engine.match` reads it. The player scores every `every`-th of the
-    positions kept. `on_match` receives the number of matches done and their total. An interrupted
-    run resumes. A player without state between matches that searches by nodes reproduces the file.
+    kept positions. `on_match` receives the number of matches done and their total. An interrupted
+    run resumes. A second run writes the same file if the player has a node limit and keeps no state
+    between matches.
 
     Raises TuneError if there is no such player or it fails.
     """
@@ -57,8 +58,8 @@ def judge(
 
 
 def _judged(
-    game: Game, options: dict[str, str], played: Played, player: Player, every: int
-) -> Played:
+    game: Game, options: dict[str, str], played: PlayedMatch, player: Player, every: int
+) -> PlayedMatch:
     """A match with the player's scores; positions that it does not score are dropped."""
     wanted = set(played.kept[played.number % every :: every])
     if not wanted:

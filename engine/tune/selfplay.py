@@ -9,7 +9,7 @@ from engine.game import Game, Position
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
-from engine.tune.games import Plan, Played, WorkFile
+from engine.tune.games import Plan, PlayedMatch, WorkFile
 
 #: Size of the search's table, as a power of two of entries.
 TABLE_BITS = 16
@@ -37,7 +37,7 @@ class SelfPlay:
             file.add(self.play_match(file.count))
             on_match(file.count)
 
-    def play_match(self, number: int) -> Played:
+    def play_match(self, number: int) -> PlayedMatch:
         """Plays a random opening, then the best moves of both sides.
 
         The match ends early when the search finds a forced win or loss, when a draw may be claimed,
@@ -55,7 +55,7 @@ class SelfPlay:
                 position, Limit(nodes=self.plan.nodes), self._table, self._control
             )
             if abs(report.score) > layout.MATE_BOUND:
-                return Played(
+                return PlayedMatch(
                     number,
                     " ".join(moves),
                     _points(position.turn, report.score),
@@ -64,7 +64,7 @@ class SelfPlay:
                 )
             leads.append(report.score if position.turn == 0 else -report.score)
             if self.plan.decided and is_decided(leads, self.plan.decided):
-                return Played(
+                return PlayedMatch(
                     number, " ".join(moves), _points(0, leads[-1]), tuple(kept), tuple(scores)
                 )
             move = report.line[0]
@@ -75,7 +75,7 @@ class SelfPlay:
             position = position.play(move)
         outcome = position.outcome()
         result = 0.5 if outcome is None or outcome.winner is None else float(outcome.winner == 0)
-        return Played(number, " ".join(moves), result, tuple(kept), tuple(scores))
+        return PlayedMatch(number, " ".join(moves), result, tuple(kept), tuple(scores))
 
 
 def draw_opening(game: Game, plan: Plan, rng: random.Random) -> tuple[Position, list[str]]:

@@ -26,7 +26,7 @@ QUICK = {
     "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "drain_s": 0.2, **limits.NO_LIMITS,
 }  # fmt: skip
 
-#: The ids of the load's games, as the workers' setting.
+#: The ids of the games of the load, in the form of the workers' setting.
 GAME_IDS = ",".join(sorted({game for game, _ in GAMES}))
 #: The number of loads. All but the first start after the faults, so that the required number of
 #: moves is reached in time.
@@ -40,7 +40,7 @@ long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 @pytest.mark.parametrize(("kills", "moves"), [(4, 600), pytest.param(200, 100_000, marks=long)])
 async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, moves: int) -> None:
-    """No invariant is broken while three nodes keep dying at once, each at its own failpoint."""
+    """Three nodes die again and again, each at its own failpoint, and no invariant is broken."""
 
     async def faults(load: ClusterLoad) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -134,10 +134,10 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])
 async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -> None:
-    """Cut connections to the database and a faulty broker lose and repeat no event.
+    """No event is lost or repeated when database connections are cut and the broker is faulty.
 
     A cut may come after any byte, also within a commit or before its answer. A fifth of the
-    broker's messages arrives twice, and messages arrive out of order.
+    broker's messages arrive twice, and messages arrive out of order.
     """
 
     async def faults(load: ClusterLoad) -> None:

@@ -106,7 +106,10 @@ async def test_two_hundred_kills(pool: Pool) -> None:
 
 
 async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
-    """A worker that hangs (SIGSTOP) is killed within its time plus 1 s; its last move counts."""
+    """A worker that hangs (SIGSTOP) is killed within its time plus 1 s.
+
+    The job is answered from its last report.
+    """
     async with stopped_clock() as clock:
         task, pid, reports = await start_search(pool, timed_job(600))
         os.kill(pid, signal.SIGSTOP)
@@ -179,7 +182,7 @@ async def test_a_job_is_tried_on_three_workers(pool: Pool) -> None:
 
 
 async def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While no process can be started, jobs fail; once one can, jobs are answered again."""
+    """Jobs fail while no process can be started, and are answered again afterwards."""
 
     def refuse(process: WorkerProcess) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
@@ -281,7 +284,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def test_workers_end_with_their_parent(parent: subprocess.Popen[str]) -> None:
-    """SIGKILL of the server ends its workers, which do not run the main program again."""
+    """SIGKILL of the program ends its workers, which never run the program's main code."""
     assert parent.stdout is not None
     pids = [int(pid) for pid in (await asyncio.to_thread(parent.stdout.readline)).split()]
     assert len(pids) == 2

@@ -19,7 +19,7 @@ from engine.rules.registry import load_game
 from engine.tune.__main__ import main
 from engine.tune.errors import TuneError
 from engine.tune.fit import Settings, cross_entropy, fit, fitted_scale, sigmoid
-from engine.tune.games import Plan, Played, WorkFile, read_matches
+from engine.tune.games import Plan, PlayedMatch, WorkFile, read_matches
 from engine.tune.linear import Evaluation, LinearModel
 from engine.tune.samples import Samples
 from engine.tune.selfplay import SelfPlay
@@ -322,7 +322,7 @@ def test_a_work_file_with_another_plan_is_refused(tmp_path: Path) -> None:
     game = load_game("planted")
     path = tmp_path / "work"
     with WorkFile(path, plan_of(game)) as file:
-        file.add(Played(0, "a1", 1.0))
+        file.add(PlayedMatch(0, "a1", 1.0))
     with pytest.raises(TuneError, match="nodes 50 and not 51, options"):
         WorkFile(path, plan_of(game, nodes=51, options={"a": "b"}))
     path.write_bytes(path.read_bytes() + b'{"number": 5, "moves": "", "result": 1}\n')

@@ -48,15 +48,15 @@ def addresses_in_use_are_forgotten(patch: Patch) -> None:
     patch.setattr(RateLimit, "take", take)
 
 
-def closed_sockets_count(patch: Patch) -> None:
+def closed_sockets_are_counted(patch: Patch) -> None:
     patch.setattr(SocketLimit, "leave", do_nothing)
 
 
-def closed_rooms_count(patch: Patch) -> None:
+def closed_rooms_are_counted(patch: Patch) -> None:
     patch.setattr(RoomSlots, "free", do_nothing)
 
 
-def opened_rooms_do_not_count(patch: Patch) -> None:
+def opened_rooms_are_not_counted(patch: Patch) -> None:
     """Opening old rooms is not limited."""
     real = OpenRooms.make_place
 
@@ -158,9 +158,9 @@ FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (guests_by_hello_are_not_counted, test_limits.test_too_many_guests_of_an_address_are_refused),
     (no_address_is_forgotten, test_limits.test_a_million_addresses_fill_no_memory),
     (addresses_in_use_are_forgotten, test_limits.test_a_million_addresses_fill_no_memory),
-    (closed_sockets_count, test_limits.test_closed_sockets_and_rooms_are_forgotten),
-    (closed_rooms_count, test_limits.test_one_address_cannot_fill_the_server),
-    (opened_rooms_do_not_count, test_limits.test_one_address_cannot_fill_the_server),
+    (closed_sockets_are_counted, test_limits.test_closed_sockets_and_rooms_are_forgotten),
+    (closed_rooms_are_counted, test_limits.test_one_address_cannot_fill_the_server),
+    (opened_rooms_are_not_counted, test_limits.test_one_address_cannot_fill_the_server),
     (places_are_not_reserved, test_limits.test_a_created_room_can_be_joined),
     (
         places_are_taken_after_the_commit,
@@ -196,7 +196,7 @@ def run(test: Callable[[], Any]) -> None:
 def test_the_fault_is_found(
     fault: Callable[[Patch], None], test: Callable[[], Any], monkeypatch: Patch
 ) -> None:
-    """With the planted fault the listed test fails; it passes in its own module."""
+    """The listed test, which passes in its own module, fails with the planted fault."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, pytest.fail.Exception, TimeoutError, BaseExceptionGroup)):
         run(test)

@@ -51,7 +51,7 @@ class MalformedInput:
         """Returns a well-formed command, mostly for a room in which the client has no rights."""
         rng = self._random
         room = rng.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
-        sits = rng.randrange(2)
+        seat = rng.randrange(2)
         command: wire.Incoming = rng.choice(
             [
                 wire.Hello(protocol=1),
@@ -63,10 +63,10 @@ class MalformedInput:
                 wire.Join(id="j", room=room),
                 wire.Join(id="j", room=room, since=2**53 - 1, epoch="other"),
                 wire.Leave(id="l", room=room),
-                wire.Sit(id="s", room=room, seat=sits),
+                wire.Sit(id="s", room=room, seat=seat),
                 wire.Stand(id="s", room=room),
-                wire.AddAi(id="a", room=room, seat=sits, level=1),
-                wire.RemoveAi(id="r", room=room, seat=sits),
+                wire.AddAi(id="a", room=room, seat=seat, level=1),
+                wire.RemoveAi(id="r", room=room, seat=seat),
                 wire.Move(id="m", room=room, ply=rng.randrange(4), move="b2"),
                 wire.Resign(id="r", room=room),
                 wire.Abort(id="a", room=room),
@@ -167,7 +167,7 @@ class MalformedInput:
         return whole[:-1] + b"," + more + b"}"
 
     def _harmless(self, payload: bytes) -> bytes:
-        """Returns the message; chat in these rooms, which anyone may send, gets an empty text."""
+        """Returns the payload, or empty chat instead of a line that these rooms would accept."""
         try:
             message = parse_message(payload)
         except ProtocolError:
@@ -179,7 +179,7 @@ class MalformedInput:
     # --- frames
 
     def bad_frames(self) -> bytes:
-        """Bytes after a handshake that break the protocol: the server must close the connection."""
+        """Returns bytes after which the server must close the connection: mostly invalid frames."""
         rng = self._random
         text = _encode(self.command())
         return rng.choice(
@@ -230,7 +230,7 @@ class MalformedInput:
     # --- connections
 
     def greeting(self) -> bytes:
-        """Returns the first bytes of a connection that is not a Plyroom client."""
+        """Returns the first bytes of a connection: often a malformed handshake, or other bytes."""
         rng = self._random
         host = rng.choice(
             (
@@ -297,7 +297,7 @@ class MalformedInput:
                 ),
                 lambda: shake.replace(b"\r\n", rng.choice((b"\n", b"\r", b"\r\n\r\n"))),
                 lambda: shake[: rng.randrange(len(shake))],
-                lambda: self._scattered(shake),
+                lambda: self._with_changed_bytes(shake),
                 lambda: shake.replace(b": websocket", rng.choice((b": WebSocket, h2c", b":", b""))),
                 lambda: rng.randbytes(rng.randrange(1, 3000)),
                 lambda: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + rng.randbytes(500),
@@ -321,7 +321,8 @@ class MalformedInput:
             )
         )()
 
-    def _scattered(self, data: bytes) -> bytes:
+    def _with_changed_bytes(self, data: bytes) -> bytes:
+        """Returns the data with three random bytes changed."""
         changed = bytearray(data)
         for _ in range(3):
             changed[self._random.randrange(len(changed))] = self._random.randrange(256)

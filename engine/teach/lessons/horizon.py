@@ -10,11 +10,12 @@ WEIGHTS = "material:king=0,rook=5,pawn=1"
 LESSON = Lesson(
     title="The horizon effect",
     page="""White's rook on a1 can take the pawn on a6, which the pawn on b7 protects. A
-search of one ply stops right after the capture. It sees a pawn won, {one.value}, and plays
-{one.plays}. That the rook is lost next lies beyond its horizon. A search of two plies sees
-it, {two[a1a6]}, and plays {two.plays}.""",
+search of one ply stops right after the capture. It sees White ahead by {one.value} and plays
+{one.plays}. The loss of the rook lies beyond its horizon. A search of two plies sees that the
+recapture leaves White at {two[a1a6]}, and plays {two.plays}.""",
     look_for=(
-        "White is ahead by 5 - 2 = 3. Depth 1 promises {one.value}, depth 2 {two.value}.",
+        "White is ahead by 5 - 2 = 3. Depth 1 promises {one.value}, and depth 2 promises "
+        "{two.value}.",
         "More depth moves the horizon, but never removes it: depth 3 promises {three.value} "
         "again, by {three.line}. What is wrong with that?",
         "A better answer: do not stop in the middle of an exchange. See the lesson quiescence.",

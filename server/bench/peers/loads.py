@@ -14,7 +14,7 @@ from server.bench.processes import Process, cpu_seconds, resident_bytes
 CONNECT_BATCH = 20
 #: Length of the warm-up before a measurement, in seconds.
 WARM_S = 1.0
-#: Time in which a server finishes what was started, in seconds.
+#: Time for a server to finish its pending work, in seconds.
 SETTLE_S = 1.0
 #: Mean pause before each move that spectators watch, in seconds: 5 moves a second.
 WATCHED_PAUSE_S = 0.2
@@ -23,7 +23,8 @@ WATCHED_MATCHES = 3
 #: Pairs that play before the memory of matches is measured.
 WARM_PAIRS = 20
 
-#: Numbers of pairs; matches are named by them, and a peer may keep those of earlier pairs.
+#: The numbers of the pairs. Matches are named after them, so no number is used twice: a peer may
+#: still have the matches of earlier pairs.
 PAIR_NUMBERS = itertools.count()
 
 #: The figures of a load by their names; the unit is the last word of a name.
@@ -36,7 +37,7 @@ Load = Callable[[Peer, Process], Awaitable[Figures]]
 async def opened_pairs(
     peer: Peer, process: Process, pace: Pace, count: int
 ) -> AsyncIterator[list[Pair]]:
-    """Connects this many pairs, whose first matches have started; the pace holds their moves."""
+    """Connects `count` pairs and starts their first matches; the pace holds their moves."""
     pairs = [peer.make_pair(next(PAIR_NUMBERS), pace) for _ in range(count)]
     for start in range(0, count, CONNECT_BATCH):
         await asyncio.gather(
@@ -54,13 +55,13 @@ async def opened_pairs(
 async def open_spectators(
     peer: Peer, process: Process, count: int, on_board: Callable[[int], None]
 ) -> list[Spectator]:
-    """Connects this many spectators, which follow no match yet."""
-    spectators = [peer.make_spectator(on_board) for _ in range(count)]
+    """Connects `count` spectators, which follow no match yet."""
+    opened = [peer.make_spectator(on_board) for _ in range(count)]
     for start in range(0, count, CONNECT_BATCH):
         await asyncio.gather(
-            *(each.open(process.port) for each in spectators[start : start + CONNECT_BATCH])
+            *(spectator.open(process.port) for spectator in opened[start : start + CONNECT_BATCH])
         )
-    return spectators
+    return opened
 
 
 def moves(pairs: int, pause_s: float | None, seconds: float) -> Load:
@@ -107,8 +108,9 @@ def memory(matches: int) -> Load:
 
 
 def spectators(count: int) -> Load:
-    """Lets a pair play a few matches that spectators watch; each match is measured by itself, so
-    that its start is left out.
+    """Lets a pair play a few matches that spectators watch.
+
+    Each match is measured from its first move to its last, without its start.
     """
 
     async def measure(peer: Peer, process: Process) -> Figures:
@@ -125,14 +127,17 @@ def spectators(count: int) -> Load:
                     await pace.wait_for_held(1)
                 for start in range(0, count, CONNECT_BATCH):
                     await asyncio.gather(
-                        *(each.follow(pair) for each in watchers[start : start + CONNECT_BATCH])
+                        *(
+                            watcher.follow(pair)
+                            for watcher in watchers[start : start + CONNECT_BATCH]
+                        )
                     )
                 await asyncio.sleep(SETTLE_S)
                 cpu_s -= cpu_seconds(process.pid)
                 await watched.play(pair, pace)
                 cpu_s += cpu_seconds(process.pid)
-            for each in watchers:
-                each.close()
+            for watcher in watchers:
+                watcher.close()
         played = WATCHED_MATCHES * len(DRAWN_CELLS)
         return {
             "CPU a move, us": cpu_s / played * 1e6,
@@ -189,8 +194,8 @@ def idle(count: int, seconds: float) -> Load:
 
     async def measure(peer: Peer, process: Process) -> Figures:
         warm = await open_spectators(peer, process, WARM_PAIRS, lambda moves: None)
-        for each in warm:
-            each.close()
+        for connection in warm:
+            connection.close()
         await asyncio.sleep(SETTLE_S)
         before_bytes = resident_bytes(process.pid)
         connections = await open_spectators(peer, process, count, lambda moves: None)
@@ -201,8 +206,8 @@ def idle(count: int, seconds: float) -> Load:
         cpu_s, took_s = cpu_seconds(process.pid) - cpu_s, time.perf_counter() - begun_s
         grown_bytes = resident_bytes(process.pid) - before_bytes
         pinging.cancel()
-        for each in connections:
-            each.close()
+        for connection in connections:
+            connection.close()
         return {
             "memory a connection, KB": grown_bytes / count / 1024,
             "CPU a connection and minute, ms": cpu_s * 1000 / count / (took_s / 60),

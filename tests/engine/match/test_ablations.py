@@ -73,7 +73,7 @@ def test_games_use_the_features_that_pay(game_id: str) -> None:
 
 
 def test_matches_were_played_to_their_end() -> None:
-    """Every match ended by its test, by its number of games, or by the game's openings."""
+    """Every match ended when its test decided, at its number of games, or at a repeated opening."""
     for path in sorted((ROOT / FOLDER).glob("*/*.jsonl")):
         header, records, _ = read_log(path)
         summary = summarise([record.half_points for record in records], TEST)

@@ -148,7 +148,7 @@ def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_a_missing_program(concurrency: int, tmp_path: Path) -> None:
-    """The match ends before its first game and names the player; an existing log is unchanged."""
+    """The match ends before its first game with an error; an existing log is unchanged."""
     header = header_of("chess", "uci=no-such-program,depth=1", "depth=1")
     for player, message in (
         ("uci=no-such-program,depth=1", "no-such-program cannot be started: No such file"),
@@ -301,7 +301,7 @@ def test_openings_longer_than_the_game(game_id: str, plies: int, searcher_of: Se
     ("game_id", "level"), [("chess", 2), ("connect-four", 5), ("tic-tac-toe", 1)]
 )
 def test_levels_play_as_on_the_server(game_id: str, level: int, searcher_of: Searchers) -> None:
-    """A level's move equals the answer to the server's job, which has the start and all moves."""
+    """A level plays the move that the server's search gives for the start and all moves."""
     game = load_game(game_id)
     player = make_player(parse_description(f"level={level}"), game, game.check_options({}))
     player.begin(0)
@@ -330,8 +330,8 @@ def test_levels_play_as_on_the_server(game_id: str, level: int, searcher_of: Sea
             break
 
 
-def test_a_job_has_the_moves_that_can_repeat() -> None:
-    """A job starts after the last irreversible move, here a pawn's."""
+def test_a_job_starts_after_the_last_irreversible_move() -> None:
+    """A job has only the moves after the last irreversible one, here a pawn's."""
     start = position = load_game("chess").start()
     tokens = ("e2e4", "g8f6", "g1f3", "f6g8", "f3g1")
     for token in tokens:

@@ -9,7 +9,7 @@ import pytest
 from engine.match import external, gtp, uci, xboard
 from engine.match.description import parse_description
 from engine.match.making import make_player
-from engine.match.play import Adjudication, Played, PlayerFailed, Situation, play_game
+from engine.match.play import Adjudication, PlayedGame, PlayerFailed, Situation, play_game
 from engine.rules.registry import load_game
 
 #: The scripted program.
@@ -31,7 +31,7 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def game_with(
     protocol: str, fault: str = "none", ply: int = 0, settings: str = "", max_plies: int = 4
-) -> Played:
+) -> PlayedGame:
     """Plays a game in which the program in seat 0 has the fault and the one in seat 1 has none."""
     game = load_game(GAMES[protocol])
     with ExitStack() as stack:
