@@ -221,8 +221,8 @@ async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
         greedy.writer.write(head("/livez", "GET") * 3000)
         await greedy.response()
         assert (await other.request("/livez")).status == 200
-        answered = 1 + (await greedy.reader.read(2**20)).count(b"HTTP/1.1 200")
-        assert answered < 3000
+        answer_count = 1 + (await greedy.reader.read(2**20)).count(b"HTTP/1.1 200")
+        assert answer_count < 3000
 
 
 # --- refusals below the handlers ------------------------------------------------------------------

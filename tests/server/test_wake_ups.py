@@ -164,14 +164,14 @@ async def test_a_failing_observer_stops_no_other() -> None:
     After unsubscribing it is not called any more.
     """
     fake = FakeServer()
-    seen: list[int] = []
+    versions: list[int] = []
 
     def fail(commit: RoomCommit) -> None:
         raise ZeroDivisionError
 
     async with fake.hub() as hub:
         hub.observers.subscribe(fail)
-        stop = hub.observers.subscribe(lambda commit: seen.append(commit.after.v))
+        stop = hub.observers.subscribe(lambda commit: versions.append(commit.after.v))
         ada = Client(hub, "ada")
         room = await ada.create()
         await ada.ack(ada.join(room))
@@ -179,5 +179,5 @@ async def test_a_failing_observer_stops_no_other() -> None:
             await ada.ack(ada.chat(room, text))
         stop()
         await ada.ack(ada.chat(room, "d"))
-        first_v = seen[0]
-        assert seen == [first_v, first_v + 1, first_v + 2]
+        first_v = versions[0]
+        assert versions == [first_v, first_v + 1, first_v + 2]

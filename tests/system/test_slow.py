@@ -111,8 +111,8 @@ async def test_a_client_that_requests_much_and_reads_nothing_is_cut_off(tmp_path
             for number, socket in enumerate(greedy, 1):
                 for n in range(200):  # 80 KB each; the room's mailbox has capacity for all of them
                     socket.send_message(Join(id=str(n), room=room))
-                left = 1 + len(greedy) - number
-                await eventually(lambda left=left: server.connections() == left, "it is cut off")  # type: ignore[misc]
+                count = 1 + len(greedy) - number
+                await eventually(lambda count=count: server.connections() == count, "it is cut off")  # type: ignore[misc]
             assert server.rss - before < SLACK_BYTES
             assert {await socket.wait_closed() for socket in greedy} <= {
                 Close.TOO_SLOW,
