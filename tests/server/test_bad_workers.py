@@ -273,10 +273,10 @@ async def test_a_failed_search_does_not_discredit_its_worker(tmp_path: Path) -> 
         assert network.engines._metrics.bad_answers == 0
 
 
-async def test_a_flood_of_progress_is_read_ten_times_a_second(
+async def test_a_flood_of_progress_is_read_at_a_limited_rate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The node checks and forwards at most ten progress messages of a search per second."""
+    """The node checks and forwards one progress message of a search every PROGRESS_S at most."""
     async with open_broker_network(tmp_path) as network:
         worker = await network.add_worker()
         clock_s = broker_transport._now_s()

@@ -1,4 +1,4 @@
-"""A node wakes its rooms when they are due, also those out of memory, in order and once each."""
+"""A node wakes its due rooms, in memory or not, in the order of their deadlines and once each."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ async def moves_in(fake: FakeServer, room: str) -> int:
 
 @virtual
 async def test_ten_thousand_rooms_wake_in_order_and_once() -> None:
-    """10,000 rooms out of memory wake in the order of their deadlines, each once and on time.
+    """10,000 rooms that are not in memory wake in the order of their deadlines, once and on time.
 
     Their deadlines lie within 20 s; some are equal.
     """
@@ -91,7 +91,7 @@ async def until_ms(fake: FakeServer, time_ms: int) -> None:
 
 
 @virtual
-async def test_an_ai_moves_in_a_room_out_of_memory() -> None:
+async def test_an_ai_moves_in_a_room_that_is_not_in_memory() -> None:
     """A sole node plays due AI turns in rooms that are not in memory and that nobody joins.
 
     The rooms become due long after the node's start.
