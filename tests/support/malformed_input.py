@@ -51,7 +51,7 @@ class MalformedInput:
         """Returns a well-formed command, mostly for a room in which the client has no rights."""
         rng = self._random
         room = rng.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
-        sits = rng.randrange(2)
+        seat = rng.randrange(2)
         command: wire.Incoming = rng.choice(
             [
                 wire.Hello(protocol=1),
@@ -63,10 +63,10 @@ class MalformedInput:
                 wire.Join(id="j", room=room),
                 wire.Join(id="j", room=room, since=2**53 - 1, epoch="other"),
                 wire.Leave(id="l", room=room),
-                wire.Sit(id="s", room=room, seat=sits),
+                wire.Sit(id="s", room=room, seat=seat),
                 wire.Stand(id="s", room=room),
-                wire.AddAi(id="a", room=room, seat=sits, level=1),
-                wire.RemoveAi(id="r", room=room, seat=sits),
+                wire.AddAi(id="a", room=room, seat=seat, level=1),
+                wire.RemoveAi(id="r", room=room, seat=seat),
                 wire.Move(id="m", room=room, ply=rng.randrange(4), move="b2"),
                 wire.Resign(id="r", room=room),
                 wire.Abort(id="a", room=room),
