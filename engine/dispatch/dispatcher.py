@@ -42,12 +42,12 @@ class WorkersLost(SearchFailed):
 class Settled(Struct, Generic[S, P], frozen=True, eq=False):
     """The end of a search: its answer or its error, for the transport to hand to the caller.
 
-    If `running` is an attempt, its place still searches, and the transport stops it.
+    If there is a `running_attempt`, its place still searches, and the transport stops it.
     """
 
     search: S
     outcome: Result | Exception
-    running: Attempt[P] | None = None
+    running_attempt: Attempt[P] | None = None
 
 
 class Dispatcher(Generic[S, P]):
@@ -69,13 +69,13 @@ class Dispatcher(Generic[S, P]):
         self._running: dict[Attempt[P], S] = {}
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """The number of searches that wait for a place."""
         return len(self._waiting)
 
     @property
-    def running(self) -> int:
-        """The number of searches that a place has."""
+    def running_count(self) -> int:
+        """The number of searches that run at a place."""
         return len(self._running)
 
     # --- admission
@@ -94,7 +94,7 @@ class Dispatcher(Generic[S, P]):
 
         Returns its current attempt, which the transport stops; None if it waits.
         """
-        return self._settle(search, SearchError("withdrawn")).running
+        return self._settle(search, SearchError("withdrawn")).running_attempt
 
     # --- decisions
 
