@@ -122,8 +122,8 @@ class Dispatcher(Generic[S, P]):
         search = self._waiting.take(has_place)
         if search is None:
             return None
-        search.attempts += 1
-        attempt = Attempt(chosen[0], search.attempts, now_s, search.time_ms(now_s))
+        search.attempt_count += 1
+        attempt = Attempt(chosen[0], search.attempt_count, now_s, search.time_ms(now_s))
         search.attempt = attempt
         self._running[attempt] = search
         self.places.begin(search.affinity, attempt.place, is_home=attempt.place != self.own)
@@ -209,7 +209,7 @@ class Dispatcher(Generic[S, P]):
             search.failed_at |= {attempt.place}
             if search.losses >= TRIES:
                 return self._settle_with_best(search, failed_with)
-        if search.attempts >= MAX_ATTEMPTS:
+        if search.attempt_count >= MAX_ATTEMPTS:
             return self._settle_with_best(
                 search, SearchFailed("no worker has room for this search")
             )

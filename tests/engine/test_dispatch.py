@@ -134,7 +134,7 @@ def test_a_place_that_failed_never_gets_the_search_again() -> None:
     assert transport.assign_next().place == "a"
     transport.places.append("b")
     assert transport.assign_next().place == "b"
-    assert (search.losses, search.attempts) == (0, 2)
+    assert (search.losses, search.attempt_count) == (0, 2)
 
 
 def test_a_place_that_lost_a_search_gets_it_last() -> None:

@@ -134,7 +134,7 @@ class History:
         assert all(self.ended[search] == search.is_settled for search in self.searches)
         for search in self.searches:
             assert search.losses == self.lost[search] <= TRIES
-            assert search.attempts <= MAX_ATTEMPTS
+            assert search.attempt_count <= MAX_ATTEMPTS
 
 
 EVENTS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 20)), max_size=120)
