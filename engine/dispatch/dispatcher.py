@@ -171,7 +171,7 @@ class Dispatcher(Generic[S, P]):
         """Ends an attempt that is lost, because its place died, or was silent or late.
 
         The search waits again at the head of the queue, with the time that is left. If
-        `time_counts`, the job's time has begun at the attempt's start at the latest. When no time
+        `time_counts`, the job's time runs from the attempt's start at the latest. When no time
         or no try is left, the best move so far is the answer. Without such a move the search fails
         with WorkersLost after its last try.
         """
