@@ -62,7 +62,7 @@ class Dispatcher(Generic[S, P]):
         self.own = own
         self.places: Places[P] = Places()
         self._grace_s = grace_s
-        self._admitted = 0
+        self._admitted_count = 0
         self._waiting: FairQueue[S] = FairQueue(queue_size)
         self._searches: dict[S, None] = {}
         self._lost: dict[S, None] = {}
@@ -84,8 +84,8 @@ class Dispatcher(Generic[S, P]):
         """Takes a search into the queue, or raises QueueFull."""
         if self._waiting.is_full:
             raise QueueFull(f"{self._waiting.size} searches are waiting already")
-        self._admitted += 1
-        search.number = self._admitted
+        self._admitted_count += 1
+        search.number = self._admitted_count
         self._searches[search] = None
         self._waiting.put(search)
 
