@@ -42,12 +42,12 @@ class WorkersLost(SearchFailed):
 class Settled(Struct, Generic[S, P], frozen=True, eq=False):
     """The end of a search: its answer or its error, for the transport to hand to the caller.
 
-    If `running` is an attempt, its place still searches, and the transport stops it.
+    If there is a `running_attempt`, its place still searches, and the transport stops it.
     """
 
     search: S
     outcome: Result | Exception
-    running: Attempt[P] | None = None
+    running_attempt: Attempt[P] | None = None
 
 
 class Dispatcher(Generic[S, P]):
@@ -62,20 +62,20 @@ class Dispatcher(Generic[S, P]):
         self.own = own
         self.places: Places[P] = Places()
         self._grace_s = grace_s
-        self._admitted = 0
+        self._admitted_count = 0
         self._waiting: FairQueue[S] = FairQueue(queue_size)
         self._searches: dict[S, None] = {}
         self._lost: dict[S, None] = {}
         self._running: dict[Attempt[P], S] = {}
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """The number of searches that wait for a place."""
         return len(self._waiting)
 
     @property
-    def running(self) -> int:
-        """The number of searches that a place has."""
+    def running_count(self) -> int:
+        """The number of searches that run at a place."""
         return len(self._running)
 
     # --- admission
@@ -84,8 +84,8 @@ class Dispatcher(Generic[S, P]):
         """Takes a search into the queue, or raises QueueFull."""
         if self._waiting.is_full:
             raise QueueFull(f"{self._waiting.size} searches are waiting already")
-        self._admitted += 1
-        search.number = self._admitted
+        self._admitted_count += 1
+        search.number = self._admitted_count
         self._searches[search] = None
         self._waiting.put(search)
 
@@ -94,7 +94,7 @@ class Dispatcher(Generic[S, P]):
 
         Returns its current attempt, which the transport stops; None if it waits.
         """
-        return self._settle(search, SearchError("withdrawn")).running
+        return self._settle(search, SearchError("withdrawn")).running_attempt
 
     # --- decisions
 
@@ -122,8 +122,8 @@ class Dispatcher(Generic[S, P]):
         search = self._waiting.take(has_place)
         if search is None:
             return None
-        search.attempts += 1
-        attempt = Attempt(chosen[0], search.attempts, now_s, search.time_ms(now_s))
+        search.attempt_count += 1
+        attempt = Attempt(chosen[0], search.attempt_count, now_s, search.time_ms(now_s))
         search.attempt = attempt
         self._running[attempt] = search
         self.places.begin(search.affinity, attempt.place, is_home=attempt.place != self.own)
@@ -171,7 +171,7 @@ class Dispatcher(Generic[S, P]):
         """Ends an attempt that is lost, because its place died, or was silent or late.
 
         The search waits again at the head of the queue, with the time that is left. If
-        `time_counts`, the job's time has begun at the attempt's start at the latest. When no time
+        `time_counts`, the job's time runs from the attempt's start at the latest. When no time
         or no try is left, the best move so far is the answer. Without such a move the search fails
         with WorkersLost after its last try.
         """
@@ -209,7 +209,7 @@ class Dispatcher(Generic[S, P]):
             search.failed_at |= {attempt.place}
             if search.losses >= TRIES:
                 return self._settle_with_best(search, failed_with)
-        if search.attempts >= MAX_ATTEMPTS:
+        if search.attempt_count >= MAX_ATTEMPTS:
             return self._settle_with_best(
                 search, SearchFailed("no worker has room for this search")
             )

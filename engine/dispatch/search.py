@@ -30,14 +30,15 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
     #: Loop time in seconds from which the job's time runs; None before it is first searched.
     begun_s: float | None = None
     #: The number of attempts, of all kinds.
-    attempts: int = 0
+    attempt_count: int = 0
     #: The number of lost attempts: the place died, or was silent or late.
     losses: int = 0
     #: The current attempt; None while the search waits.
     attempt: "Attempt[P] | None" = None
-    #: The deepest info of any attempt, and that attempt's number.
+    #: The deepest info of any attempt.
     best: Info | None = None
-    best_attempt: int = 0
+    #: The number of the attempt that found it.
+    best_attempt_number: int = 0
     #: Places that lost the search. They get it again only if there is no other place.
     lost_at: frozenset[P] = frozenset()
     #: Places that failed at the search. They do not get it again.
@@ -89,7 +90,7 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
         """Records the info if it is the deepest so far. An info without moves gives no answer."""
         is_usable = bool(info.pv and info.moves)
         if is_usable and (self.best is None or info.depth >= self.best.depth):
-            self.best, self.best_attempt = info, attempt.number
+            self.best, self.best_attempt_number = info, attempt.number
 
     def has_deeper_info(self, attempt: "Attempt[P]", result: Result) -> bool:
         """Whether an earlier attempt's info is deeper than this attempt's result.
@@ -97,7 +98,11 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
         A proven win or loss is final at any depth. A persona's result always counts, because its
         move does not depend on the depth alone.
         """
-        if self.best is None or self.best_attempt == attempt.number or self.job.persona is not None:
+        if (
+            self.best is None
+            or self.best_attempt_number == attempt.number
+            or self.job.persona is not None
+        ):
             return False
         return self.best.depth > result.info.depth and abs(result.info.score) <= MATE_BOUND
 

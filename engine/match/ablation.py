@@ -110,8 +110,8 @@ def play_ablation(
 ) -> str:
     """Plays the games that the log lacks, and returns the result as a line.
 
-    A finished match remains valid after a change of rules. Without `nodes`, its own number of nodes
-    remains valid too. Raises LogError for an unfinished match with other rules, and for one with
+    A finished match remains valid after a change of rules and, without `nodes`, with any number of
+    nodes. Raises LogError for an unfinished match with other rules, and for one with
     other nodes than requested.
     """
     header = header_of(game, feature, nodes or NODES)

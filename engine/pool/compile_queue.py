@@ -150,7 +150,7 @@ class CompileQueue:
     def _settle_from_cache(self, key: Key) -> bool:
         """Settles a step that needs no compiling; returns whether it did.
 
-        Such a step is in the cache, has no solver to compile, or its game cannot be loaded.
+        The cache holds such a step, or the game has no solver to compile or cannot be loaded.
         """
         game_id, step = key
         try:

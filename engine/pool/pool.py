@@ -203,23 +203,23 @@ class Pool:
     # --- how busy it is
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """The number of jobs that wait for a worker or for their game."""
-        return self._dispatcher.waiting
+        return self._dispatcher.waiting_count
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         """The number of running searches."""
-        return self._dispatcher.running
+        return self._dispatcher.running_count
 
     @property
-    def ready_workers(self) -> int:
+    def ready_worker_count(self) -> int:
         """The number of workers that accept commands."""
         return len(self._workers.ready)
 
     def load(self) -> Load:
         """The numbers of running and waiting searches and of ready workers."""
-        return Load(self.running, self.waiting, self.ready_workers)
+        return Load(self.running_count, self.waiting_count, self.ready_worker_count)
 
     @property
     def pids(self) -> list[int]:

@@ -68,7 +68,7 @@ class PipeTransport:
 
     def dispatch(self) -> None:
         """Sends waiting searches to idle workers."""
-        while self._dispatcher.waiting and self.workers.has_idle:
+        while self._dispatcher.waiting_count and self.workers.has_idle:
             assigned = self._dispatcher.assign(_now_s(), self._offers)
             if assigned is None:
                 return
@@ -98,8 +98,8 @@ class PipeTransport:
         """Hands an answer or an error to the caller, and stops a worker that still searches."""
         if settled is None:
             return
-        if settled.running is not None:
-            self.stop(settled.running)
+        if settled.running_attempt is not None:
+            self.stop(settled.running_attempt)
         answer, outcome = settled.search.answer, settled.outcome
         if answer.done():  # its caller was cancelled
             return

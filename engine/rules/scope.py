@@ -56,7 +56,7 @@ class RuleScope:
 
     def __init__(self, function: ast.FunctionDef, namespace: Mapping[str, Any]) -> None:
         self.namespace = namespace
-        self.words = int(namespace.get("WORDS", 1))
+        self.word_count = int(namespace.get("WORDS", 1))
         self.locals = {argument.arg for argument in function.args.args} | {
             node.id for node in ast.walk(function) if isinstance(node, ast.Name) and _is_store(node)
         }
@@ -95,12 +95,12 @@ class RuleScope:
         else:
             names = list(HOOK_PARAMETERS.get(function.name, ()))
         if len(names) == len(arguments):
-            return [named_type(name, self.words) for name in names]
+            return [named_type(name, self.word_count) for name in names]
         return [self.annotated_type(argument.annotation) for argument in arguments]
 
     def result_type(self, function: ast.FunctionDef) -> Type:
         if function.name in HOOK_RESULTS:
-            return named_type(HOOK_RESULTS[function.name], self.words)
+            return named_type(HOOK_RESULTS[function.name], self.word_count)
         return self.annotated_type(function.returns)
 
     def annotated_type(self, node: ast.expr | None) -> Type:
@@ -124,7 +124,7 @@ class RuleScope:
         if value is np.int64:
             return INT
         if value is State or (value is not None and value == State):
-            return state_type(self.words)
+            return state_type(self.word_count)
         return UNKNOWN
 
 

@@ -35,7 +35,7 @@ class Question:
     """
 
     #: The number of steps after which it is asked.
-    count: int
+    step_count: int
     lines: Callable[[], Sequence[Line]]
     text: str
     pattern: re.Pattern[str]
@@ -86,7 +86,7 @@ def make_questions(trace: Trace, root: State) -> list[Question]:
     others.sort(key=lambda question: -question.weight)
     values = sorted(_value_questions(trace), key=lambda question: -question.weight)
     chosen = cuts[:MAX_QUESTIONS] + others[: min(MAX_QUESTIONS, len(cuts))] + values[:MAX_QUESTIONS]
-    chosen.sort(key=lambda question: question.count)
+    chosen.sort(key=lambda question: question.step_count)
     return chosen + _unseen_question(trace, root)
 
 

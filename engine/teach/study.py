@@ -110,10 +110,13 @@ class Study:
         self.nodes_before = nodes_before
         self.fresh = fresh
         self.goal = goal
+        #: The number of visited nodes.
         self.visited = 0
+        #: The number of leaves among them.
         self.leaves = 0
-        #: The leaves at which the cut-off rule ended the search.
+        #: The number of leaves at which the cut-off rule ended the search.
         self.stopped = 0
+        #: The number of nodes that were searched only to order moves.
         self.ordering = 0
         #: The principal variation, once the root is left.
         self.line: tuple[int, ...] = ()

@@ -12,7 +12,8 @@ from engine.teach.trace import Trace
 
 #: Maximum number of nodes or states of a picture.
 MAX_DRAWN = 1_500
-#: The distance of two levels, the height of a letter's line and its width, and margins, in pixels.
+#: The distance of two levels, the height of a line of text, the width of a letter, and the margin,
+#: in pixels.
 LEVEL, LINE, LETTER, MARGIN = 112, 16, 7.5, 24
 #: The distance of two layers of a graph, in pixels.
 LAYER = 176.0

@@ -152,7 +152,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command; returns 0 if it wrote better numbers, 3 if there are none, 2 on error."""
+    """Runs the command; returns its exit code.
+
+    That is 0 if it wrote better numbers or was asked not to fit, 3 if it found none, 2 on error.
+    """
     given = sys.argv[1:] if arguments is None else arguments
     args = make_parser().parse_args(given)
     try:

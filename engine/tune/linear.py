@@ -65,7 +65,7 @@ class Evaluation:
         column_of = np.full(len(self.numbers), -1, np.int32)
         column_of[indexes] = np.arange(len(indexes), dtype=np.int32)
         starts, columns, coefficients = [0], [], []
-        nonlinear = total = 0
+        nonlinear_count = entry_count = 0
         for i, state in enumerate(states):
             rows = out.array[: OUTPUT_WORDS * function(state, data, log, out)].reshape(
                 -1, OUTPUT_WORDS
@@ -73,15 +73,15 @@ class Evaluation:
             column, up, down = column_of[rows[:, 0]], rows[:, 1], rows[:, 2]
             used = (column >= 0) & ((up != 0) | (down != 0))
             column, up, down = column[used], up[used], down[used]
-            nonlinear += int(
+            nonlinear_count += int(
                 np.count_nonzero(
                     np.abs(up - down) > np.maximum(MAX_LINEAR_DIFFERENCE * np.abs(up), UNIT / 64)
                 )
             )
-            total += len(column)
+            entry_count += len(column)
             columns.append(column)
             coefficients.append(((up + down) / (2 * UNIT)).astype(np.float32))
-            starts.append(total)
+            starts.append(entry_count)
             on_state(i)
         values = self.values(states, self.numbers)
         return LinearModel(
@@ -89,5 +89,5 @@ class Evaluation:
             np.array(starts),
             np.concatenate(columns),
             np.concatenate(coefficients),
-            nonlinear / max(total, 1),
+            nonlinear_count / max(entry_count, 1),
         )

@@ -88,10 +88,10 @@ class RemoteEngines:
 
     def load(self) -> Load:
         local = self._local.load() if self._local is not None else Load(0, 0, 0)
-        at_workers = self._dispatcher.running - self._dispatcher.places.running_at(OWN)
+        at_workers = self._dispatcher.running_count - self._dispatcher.places.running_at(OWN)
         return Load(
             local.running + at_workers,
-            local.waiting + self._dispatcher.waiting,
+            local.waiting + self._dispatcher.waiting_count,
             local.workers + self._workers.cores(),
             self._workers.other_rules(),
         )
@@ -168,8 +168,8 @@ class RemoteEngines:
         if settled is None:
             return
         search, outcome = settled.search, settled.outcome
-        if settled.running is not None:
-            self._stop(search, settled.running)
+        if settled.running_attempt is not None:
+            self._stop(search, settled.running_attempt)
         if search.answer.done():  # its caller was cancelled
             return
         if isinstance(outcome, Result):
@@ -180,7 +180,7 @@ class RemoteEngines:
     def _on_end(self, settled: Settled[RemoteSearch, str] | None) -> None:
         """An attempt has ended: its search may need another one, and its engine may be free."""
         self._settle(settled)
-        if self._dispatcher.waiting:
+        if self._dispatcher.waiting_count:
             self._dispatch()
 
     def _set_timer(self, now_s: float) -> None:
@@ -188,7 +188,7 @@ class RemoteEngines:
         if self._timer is not None:
             self._timer.cancel()
         deadline_s = self._dispatcher.next_deadline_s()
-        if self._dispatcher.waiting:
+        if self._dispatcher.waiting_count:
             deadline_s = min(now_s + BUSY_S, deadline_s or now_s + BUSY_S)
         loop = asyncio.get_running_loop()
         self._timer = None if deadline_s is None else loop.call_at(deadline_s, self._on_timer)
@@ -210,7 +210,7 @@ class RemoteEngines:
                 self._workers.on_advert(work.parse_advert(topic, payload))
             except Malformed as error:
                 reject_message(self._link, self.counts, topic, error)
-        if self._dispatcher.waiting:
+        if self._dispatcher.waiting_count:
             self._dispatch()
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:

@@ -35,9 +35,9 @@ async def gauge_values(running: Cluster, name: str) -> list[float]:
     async with ClientSession() as http:
         for port in running.metrics_ports:
             answer = await http.get(f"http://127.0.0.1:{port}/metrics")
-            found = re.search(rf"^plyroom_{name} (\S+)$", await answer.text(), re.MULTILINE)
-            assert found is not None
-            values.append(float(found[1]))
+            sample = re.search(rf"^plyroom_{name} (\S+)$", await answer.text(), re.MULTILINE)
+            assert sample is not None
+            values.append(float(sample[1]))
     return values
 
 

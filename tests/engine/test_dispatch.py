@@ -104,7 +104,7 @@ def test_a_search_is_tried_three_times() -> None:
     assert isinstance(settled.outcome, WorkersLost)
     assert len(set(tried)) == TRIES
     assert transport.assign() is None
-    assert (transport.dispatcher.waiting, transport.dispatcher.running) == (0, 0)
+    assert (transport.dispatcher.waiting_count, transport.dispatcher.running_count) == (0, 0)
 
 
 def test_a_lost_search_is_next() -> None:
@@ -134,7 +134,7 @@ def test_a_place_that_failed_never_gets_the_search_again() -> None:
     assert transport.assign_next().place == "a"
     transport.places.append("b")
     assert transport.assign_next().place == "b"
-    assert (search.losses, search.attempts) == (0, 2)
+    assert (search.losses, search.attempt_count) == (0, 2)
 
 
 def test_a_place_that_lost_a_search_gets_it_last() -> None:
@@ -241,7 +241,7 @@ def test_a_lost_search_is_answered_when_its_time_is_over(is_running: bool) -> No
     assert transport.dispatcher.expire(end_s - 0.01) == []
     (settled,) = transport.dispatcher.expire(end_s)
     assert settled.search is search
-    assert settled.running is second
+    assert settled.running_attempt is second
     assert depth_of(settled) == 5
     assert transport.dispatcher.next_deadline_s() is None
     if second is not None:
@@ -329,7 +329,7 @@ def test_stale_reports_change_nothing() -> None:
     assert dispatcher.on_lost(stale, 0.0, time_counts=True) is None
     assert (search.best, search.begun_s, search.losses) == (None, None, 1)
     assert search.failed_at == frozenset()
-    assert (dispatcher.waiting, dispatcher.running) == (0, 1)
+    assert (dispatcher.waiting_count, dispatcher.running_count) == (0, 1)
 
 
 # --- admission and the end
@@ -345,7 +345,7 @@ def test_a_full_queue_refuses() -> None:
     with pytest.raises(QueueFull, match="2 searches"):
         transport.admit()
     transport.lose(attempt)
-    assert transport.dispatcher.waiting == 3
+    assert transport.dispatcher.waiting_count == 3
 
 
 def test_a_withdrawn_search_leaves_no_trace() -> None:
@@ -356,7 +356,7 @@ def test_a_withdrawn_search_leaves_no_trace() -> None:
     assert transport.dispatcher.withdraw(waiting) is None
     assert transport.dispatcher.withdraw(running) is attempt
     assert transport.dispatcher.withdraw(running) is None
-    assert (transport.dispatcher.waiting, transport.dispatcher.running) == (0, 0)
+    assert (transport.dispatcher.waiting_count, transport.dispatcher.running_count) == (0, 0)
     assert transport.dispatcher.on_answer(attempt, result_at(3)) is None
 
 
@@ -367,7 +367,7 @@ def test_closing_ends_every_search() -> None:
     attempt = transport.assign_next()
     settled = transport.dispatcher.close(SearchFailed("closed"))
     assert [end.search for end in settled] == searches
-    assert [end.running for end in settled] == [attempt, None, None]
+    assert [end.running_attempt for end in settled] == [attempt, None, None]
     assert transport.dispatcher.fail(searches[0], SearchFailed("again")) is None
 
 
@@ -382,7 +382,7 @@ def test_fail_waiting() -> None:
         lambda search: error if search.affinity in "xz" else None
     )
     assert [end.search.affinity for end in settled] == ["z"]
-    assert (transport.dispatcher.waiting, transport.dispatcher.running) == (1, 1)
+    assert (transport.dispatcher.waiting_count, transport.dispatcher.running_count) == (1, 1)
 
 
 def test_the_number_of_tries() -> None:

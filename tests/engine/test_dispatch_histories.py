@@ -117,7 +117,7 @@ class History:
     def settle(self, settled: Settled[Search, str] | None) -> None:
         if settled is None:
             return
-        self.release(settled.running)
+        self.release(settled.running_attempt)
         search, outcome = settled.search, settled.outcome
         self.ended[search] += 1
         if isinstance(outcome, Result):
@@ -129,12 +129,12 @@ class History:
         """Checks the invariants, which hold after every event."""
         dispatcher = self.transport.dispatcher
         unsettled = [search for search in self.searches if not search.is_settled]
-        assert dispatcher.waiting + dispatcher.running == len(unsettled)
-        assert dispatcher.running == len(self.transport.running)
+        assert dispatcher.waiting_count + dispatcher.running_count == len(unsettled)
+        assert dispatcher.running_count == len(self.transport.running)
         assert all(self.ended[search] == search.is_settled for search in self.searches)
         for search in self.searches:
             assert search.losses == self.lost[search] <= TRIES
-            assert search.attempts <= MAX_ATTEMPTS
+            assert search.attempt_count <= MAX_ATTEMPTS
 
 
 #: A history: the kinds of its events, each with a number that selects what the event concerns.
@@ -148,7 +148,7 @@ def play_history(events: list[tuple[str, int]], has_own: bool) -> None:
         history.play(kind, number)
         history.check()
     for settled in history.transport.dispatcher.close(SearchFailed("closed")):
-        history.release(settled.running)
+        history.release(settled.running_attempt)
         history.ended[settled.search] += 1
     assert all(history.ended[search] == 1 for search in history.searches), "each ends once"
 
@@ -179,7 +179,7 @@ def test_the_order_is_fair(rooms: list[str], losses: list[bool]) -> None:
     waiting = {room: rooms.count(room) for room in rooms}
     since_served = dict.fromkeys(waiting, 0)
     loss_flags = iter([*losses, *[False] * len(rooms)])
-    while transport.dispatcher.waiting:
+    while transport.dispatcher.waiting_count:
         assigned = transport.dispatcher.assign(transport.now_s, transport.offers)
         assert assigned is not None
         search, attempt = assigned

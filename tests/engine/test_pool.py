@@ -97,11 +97,11 @@ async def test_a_full_queue_refuses_jobs() -> None:
     """A full queue refuses another job at once; the queued jobs are answered."""
     async with Pool(workers=1, queue_size=3, warm=()) as own_pool:
         await own_pool.warm("othello")
-        await until(lambda: own_pool.ready_workers == 1)
+        await until(lambda: own_pool.ready_worker_count == 1)
         tasks = [
             asyncio.create_task(own_pool.search(timed_job(50, f"{room}"))) for room in range(4)
         ]
-        await until(lambda: own_pool.running == 1 and own_pool.waiting == 3)
+        await until(lambda: own_pool.running_count == 1 and own_pool.waiting_count == 3)
         with pytest.raises(QueueFull, match="3 searches"):
             await own_pool.search(timed_job(50))
         assert all(result.move for result in await asyncio.gather(*tasks))
@@ -129,7 +129,7 @@ async def test_closing_ends_searches_and_workers() -> None:
         await own_pool.warm("othello")
         running, _, _ = await start_search(own_pool, job_of())
         waiting = asyncio.create_task(own_pool.search(job_of()))
-        await until(lambda: own_pool.waiting == 1)
+        await until(lambda: own_pool.waiting_count == 1)
         pids = own_pool.pids
     for task in (running, waiting):
         with pytest.raises(PoolClosed):

@@ -294,7 +294,7 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
         workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
     ) as own_pool:
         await own_pool.warm("othello")
-        await until(lambda: own_pool.ready_workers == 1)
+        await until(lambda: own_pool.ready_worker_count == 1)
         states.clear()
         cold = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=3))))
         await until(lambda: own_pool.warm_state("planted") == "warming")

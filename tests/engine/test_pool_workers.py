@@ -60,7 +60,7 @@ async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.Mo
         assert [command.time_ms for command in sent if isinstance(command, SearchCommand)] == [400]
         assert result.move in FIRST_MOVES
         await other
-    await until(lambda: pool.ready_workers == 2)
+    await until(lambda: pool.ready_worker_count == 2)
     assert other_pid in pool.pids
     assert pid not in pool.pids
 
@@ -84,7 +84,9 @@ async def test_the_event_loop_does_not_wait_for_processes(
     record_thread("join")
     pid = pool.pids[0]
     os.kill(pid, signal.SIGKILL)
-    await until(lambda: pid not in pool.pids and pool.ready_workers == 2 and all(threads.values()))
+    await until(
+        lambda: pid not in pool.pids and pool.ready_worker_count == 2 and all(threads.values())
+    )
     assert threading.get_ident() not in threads["start"] | threads["join"]
 
 
@@ -102,7 +104,7 @@ async def test_two_hundred_kills(pool: Pool) -> None:
         assert (await task).move in FIRST_MOVES
         delays_s.append(time.perf_counter() - started_s - 0.2)
     assert sorted(delays_s)[-3] < 1.0, "two of the delays may be due to a busy machine"
-    await until(lambda: pool.ready_workers == 2)
+    await until(lambda: pool.ready_worker_count == 2)
 
 
 async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
@@ -116,7 +118,7 @@ async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
         clock.advance(0.6 + 1.0)
         result = await task
     assert result.move == reports[-1].pv[0]
-    await until(lambda: pool.ready_workers == 2)
+    await until(lambda: pool.ready_worker_count == 2)
     assert pid not in pool.pids
 
 
@@ -129,14 +131,14 @@ async def test_an_idle_worker_that_hangs_is_replaced(pool: Pool) -> None:
     async with stopped_clock() as clock:
         task = asyncio.create_task(pool.search(timed_job(500)))
         for _ in pids:  # the pool tries the workers in turn
-            await until(lambda: pool.running == 1 and pid_of(pool, timed_job(500)) in pids)
+            await until(lambda: pool.running_count == 1 and pid_of(pool, timed_job(500)) in pids)
             hung = pid_of(pool, timed_job(500))
             clock.advance(1.0)
             await until(lambda hung=hung: hung not in pool.pids)  # type: ignore[misc]
         assert (await task).move
     for pid in set(pids) & set(pool.pids):
         os.kill(pid, signal.SIGCONT)
-    await until(lambda: pool.ready_workers == 2)
+    await until(lambda: pool.ready_worker_count == 2)
 
 
 async def test_a_stalled_analysis_moves_to_another_worker(pool: Pool) -> None:
@@ -155,7 +157,7 @@ async def test_an_idle_worker_that_dies_is_replaced(pool: Pool) -> None:
     pid = pool.pids[0]
     os.kill(pid, signal.SIGKILL)
     await until(lambda: pid not in pool.pids)
-    await until(lambda: pool.ready_workers == 2)
+    await until(lambda: pool.ready_worker_count == 2)
 
 
 async def test_a_job_is_tried_on_three_workers(pool: Pool) -> None:
@@ -177,7 +179,7 @@ async def test_a_job_is_tried_on_three_workers(pool: Pool) -> None:
     has_move = isinstance(answer, Result)
     assert has_move or (isinstance(answer, SearchFailed) and "3 workers" in str(answer))
     assert len(killed) == 3
-    await until(lambda: pool.ready_workers == 2)
+    await until(lambda: pool.ready_worker_count == 2)
     assert (await pool.search(timed_job(50))).move
 
 
@@ -211,7 +213,7 @@ async def test_no_replacement_starts_in_time(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(WorkerProcess, "_launch", refuse)
         os.kill(pid, signal.SIGKILL)
         assert (await task).move == reports[-1].pv[0]
-        assert own_pool.waiting == own_pool.running == 0
+        assert own_pool.waiting_count == own_pool.running_count == 0
 
 
 async def test_a_retried_job_keeps_its_deepest_report(
@@ -243,7 +245,7 @@ import asyncio, sys
 from engine.pool.pool import Pool
 async def main():
     async with Pool(workers=2, warm=()) as pool:
-        while pool.ready_workers < 2:
+        while pool.ready_worker_count < 2:
             await asyncio.sleep(0.01)
         print(*pool.pids, flush=True)
         assert "numba" not in sys.modules and "llvmlite" not in sys.modules

@@ -15,7 +15,7 @@ The checker uses none of the server's code. It checks these invariants:
 - I13: only the player to move can move.
 - I14: a chat line for spectators reaches no player.
 - I16: each ply has exactly one move.
-- I18: no rematch starts without an offer.
+- I18: no rematch starts and no draw is agreed without an offer, and a seat offers once.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
 
 Some tests name further invariants, which this checker does not check:

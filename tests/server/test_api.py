@@ -99,15 +99,15 @@ async def test_a_broken_game_is_left_out() -> None:
 async def test_finished_matches_page_by_page() -> None:
     """Matches come newest first, each once, until `next` is null; running ones are not listed."""
     async with matches(7) as (node, room, ids):
-        seen: list[str] = []
+        match_ids: list[str] = []
         target = "/api/matches?limit=3"
         while True:
             page = await get(node, target)
-            seen += [match["match"] for match in page["matches"]]
+            match_ids += [match["match"] for match in page["matches"]]
             if page["next"] is None:
                 break
             target = f"/api/matches?limit=3&before={page['next']}"
-        assert sorted(seen) == sorted(ids[:7])
+        assert sorted(match_ids) == sorted(ids[:7])
         first = (await get(node, "/api/matches?limit=1"))["matches"][0]
         assert (first["room"], first["game"], first["title"], first["plies"]) == (
             room,

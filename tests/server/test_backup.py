@@ -151,7 +151,7 @@ async def test_a_backup_of_a_running_store_is_consistent(database: Database) -> 
         stop.set()
         last = await writing
         assert len(await store.logs.events("a", 0, 10_000)) == last
-    seen = []
+    heads_of_a = []
     for file in files:
         rows = rows_by_table(file)
         heads = {row["id"]: row["head"] for row in rows["rooms"]}
@@ -160,8 +160,8 @@ async def test_a_backup_of_a_running_store_is_consistent(database: Database) -> 
                 range(1, head_v + 1)
             )
         assert heads["b"] <= heads["a"] <= heads["b"] + 1
-        seen.append(heads["a"])
-    assert seen == sorted(set(seen)), "the store was written between the backups"
+        heads_of_a.append(heads["a"])
+    assert heads_of_a == sorted(set(heads_of_a)), "the store was written between the backups"
 
 
 async def test_no_secret_is_in_a_backup(database: Database) -> None:
@@ -377,8 +377,8 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     async with bare_database("postgres", request) as other:
         assert isinstance(other, PostgresDatabase)
         url = other.url
-        moved = await asyncio.to_thread(run_command, "restore", file, database=url)
-        assert moved.exit_code == 0, moved.stderr
+        restored = await asyncio.to_thread(run_command, "restore", file, database=url)
+        assert restored.exit_code == 0, restored.stderr
         await other.run(
             lambda connection: connection.execute(update(tables.rooms).values(head=99)).rowcount
         )

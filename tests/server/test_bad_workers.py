@@ -118,12 +118,12 @@ async def test_a_bad_worker_gets_no_more_searches(fault: str, tmp_path: Path) ->
     async with open_broker_network(tmp_path) as network:
         bad, _ = await add_two_workers(network)
         bad.script = BAD_SCRIPTS[fault]
-        seen: list[Info] = []
+        infos: list[Info] = []
         with capture_logs() as logged:
             for number in range(3):
-                assert (await network.engines.search(job(f"r{number}"), seen.append)).move == "e"
+                assert (await network.engines.search(job(f"r{number}"), infos.append)).move == "e"
         assert len(bad.commands) == 1
-        assert seen == [info("e")] * 3
+        assert infos == [info("e")] * 3
         assert network.engines._metrics.bad_answers == 1
         assert [
             line["worker"] for line in logged if line["event"] == "worker not asked any more"
@@ -273,18 +273,18 @@ async def test_a_failed_search_does_not_discredit_its_worker(tmp_path: Path) -> 
         assert network.engines._metrics.bad_answers == 0
 
 
-async def test_a_flood_of_progress_is_read_ten_times_a_second(
+async def test_a_flood_of_progress_is_read_at_a_limited_rate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The node checks and forwards at most ten progress messages of a search per second."""
+    """The node checks and forwards one progress message of a search every PROGRESS_S at most."""
     async with open_broker_network(tmp_path) as network:
         worker = await network.add_worker()
         clock_s = broker_transport._now_s()
         monkeypatch.setattr(broker_transport, "_now_s", lambda: clock_s)
         worker.script = progress(GOOD)
-        seen: list[Info] = []
-        searching = asyncio.create_task(network.engines.search(job(), seen.append))
-        await network.until(lambda: bool(seen))
+        infos: list[Info] = []
+        searching = asyncio.create_task(network.engines.search(job(), infos.append))
+        await network.until(lambda: bool(infos))
         command = worker.commands[0]
         for burst in range(2, 5):
             for depth in range(20):
@@ -297,13 +297,13 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
             worker.send(command, work.Taken("end of the burst", burst))
             late = network.engines.counts.late
             await network.until(lambda late=late: network.engines.counts.late == late + 1)  # type: ignore[misc]
-            assert len(seen) == burst - 1
+            assert len(infos) == burst - 1
             clock_s += broker_transport.PROGRESS_S
             worker.send(
                 command, work.Progress(command.id, command.attempt, replace(GOOD, depth=burst))
             )
-            await network.until(lambda burst=burst: len(seen) == burst)  # type: ignore[misc]
-            assert seen[-1].depth == burst
+            await network.until(lambda burst=burst: len(infos) == burst)  # type: ignore[misc]
+            assert infos[-1].depth == burst
         worker.send(command, work.Answered(command.id, command.attempt, Result("d", GOOD)))
         assert (await searching).move == "d"
 

@@ -46,7 +46,7 @@ from tests.support.log_entries import new_database
 from tests.support.mqtt_proxy import mqtt_proxy
 from tests.support.node import Node, Socket, serve
 
-#: Maximum delay of messages between the nodes while the broker is away, in seconds.
+#: The maximum delay of messages between the nodes while the broker is away, in seconds.
 MAX_LAG_S = 2.0
 
 
@@ -170,8 +170,11 @@ class Chatter:
     """Ada chats on one node; Ben, on another node, records when the lines arrive."""
 
     def __init__(self, ada: Socket, ben: Socket, room: str) -> None:
+        #: The time of the ack of each line, by v.
         self.acked_s: dict[int, float] = {}
+        #: The time at which Ben received each line, by v.
         self.received_at_s: dict[int, float] = {}
+        #: The v of each received line, in the order of arrival.
         self.received: list[int] = []
         self._ada, self._ben, self._room = ada, ben, room
         self._arrived = asyncio.Event()

@@ -46,14 +46,14 @@ class Watcher(Client):
 
     @property
     def lobby(self) -> dict[str, Message]:
-        seen: dict[str, Message] = {}
+        rooms: dict[str, Message] = {}
         for message in self.of("lobby"):
             if message["full"]:
-                seen = {}
-            seen.update({room["room"]: room for room in message.get("rooms", ())})
+                rooms = {}
+            rooms.update({room["room"]: room for room in message.get("rooms", ())})
             for room in message.get("gone", ()):
-                seen.pop(room, None)
-        return seen
+                rooms.pop(room, None)
+        return rooms
 
 
 def last_presence(client: Client) -> tuple[list[bool], int]:

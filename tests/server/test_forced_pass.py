@@ -192,7 +192,7 @@ async def test_a_forced_pass_comes_after_a_second() -> None:
 
 @virtual
 async def test_a_players_own_pass_cancels_the_servers() -> None:
-    """A player who passes within the second is not passed for again."""
+    """The server does not pass again for a player who has passed within the second."""
     fake = FakeServer()
     async with waiting_for_a_pass(fake) as (_, room, ada, _ben):
         await ada.ack(ada.move(room, 8, "pass"))

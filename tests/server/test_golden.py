@@ -52,20 +52,20 @@ def data(tmp_path: Path) -> Path:
 
 async def receive_as_spectator(url: str) -> dict[str, list[dict[str, Any]]]:
     """Returns the messages that a spectator of each room receives."""
-    seen: dict[str, list[dict[str, Any]]] = {}
+    received: dict[str, list[dict[str, Any]]] = {}
     async with websockets.connect(f"{url.replace('http', 'ws')}/ws") as socket:
         await socket.send(json.dumps({"t": "hello", "protocol": 1, "token": SEEN["tokens"]["cyd"]}))
         await socket.recv()
         for name, room in SEEN["rooms"].items():
             await socket.send(json.dumps({"t": "join", "id": "j", "room": room}))
-            seen[name] = []
+            received[name] = []
             while (message := json.loads(await socket.recv()))["t"] != "presence" or message[
                 "room"
             ] != room:
                 if message.get("room") == room and message["t"] not in ("ack", "thinking"):
-                    seen[name].append(message)
+                    received[name].append(message)
             await socket.send(json.dumps({"t": "leave", "id": "l", "room": room}))
-    return seen
+    return received
 
 
 async def play_next_move(player: Connection, game_id: str) -> bool:
@@ -101,9 +101,9 @@ def verify_store(data: Path) -> dict[str, Any]:
 async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:
     """Snapshots, boards, replays and lists are unchanged; a running match accepts its next move."""
     async with serving(data, **NO_RATE_LIMITS) as server:
-        seen = await receive_as_spectator(server.url)
+        received = await receive_as_spectator(server.url)
         for name, messages in SEEN["joined"].items():
-            assert contains(messages, seen[name]), name
+            assert contains(messages, received[name]), name
         assert contains(SEEN["matches"], fetch(f"{server.url}/api/matches?limit=100"))
         for match, record in SEEN["records"].items():
             assert contains(record, fetch(f"{server.url}/api/matches/{match}"))

@@ -100,7 +100,7 @@ async def test_every_encoding_is_refused(encoding: str, decompressed: list[str])
 
 
 async def test_the_metrics_port_accepts_no_bodies(decompressed: list[str]) -> None:
-    """Requests to the metrics port may have no bodies: 415, 411 and 413 as on the other port."""
+    """A request to the metrics port with a body gets 415, 411 or 413, as on the players' port."""
     async with serve(metrics_port=0) as node:
         for headers, status in ((ENCODED, 415), (CHUNKED, 411), ({"Content-Length": "1"}, 413)):
             reader, writer = await asyncio.open_connection("127.0.0.1", node.running.metrics_port)
@@ -221,8 +221,8 @@ async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
         greedy.writer.write(head("/livez", "GET") * 3000)
         await greedy.response()
         assert (await other.request("/livez")).status == 200
-        answered = 1 + (await greedy.reader.read(2**20)).count(b"HTTP/1.1 200")
-        assert answered < 3000
+        answer_count = 1 + (await greedy.reader.read(2**20)).count(b"HTTP/1.1 200")
+        assert answer_count < 3000
 
 
 # --- refusals below the handlers ------------------------------------------------------------------
@@ -374,7 +374,7 @@ def test_slots_are_counted_by_address() -> None:
 
 
 async def test_a_client_that_reads_nothing_is_cut_off() -> None:
-    """A connection with unsent bytes that reads nothing between two sweeps is aborted."""
+    """A connection with unsent bytes whose client reads nothing between two sweeps is aborted."""
 
     async def big(request: web.Request) -> web.Response:
         return web.Response(body=bytes(2**24))

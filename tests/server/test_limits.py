@@ -90,7 +90,7 @@ def test_zero_switches_a_limit_off(burst: int, per_minute: int) -> None:
     assert len(rates) == 0
 
 
-def test_a_million_addresses_fill_no_memory() -> None:
+def test_many_addresses_fill_no_memory() -> None:
     """A rate limit stores a bounded number of addresses, and never drops one in constant use."""
     rates = RateLimit("guests", 2, 1)
     rates.take(ADDRESS, 0.0)

@@ -51,7 +51,7 @@ async def test_http_and_websockets_share_the_port() -> None:
 
 
 async def test_a_request_may_come_byte_by_byte() -> None:
-    """HTTP and WebSocket requests may arrive in pieces of any size."""
+    """HTTP and WebSocket requests may arrive byte by byte."""
     async with serve() as node:
         for target, headers, status in (("/livez", {}, 200), ("/ws", UPGRADE, 101)):
             async with node.http() as http:

@@ -79,8 +79,8 @@ def test_the_relay_checks_moves() -> None:
 def test_the_match_of_the_load_is_drawn() -> None:
     """The load's moves fill the board and nobody wins."""
     match = Match("m")
-    moved = [match.play(ply % 2, Move(ply, cell)) for ply, cell in enumerate(DRAWN_CELLS)]
-    assert [each is not None and not each.is_won for each in moved] == [True] * 9
+    results = [match.play(ply % 2, Move(ply, cell)) for ply, cell in enumerate(DRAWN_CELLS)]
+    assert [each is not None and not each.is_won for each in results] == [True] * 9
 
 
 class ScriptedPlayer:

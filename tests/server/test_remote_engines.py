@@ -234,9 +234,9 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
     async with open_broker_network(tmp_path) as network:
         worker = await network.add_worker()
         worker.script = answers("d")
-        seen: list[Info] = []
-        result = await network.engines.search(sent := job("unlisted-room"), seen.append)
-        assert (result, seen) == (Result("d", info("d")), [info("d")])
+        infos: list[Info] = []
+        result = await network.engines.search(sent := job("unlisted-room"), infos.append)
+        assert (result, infos) == (Result("d", info("d")), [info("d")])
         (command,) = worker.commands
         assert (command.attempt, command.server, command.time_ms) == (1, "server-1", None)
         assert msgspec.structs.replace(command.job, affinity="") == msgspec.structs.replace(

@@ -198,8 +198,8 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
         answer.set()
         await asyncio.sleep(5)
         log = await fake.store.logs.events(room, head)
-        moved = [json.loads(event.body) for event in log]
-        assert [(event["kind"], event.get("ply")) for event in moved] == [("moved", 0)], (
+        events = [json.loads(event.body) for event in log]
+        assert [(event["kind"], event.get("ply")) for event in events] == [("moved", 0)], (
             "only the AI's first move of the new match"
         )
         assert len({job.start for job in fake.engines.jobs}) == 1
@@ -351,9 +351,9 @@ async def test_a_room_receives_the_progress_of_the_compilation() -> None:
     async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
-        seen = ada.of("thinking")
-        assert [m["ready"] for m in seen] == [40] * len(seen)
-        assert [m.get("warming", False) for m in seen] == [False, True, True]
+        thinking = ada.of("thinking")
+        assert [m["ready"] for m in thinking] == [40] * len(thinking)
+        assert [m.get("warming", False) for m in thinking] == [False, True, True]
         fake.engines.percent = 70
         message = await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 70)
         assert (message["state"], message["ply"], message.get("depth", 0)) == ("done", 1, 0)

@@ -19,16 +19,16 @@ class Interrupted(BaseException):
 @contextmanager
 def interrupt_at(statement: int) -> Iterator[list[str]]:
     """Makes the statement with this number, and all later ones, raise Interrupted."""
-    seen: list[str] = []
+    statements: list[str] = []
 
     def before(_connection: Any, _cursor: Any, text: str, *_rest: Any) -> None:
-        seen.append(text)
-        if len(seen) >= statement:
+        statements.append(text)
+        if len(statements) >= statement:
             raise Interrupted
 
     event.listen(Engine, "before_cursor_execute", before)
     try:
-        yield seen
+        yield statements
     finally:
         event.remove(Engine, "before_cursor_execute", before)
 
@@ -47,12 +47,12 @@ def test_an_interrupted_migration_leaves_no_table(tmp_path: Path) -> None:
     while not is_complete:
         statement += 1
         path = tmp_path / f"{statement}.sqlite3"
-        with interrupt_at(statement) as seen:
+        with interrupt_at(statement) as statements:
             try:
                 upgrade_sqlite(path)
                 is_complete = True
             except Interrupted:
-                assert tables(path) == set(), f"after {seen[:-1]}"
+                assert tables(path) == set(), f"after {statements[:-1]}"
         upgrade_sqlite(path)
         assert sqlite_revision(path) == HEAD
         assert tables(path) >= set(metadata.tables)
@@ -63,6 +63,6 @@ def test_an_up_to_date_schema_needs_no_statement(tmp_path: Path) -> None:
     """Opening an up-to-date schema executes no statement through SQLAlchemy and Alembic."""
     path = tmp_path / "data.sqlite3"
     upgrade_sqlite(path)
-    with interrupt_at(1) as seen:
+    with interrupt_at(1) as statements:
         upgrade_sqlite(path)
-    assert seen == []
+    assert statements == []

@@ -37,15 +37,15 @@ TRANSPORTS = pytest.mark.parametrize(
 async def test_a_search_is_answered(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search has the job's full time, reports its progress and returns its place's answer."""
     async with transport(2, monkeypatch) as places:
-        seen: list[Info] = []
-        searching = places.search(on_info=seen.append)
+        infos: list[Info] = []
+        searching = places.search(on_info=infos.append)
         sent = await places.next_attempt()
         assert sent.time_ms is None
         await sent.report(3)
         assert (places.load.running, places.load.waiting) == (1, 0)
         await sent.answer(5)
         assert (await searching).move == move_at(5)
-        assert [info.depth for info in seen] == [3]
+        assert [info.depth for info in infos] == [3]
         assert (places.load.running, places.load.waiting) == (0, 0)
 
 
@@ -203,8 +203,8 @@ async def test_stale_messages_are_dropped(
 ) -> None:
     """Reports and answers of a lost place are ignored."""
     async with transport(2, monkeypatch) as places:
-        seen: list[Info] = []
-        searching = places.search(on_info=seen.append)
+        infos: list[Info] = []
+        searching = places.search(on_info=infos.append)
         first = await places.next_attempt()
         await first.die()
         second = await places.next_attempt()
@@ -215,7 +215,7 @@ async def test_stale_messages_are_dropped(
         await second.answer(3)
         await second.answer(4)
         assert (await searching).info.depth == 3
-        assert [info.depth for info in seen] == [2]
+        assert [info.depth for info in infos] == [2]
 
 
 @TRANSPORTS

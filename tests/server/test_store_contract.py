@@ -357,18 +357,18 @@ async def test_matches_are_paged_by_cursor(store: Store) -> None:
             append("r1", n + 1, projections=[started(f"m{n}", public=n != 4), ended])
         )
     await store.logs.append(append("r1", 10, projections=[started("running")]))
-    seen: list[str] = []
+    match_ids: list[str] = []
     before: tuple[int, str] | None = None
     for extra in itertools.count():
         page = await store.projections.matches(3, before)
         if not page:
             break
-        seen += [row.match for row in page]
+        match_ids += [row.match for row in page]
         assert page[-1].finished_ms is not None
         before = (page[-1].finished_ms, page[-1].match)
         newer: list[Projection] = [started(f"x{extra}"), finished(f"x{extra}", at_ms=NOW_MS + 99)]
         await store.logs.append(append("r1", 11 + extra, projections=newer))
-    assert seen == ["m8", "m7", "m6", "m5", "m3", "m2", "m1", "m0"]
+    assert match_ids == ["m8", "m7", "m6", "m5", "m3", "m2", "m1", "m0"]
     private = await store.projections.match(MatchId("m4"))
     assert private is not None
     assert private.finished_ms == NOW_MS + 1

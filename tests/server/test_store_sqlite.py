@@ -568,7 +568,7 @@ async def write(store: SqlStore, op: Op) -> str | None:
     return None
 
 
-async def test_a_heartbeat_from_the_future_is_not_alive(
+async def test_a_node_with_a_heartbeat_from_the_future_is_dead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the clock is set back by an hour, nodes with earlier heartbeats count as dead."""

@@ -1,4 +1,4 @@
-"""A node wakes its rooms when they are due, also those out of memory, in order and once each."""
+"""A node wakes its due rooms, in memory or not, in the order of their deadlines and once each."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ async def moves_in(fake: FakeServer, room: str) -> int:
 
 @virtual
 async def test_ten_thousand_rooms_wake_in_order_and_once() -> None:
-    """10,000 rooms out of memory wake in the order of their deadlines, each once and on time.
+    """10,000 rooms that are not in memory wake in the order of their deadlines, once and on time.
 
     Their deadlines lie within 20 s; some are equal.
     """
@@ -91,7 +91,7 @@ async def until_ms(fake: FakeServer, time_ms: int) -> None:
 
 
 @virtual
-async def test_an_ai_moves_in_a_room_out_of_memory() -> None:
+async def test_an_ai_moves_in_a_room_that_is_not_in_memory() -> None:
     """A sole node plays due AI turns in rooms that are not in memory and that nobody joins.
 
     The rooms become due long after the node's start.
@@ -164,14 +164,14 @@ async def test_a_failing_observer_stops_no_other() -> None:
     After unsubscribing it is not called any more.
     """
     fake = FakeServer()
-    seen: list[int] = []
+    versions: list[int] = []
 
     def fail(commit: RoomCommit) -> None:
         raise ZeroDivisionError
 
     async with fake.hub() as hub:
         hub.observers.subscribe(fail)
-        stop = hub.observers.subscribe(lambda commit: seen.append(commit.after.v))
+        stop = hub.observers.subscribe(lambda commit: versions.append(commit.after.v))
         ada = Client(hub, "ada")
         room = await ada.create()
         await ada.ack(ada.join(room))
@@ -179,5 +179,5 @@ async def test_a_failing_observer_stops_no_other() -> None:
             await ada.ack(ada.chat(room, text))
         stop()
         await ada.ack(ada.chat(room, "d"))
-        first_v = seen[0]
-        assert seen == [first_v, first_v + 1, first_v + 2]
+        first_v = versions[0]
+        assert versions == [first_v, first_v + 1, first_v + 2]

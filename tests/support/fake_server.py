@@ -250,7 +250,8 @@ class ScriptedEngines:
     """Engines whose `answer` a test sets.
 
     `jobs` are the requested searches, `cancelled` the cancelled ones; `requested` is set at each
-    request.
+    request. `warm`, `percent` and `warming` are the state of the compilation that they report, and
+    `expected` the announced games.
     """
 
     def __init__(self, answer: Answer = first_legal) -> None:

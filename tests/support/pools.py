@@ -51,9 +51,9 @@ async def pool() -> AsyncIterator[Pool]:
 @pytest_asyncio.fixture(autouse=True, loop_scope="module")
 async def idle_workers(pool: Pool) -> AsyncIterator[None]:
     """Waits for both workers before each test, and for the end of all searches after it."""
-    await until(lambda: pool.ready_workers == 2)
+    await until(lambda: pool.ready_worker_count == 2)
     yield
-    await until(lambda: pool.running == pool.waiting == 0)
+    await until(lambda: pool.running_count == pool.waiting_count == 0)
 
 
 async def start_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], int, list[Info]]:

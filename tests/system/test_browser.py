@@ -153,10 +153,10 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
 
 
 WATCH_DEPTHS = """panel => {
-    window.seen = new Set();
+    window.depths = new Set();
     const recordDepth = () => {
         const depth = panel.querySelector(".figure.depth dd");
-        if (panel.dataset.state === "searching" && depth) window.seen.add(depth.textContent);
+        if (panel.dataset.state === "searching" && depth) window.depths.add(depth.textContent);
     };
     const all = { subtree: true, childList: true, characterData: true, attributes: true };
     new MutationObserver(recordDepth).observe(panel, all);
@@ -179,7 +179,7 @@ async def test_the_panel_shows_growing_depths_while_the_ai_thinks(
         await ada.wait_for_turn()
         for person in (ada, kim):
             await expect(person.page.locator(".moves .move")).to_have_count(2)
-            assert len(await person.page.evaluate("[...window.seen]")) >= 3
+            assert len(await person.page.evaluate("[...window.depths]")) >= 3
 
 
 async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from tests.support.players import make_room
 from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, frame, raw_socket
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
-#: The number of messages that an attacker sends on one connection.
+#: The maximum number of messages that an attacker sends on one connection.
 BATCH = 50
+#: The types of messages that answer a message.
 ANSWERS = ("ack", "error", "pong")
 #: The number of attackers at once.
 CLIENTS = 4
@@ -32,7 +33,7 @@ SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """Two clients, and their rooms, which the attackers may not change."""
+    """Two clients, and their rooms, which the attackers must not change."""
 
     ada: Connection
     bob: Connection
@@ -95,14 +96,14 @@ class Attacker:
         """Asserts that every message has exactly one answer."""
         socket.writer.write(b"".join(frame(message) for message in messages))
         socket.send_message(Ping(id="the last"))
-        answers, last = 0, False
+        answer_count, is_last_answered = 0, False
         async with asyncio.timeout(TIMEOUT_S):
-            while answers < len(messages) or not last:
+            while answer_count < len(messages) or not is_last_answered:
                 message = await socket.message()
                 if message["t"] == "pong" and message.get("id") == "the last":
-                    last = True
+                    is_last_answered = True
                 elif message["t"] in ANSWERS:
-                    answers += 1
+                    answer_count += 1
 
     async def _assert_closed(self, frames: bytes) -> None:
         """Asserts that the server closes the connection, with a close frame if it still can."""

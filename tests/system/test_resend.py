@@ -43,7 +43,7 @@ def no_pause() -> float:
 
 
 @dataclass(slots=True)
-class Duel:
+class SticksMatch:
     """A match of sticks between two connections, and the v of its last event."""
 
     room: str
@@ -65,12 +65,12 @@ class Duel:
         return self.position.outcome() is not None
 
 
-async def start_duel(ada: Connection, bob: Connection) -> Duel:
+async def start_match(ada: Connection, bob: Connection) -> SticksMatch:
     """Starts a match in which Ada begins."""
     room = await make_room(ada, "sticks", LONG_ROWS)
     ack = await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
     assert ack.v == 4, "created, seat taken, seat taken, started"
-    return Duel(room, load_game("sticks").start(LONG_ROWS), ack.v)
+    return SticksMatch(room, load_game("sticks").start(LONG_ROWS), ack.v)
 
 
 @asynccontextmanager
@@ -96,45 +96,45 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
         fault_proxy(server.port) as proxy,
     ):
         async with two_clients(server, proxy) as (ada, bob):
-            duel = await start_duel(ada, bob)
-            frame_bytes, ack_bytes = await _bytes_of_a_move(duel, ada, proxy, journal, rng)
+            match = await start_match(ada, bob)
+            frame_bytes, ack_bytes = await _bytes_of_a_move(match, ada, proxy, journal, rng)
             assert frame_bytes > 80
             assert ack_bytes > 20
-            await _move(duel, bob, journal, rng)
+            await _move(match, bob, journal, rng)
             cuts = [(Toward.SERVER, n) for n in range(frame_bytes + 1)] + [
                 (Toward.CLIENT, n) for n in range(ack_bytes + 1)
             ]
             for toward, count in cuts:
-                if duel.is_over:
-                    duel = await start_duel(ada, bob)
+                if match.is_over:
+                    match = await start_match(ada, bob)
                 cut = proxy.cut_after(toward, count)
-                await _move(duel, ada, journal, rng)
+                await _move(match, ada, journal, rng)
                 assert cut.is_set(), "the cut came before the ack that counted"
-                if not duel.is_over:
-                    await _move(duel, bob, journal, rng)
+                if not match.is_over:
+                    await _move(match, bob, journal, rng)
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []
     assert_no_traceback(server)
 
 
 async def _bytes_of_a_move(
-    duel: Duel, ada: Connection, proxy: FaultProxy, journal: Journal, rng: random.Random
+    match: SticksMatch, ada: Connection, proxy: FaultProxy, journal: Journal, rng: random.Random
 ) -> tuple[int, int]:
     """Returns the sizes of a move and of its answer on the wire, in bytes."""
     before = dict(proxy.forwarded)
-    await _move(duel, ada, journal, rng)
+    await _move(match, ada, journal, rng)
     return tuple(
         proxy.forwarded[toward] - before[toward] for toward in (Toward.SERVER, Toward.CLIENT)
     )  # type: ignore[return-value]
 
 
-async def _move(duel: Duel, who: Connection, journal: Journal, rng: random.Random) -> None:
+async def _move(match: SticksMatch, who: Connection, journal: Journal, rng: random.Random) -> None:
     """Plays a move; asserts that its ack has the expected v."""
-    ply = duel.ply
-    command = Move(id=who.new_id(), room=duel.room, ply=ply, move=duel.next_move(rng))
-    duel.v += duel.is_over
+    ply = match.ply
+    command = Move(id=who.new_id(), room=match.room, ply=ply, move=match.next_move(rng))
+    match.v += match.is_over
     ack = await who.command(command)
-    assert ack.v == duel.v, f"ply {ply}"
+    assert ack.v == match.v, f"ply {ply}"
     journal.record_ack(who.identity, command, ack.v)
 
 
@@ -197,27 +197,27 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
         fault_proxy(server.port) as proxy,
     ):
         async with two_clients(server, proxy) as (ada, bob):
-            duel = await start_duel(ada, bob)
-            command = Move(id="1", room=duel.room, ply=0, move=duel.next_move(random.Random(1)))
+            match = await start_match(ada, bob)
+            command = Move(id="1", room=match.room, ply=0, move=match.next_move(random.Random(1)))
             if how == "before the answer":
                 proxy.freeze(Toward.CLIENT)
             sending = asyncio.create_task(ada.command(command))
             await eventually(
-                lambda: read_logs(server.data)[duel.room].head == duel.v, "the move is in the log"
+                lambda: read_logs(server.data)[match.room].head == match.v, "the move is in the log"
             )
             if how == "after it":
-                assert (await sending).v == duel.v
+                assert (await sending).v == match.v
             await server.kill()
             proxy.close_all()
             await server.start()
-            assert (await sending).v == duel.v
-            assert (await ada.command(command)).v == duel.v, "and again"
+            assert (await sending).v == match.v
+            assert (await ada.command(command)).v == match.v, "and again"
             with pytest.raises(Refused) as refused:
-                await ada.command(Move(id="2", room=duel.room, ply=0, move=command.move))
+                await ada.command(Move(id="2", room=match.room, ply=0, move=command.move))
             assert refused.value.code == "move.stale", "another id is another command"
         assert await server.stop() == 0
-    log = read_logs(server.data)[duel.room]
-    assert log.head == duel.v
+    log = read_logs(server.data)[match.room]
+    assert log.head == match.v
     assert sum(isinstance(event, Moved) for event in log.events.values()) == 1
     assert_no_traceback(server)
 
@@ -280,16 +280,16 @@ async def test_a_client_leaves_a_silent_connection_and_keeps_its_seat(tmp_path: 
             ) as ada,
             connect(server.url, timing=NO_PINGS) as bob,
         ):
-            duel = await start_duel(ada, bob)
+            match = await start_match(ada, bob)
             journal, rng = Journal(), random.Random(1)
             for directions in ((), (Toward.SERVER,), (Toward.CLIENT,)):
                 accepted = proxy.accepted
                 proxy.freeze(*directions)
-                await _move(duel, ada, journal, rng)
+                await _move(match, ada, journal, rng)
                 assert proxy.accepted > accepted, "over a new connection"
-                await _move(duel, bob, journal, rng)
+                await _move(match, bob, journal, rng)
             proxy.thaw()
-            await _move(duel, ada, journal, rng)
+            await _move(match, ada, journal, rng)
         assert states == [State.CONNECTED, *[State.LOST, State.CONNECTED] * 3]
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []

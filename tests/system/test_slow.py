@@ -37,7 +37,9 @@ MAX_LINES = 8000
 SILENCE_S = 1.0
 
 
-async def paused_follower(server: ServerProcess, sockets: AsyncExitStack, room: str) -> RawSocket:
+async def open_paused_follower(
+    server: ServerProcess, sockets: AsyncExitStack, room: str
+) -> RawSocket:
     """Opens a socket that joins a room and then stops reading."""
     socket = await sockets.enter_async_context(raw_socket(server.port, receive_buffer=4096))
     await socket.hello()
@@ -81,7 +83,7 @@ async def test_slow_readers_are_cut_off(tmp_path: Path) -> None:
             room = await make_room(ada, "tic-tac-toe")
             spectator = Player(bob, room, journal, 0, asyncio.Event(), host=False)
             watching = asyncio.create_task(spectator.run())
-            paused = [await paused_follower(server, sockets, room) for _ in range(PAUSED)]
+            paused = [await open_paused_follower(server, sockets, room) for _ in range(PAUSED)]
             before = server.rss
             lines, lines_before_cut, peak_rss = await chat_until_cut(
                 server, ada, room, spectator, max_connections=2
@@ -106,13 +108,13 @@ async def test_a_client_that_requests_much_and_reads_nothing_is_cut_off(tmp_path
             room = await make_room(ada, "tic-tac-toe")
             for _ in range(50):
                 await ada.command(Chat(id=ada.new_id(), room=room, text=LINE))
-            greedy = [await paused_follower(server, sockets, room) for _ in range(4)]
+            greedy = [await open_paused_follower(server, sockets, room) for _ in range(4)]
             before = server.rss
             for number, socket in enumerate(greedy, 1):
                 for n in range(200):  # 80 KB each; the room's mailbox has capacity for all of them
                     socket.send_message(Join(id=str(n), room=room))
-                left = 1 + len(greedy) - number
-                await eventually(lambda left=left: server.connections() == left, "it is cut off")  # type: ignore[misc]
+                count = 1 + len(greedy) - number
+                await eventually(lambda count=count: server.connections() == count, "it is cut off")  # type: ignore[misc]
             assert server.rss - before < SLACK_BYTES
             assert {await socket.wait_closed() for socket in greedy} <= {
                 Close.TOO_SLOW,

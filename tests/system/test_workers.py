@@ -21,6 +21,7 @@ from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_n
 
 #: A game whose top level searches from the first move on, because it has no precomputed moves.
 GAME = "breakthrough"
+#: The number of moves of the AI during which a worker dies or stops.
 ROUNDS = 3
 
 
@@ -38,8 +39,8 @@ def workers(server: ServerProcess) -> dict[psutil.Process, float]:
 
 def busiest_worker(server: ServerProcess, before: dict[psutil.Process, float]) -> psutil.Process:
     """Returns the worker that has used the most CPU time since `before`."""
-    used = workers(server)
-    return max(used, key=lambda process: used[process] - before.get(process, 0))
+    cpu_s = workers(server)
+    return max(cpu_s, key=lambda process: cpu_s[process] - before.get(process, 0))
 
 
 class Opponent:

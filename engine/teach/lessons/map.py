@@ -40,8 +40,8 @@ LESSON = Lesson(
     title="Design 3: map and accumulators",
     page="""The board has a service: map plays each move, calls one function if the game goes
 on and another if it is finished, and takes the move back. A status visitor (won, lost, drawn,
-ongoing) chooses between the two. For four moves it says: {calls}. An accumulator takes the
-moves with their values and keeps the best value and its move: here {value} and {move}. It makes
+ongoing) chooses between the two. For four moves: {calls}. An accumulator takes the
+moves with their values and holds the best value and its move: here {value} and {move}. It makes
 its own opposite for the next ply, and as an alpha-beta accumulator it knows when it has enough.
 The map is lazy: then the rest is never played.""",
     look_for=(

@@ -15,7 +15,7 @@ reach the end here.""",
         "1x1 loses: the reply 2x1 leaves us the last stick. 2x1 loses too: after the reply 1x1 "
         "the window is empty, and the other reply is skipped. 2x2 wins.",
         "With a fresh window for each move of the root nothing is skipped: {fresh.nodes} nodes, "
-        "not {handed.nodes}. Its log as it was printed first: --log classic.",
+        "not {handed.nodes}. The log of the first program: --log classic.",
     ),
     runs=(
         Run(

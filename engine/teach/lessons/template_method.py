@@ -35,7 +35,7 @@ template method. What differs are hooks. MaxNode begins with the worst score {ma
 MinNode with {min_worst}. The factory method of MaxNode makes a {max_opposite}, that of MinNode a
 {min_opposite}. In sticks, one stick is left and the side to move has lost: the score of this
 finished game is {max_lost} at a MaxNode and {min_lost} at a MinNode. So no line asks "MAX or
-MIN?": the object that is there knows.""",
+MIN?": each object has its own rule.""",
     look_for=(
         "The lesson: where a test of a kind comes back in many places, make it a class. A new "
         "side, such as an opponent who may err, is a new class, and the template stays.",

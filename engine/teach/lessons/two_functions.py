@@ -22,7 +22,7 @@ def likeness() -> Mapping[str, object]:
 LESSON = Lesson(
     title="Design 2: two functions",
     page="""No objects: max_value and min_value are two functions that call each other. Each
-knows its side, so there is nothing to ask and nothing to make. It trades flexibility for speed
+has one side, so there is nothing to ask and nothing to make. It trades flexibility for speed
 in the inner loop. The price: everything is written twice. Of the {lines} lines of max_value,
 {differ} differ in min_value: a greater sign, a bound, a name. A change of one function is a
 change of the other, too.""",

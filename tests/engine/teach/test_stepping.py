@@ -122,8 +122,8 @@ def test_a_question_about_a_cut_comes_before_the_next_child(seed: int) -> None:
     trace = on_tree(tree, "alphabeta")
     for question in make_questions(trace, TreeState.at_root(tree)):
         if question.expected == "y or n":
-            is_cut = trace.steps.what[question.count] == "cut"
-            assert is_cut or trace.steps.what[question.count] == "enter"
+            is_cut = trace.steps.what[question.step_count] == "cut"
+            assert is_cut or trace.steps.what[question.step_count] == "enter"
             alpha, sign, beta = re.findall(r"-?\d+|-?inf|>=|<", question.solution)
             assert (float(alpha) >= float(beta)) == is_cut == (sign == ">=")
 
