@@ -538,7 +538,7 @@ test("a kind with a count is a heap of seeds with its number, and its last mark 
     assertEqual(board.querySelectorAll("[data-at=a1] .seed").length, 12);
     assertEqual(board.querySelector("[data-at=a1] .count")?.textContent, "12");
     const marks = [...board.querySelectorAll(".mark.last circle")].map((mark) => mark.getAttribute("class"));
-    assertEqual(marks, ["rim", "dot left"]);
+    assertEqual(marks, ["rim", "dot vacated"]);
     const labels = [...board.querySelectorAll(".labels text")].map(({ textContent }) => textContent);
     assertEqual(labels.sort(), ["1", "a", "b"]);
 });
