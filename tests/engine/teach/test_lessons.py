@@ -49,7 +49,7 @@ EXPECTED_TEXTS = {
     "shared-states": ("5,478 states", "549,946", "8 states and 10 transitions", "12 nodes"),
     "deepening": ("5, 15, 60, 94 and 228 nodes: 402", "takes 583"),
     "evaluation": ("3 - 2 = 1", "16 - 19 = -3", "a real chess board: -3"),
-    "horizon": ("Depth 1 promises 4, depth 2 3", "plays a1b1"),
+    "horizon": ("Depth 1 promises 4, and depth 2 promises 3", "plays a1b1"),
     "quiescence": ("visits 17 nodes instead of 81", "the rook is lost: -1"),
     "rock-paper-scissors": ("13 states", "-1, -1 and -1, then -1, -1 and -20", "<-1, 15>"),
     "average": ("13/15 = 0.866667", "minimax -1"),

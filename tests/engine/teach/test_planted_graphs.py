@@ -122,7 +122,7 @@ FAULTS: list[tuple[str, Check, ModuleType, str, str]] = [
         svg,
         *("max(level[target], level[name] + 1)", "level[target]"),
     ),
-    ("back too far", test_stepping.test_the_keys, stepping, "max(place - 1, 0)", "place - 2"),
+    ("back too far", test_stepping.test_the_keys, stepping, "max(index - 1, 0)", "index - 2"),
     (
         *("a part without the node", lambda: test_stepping.test_a_page_fits_the_screen(10)),
         *(stepping, "lines = lines[top : top + height]", "lines = lines[:height]"),
