@@ -28,20 +28,28 @@ class Step(Struct, frozen=True):
 
 
 class _Cache(Generic[V]):
-    """A cache of the newest results of a computation. It does not store exceptions."""
+    """A cache of the newest results of a computation. It does not store exceptions, nor results for
+    a key that cannot be hashed: a rules file may have mutable states.
+    """
 
     def __init__(self) -> None:
         self._results: dict[Hashable, V] = {}
 
     def find(self, key: Hashable) -> V | None:
-        return self._results.get(key)
+        try:
+            return self._results.get(key)
+        except TypeError:
+            return None
 
     def get(self, key: Hashable, compute: Callable[[], V]) -> V:
-        result = self._results.get(key)
+        result = self.find(key)
         return self.put(key, compute()) if result is None else result
 
     def put(self, key: Hashable, result: V) -> V:
-        self._results[key] = result
+        try:
+            self._results[key] = result
+        except TypeError:
+            return result
         if len(self._results) > CAPACITY:
             del self._results[next(iter(self._results))]
         return result

@@ -12,7 +12,7 @@ from engine.teach.bounds import bounds_lines
 from engine.teach.classic import board_lines, classic_lines, classic_match, player_name
 from engine.teach.explain import Plan, explain
 from engine.teach.graph import graph_of, sizes_of
-from engine.teach.lessons.catalogue import LESSONS, load_lesson
+from engine.teach.lessons.catalogue import load_lesson
 from engine.teach.lessons.rock_paper_scissors import PLAIN, PRIVATE, private
 from engine.teach.state import GameState, Scale, TreeState
 from engine.teach.text import node_names
@@ -294,7 +294,6 @@ def test_row_12_paranoid_against_max_n() -> None:
     assert searched(12, "max-n").line[0] == expected["max_n_plays"]
 
 
-@pytest.mark.skipif(row(13)["lesson"] not in LESSONS, reason="the lesson does not exist yet")
 def test_row_13_horizon() -> None:
     """There is a lesson about the horizon effect."""
     assert load_lesson(row(13)["lesson"]).runs
