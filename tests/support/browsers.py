@@ -130,6 +130,6 @@ async def people(
     for person in group:
         person.page.set_default_timeout(TIMEOUT_MS)
     yield group
-    assert [person.faults for person in group] == [[] for _ in group]
+    assert not any(person.faults for person in group), [person.faults for person in group]
     for context in opened:
         await context.close()
