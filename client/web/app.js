@@ -5,11 +5,13 @@
  * @import {Content, VNode} from "./elements.js"
  * @import {Command} from "./connection.js"
  * @import {Model} from "./model.js"
+ * @import {EventMessage, HiddenMessage} from "./protocol.js"
  */
 
 import { readRefusalReason, registerGuest } from "./api.js";
 import "./board.js";
 import { CommandError } from "./connection.js";
+import { closeDialogs } from "./dialogs.js";
 import { h, render } from "./elements.js";
 import { LobbyPage } from "./lobby.js";
 import { drawBanner, drawHeader, drawToasts } from "./frame.js";
@@ -28,6 +30,8 @@ import { Session } from "./session.js";
  * @property {() => void} stop
  * @property {(before: Model) => void} onModelChange called after the model or the connection's
  *     status has changed
+ * @property {(event: EventMessage | HiddenMessage, before: Model) => void} [onEvent] called with each
+ *     new event of the room; `before` is the model before it
  * @property {() => void} afterDraw called when the result of `draw` is in the document
  * @property {(event: KeyboardEvent) => void} onKey called for a key that nothing else handled
  */
@@ -56,6 +60,10 @@ export class App {
     #toasts = [];
     #toastCount = 0;
     #isRenaming = false;
+    /** Why the server refused the new name. @type {string | null} */
+    #renameError = null;
+    /** Whether the next page takes the focus when it is drawn. */
+    #wantsFocus = false;
 
     /** @param {Element} root */
     constructor(root) {
@@ -78,6 +86,7 @@ export class App {
                     this.#page?.onModelChange(before);
                     this.update();
                 },
+                onevent: (event, before) => this.#page?.onEvent?.(event, before),
                 onerror: (_code, message) => this.toast(message),
             },
         );
@@ -109,8 +118,8 @@ export class App {
      */
     navigate(path, state = null) {
         history.pushState(state, "", path);
+        this.#wantsFocus = true;
         this.#route();
-        document.querySelector("main")?.focus({ preventScroll: true });
         scrollTo(0, 0);
     }
 
@@ -149,13 +158,14 @@ export class App {
     /**
      * Sends a command. Resolves with its ack; shows a refusal and resolves with null.
      * @param {Command} command
+     * @param {(message: string) => void} [showRefusal] instead of a toast
      */
-    async command(command) {
+    async command(command, showRefusal = (message) => this.toast(message)) {
         try {
             return await this.session.command(command);
         } catch (error) {
             if (!(error instanceof CommandError)) throw error;
-            this.toast(error.message);
+            showRefusal(error.message);
             return null;
         }
     }
@@ -168,6 +178,7 @@ export class App {
 
     #route() {
         this.#page?.stop();
+        closeDialogs();
         const route = ROUTES.map(([path, make]) => ({ match: path.exec(location.pathname), make })).find(
             ({ match }) => match,
         );
@@ -187,6 +198,8 @@ export class App {
                 path: location.pathname,
                 status,
                 rename,
+                renameError: this.#renameError,
+                clearRenameError: () => this.#setRenameError(null),
                 startRename: () => this.#setRenaming(true),
                 cancelRename: () => this.#setRenaming(false),
                 redraw: () => this.update(),
@@ -197,11 +210,22 @@ export class App {
             h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),
         );
         this.#page?.afterDraw();
+        if (!this.#wantsFocus) return;
+        this.#wantsFocus = false;
+        document.querySelector("main")?.focus({ preventScroll: true });
     }
 
     /** @param {boolean} isRenaming */
     #setRenaming(isRenaming) {
         this.#isRenaming = isRenaming;
+        this.#setRenameError(null);
+        this.update();
+    }
+
+    /** @param {string | null} error */
+    #setRenameError(error) {
+        if (error === this.#renameError) return;
+        this.#renameError = error;
         this.update();
     }
 
@@ -217,13 +241,13 @@ export class App {
 
     /** @param {string} name */
     async #rename(name) {
-        this.#setRenaming(false);
-        if (name === "" || name === this.model.you?.name) return;
+        if (name === "" || name === this.model.you?.name) return this.#setRenaming(false);
         try {
             await this.#registerGuest(name);
+            this.#setRenaming(false);
             this.session.renew();
         } catch (error) {
-            this.toast(error instanceof Error ? error.message : String(error));
+            this.#setRenameError(error instanceof Error ? error.message : String(error));
         }
     }
 
@@ -249,7 +273,7 @@ export class App {
     /** @param {KeyboardEvent} event */
     #onKey(event) {
         const handlesKeys =
-            event.target instanceof Element && event.target.closest("input, textarea, select, dialog, ply-board");
+            event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
         if (!handlesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
             this.#page?.onKey(event);
     }

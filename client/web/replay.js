@@ -11,13 +11,16 @@
  */
 
 import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "./api.js";
-import { isFlipped } from "./board-geometry.js";
+import { boardAspect, isFlipped } from "./board-geometry.js";
 import { h } from "./elements.js";
+import { openKeysHelp } from "./keys-help.js";
 import { thoughtsOf } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "./moves.js";
 import { drawRulesButton } from "./rules.js";
+import { drawSettingsButton } from "./settings-menu.js";
 import { drawShare } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
+import { drawPanel, drawTabs, onTabsChange } from "./tabs.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
 import {
     agoText,
@@ -51,6 +54,8 @@ export class ReplayPage {
     /** @type {string | null} */
     #failure = null;
     #scrolledTo = -1;
+    #selectedTab = "moves";
+    #stopListening;
 
     /**
      * @param {App} app
@@ -60,6 +65,7 @@ export class ReplayPage {
         this.#app = app;
         this.#id = id;
         this.#shown = plyInAddress();
+        this.#stopListening = onTabsChange(() => app.update());
     }
 
     start() {
@@ -70,6 +76,7 @@ export class ReplayPage {
     }
 
     stop() {
+        this.#stopListening();
         this.#match = null;
     }
 
@@ -110,10 +117,14 @@ export class ReplayPage {
     /** @param {KeyboardEvent} event */
     onKey(event) {
         if (!this.#match) return;
-        const ply = plyForKey(event.key, this.#shown ?? 0, this.#match.moves.length);
-        if (ply === null) return;
+        if (event.key === "?") void openKeysHelp();
+        else if (event.key === "f") this.#turnBoard();
+        else {
+            const ply = plyForKey(event.key, this.#shown ?? 0, this.#match.moves.length);
+            if (ply === null) return;
+            this.#showPly(ply);
+        }
         event.preventDefault();
-        this.#showPly(ply);
     }
 
     afterDraw() {
@@ -135,17 +146,25 @@ export class ReplayPage {
             );
         const match = this.#match;
         if (!match) return h("p", { class: "loading", key: "loading" }, "Opening the match…");
+        const thinking = this.#drawThinking(match);
         return h(
             "div",
-            { class: "match-page replay", key: match.match },
+            { class: "match-page replay", key: match.match, "--board-aspect": boardAspect(match.view?.board ?? null) },
             h(
                 "h1",
                 { class: "visually-hidden" },
                 `Replay of ${match.title}: ${match.seats.map(occupantName).join(" against ")}`,
             ),
             this.#drawTable(match),
-            h("div", { class: "right" }, this.#drawState(match), this.#drawThinking(match), this.#drawMoves(match)),
-            h("div", { class: "left" }, this.#drawInfo(match)),
+            h(
+                "div",
+                { class: "right" },
+                this.#drawState(match),
+                this.#drawTabs(thinking !== null),
+                drawPanel("thinking", this.#selectedTab, thinking),
+                drawPanel("moves", this.#selectedTab, this.#drawMoves(match)),
+            ),
+            h("div", { class: "left" }, drawPanel("room", this.#selectedTab, this.#drawInfo(match))),
         );
     }
 
@@ -170,6 +189,7 @@ export class ReplayPage {
             board: match.view,
             online: null,
             hands: position?.hands ?? {},
+            pieces: position?.pieces ?? {},
             toMove: !isAtEnd && position?.turn === seat,
             thinking: false,
             you: false,
@@ -203,6 +223,23 @@ export class ReplayPage {
             }),
             drawStepper({ shown, head, go }),
         );
+    }
+
+    /** @param {boolean} hasThinking */
+    #drawTabs(hasThinking) {
+        return drawTabs({
+            label: "Parts of the replay",
+            tabs: [
+                { id: "moves", title: "Moves" },
+                ...(hasThinking ? [{ id: "thinking", title: "Thinking" }] : []),
+                { id: "room", title: "Match" },
+            ],
+            selected: this.#selectedTab,
+            select: (id) => {
+                this.#selectedTab = id;
+                this.#app.update();
+            },
+        });
     }
 
     /** @param {StoredMatch} match */
@@ -242,10 +279,6 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawInfo(match) {
         const options = optionsText(match.options);
-        const turn = () => {
-            this.#isTurned = !this.#isTurned;
-            this.#app.update();
-        };
         const onCopied = (/** @type {boolean} */ isCopied) =>
             this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
         const when = match.finished_ms ?? match.started_ms;
@@ -268,9 +301,15 @@ export class ReplayPage {
                 "div",
                 { class: "actions" },
                 h("a", { class: "button", href: `/room/${match.room}` }, "The room"),
-                drawFlip(turn),
+                drawFlip(() => this.#turnBoard()),
+                drawSettingsButton(() => this.#app.update()),
             ),
         );
+    }
+
+    #turnBoard() {
+        this.#isTurned = !this.#isTurned;
+        this.#app.update();
     }
 
     /** @param {number} ply */

@@ -9,6 +9,7 @@ import { h } from "./elements.js";
 import { icon } from "./icons.js";
 import { seatOf } from "./moves.js";
 import { drawRulesButton } from "./rules.js";
+import { drawSettingsButton } from "./settings-menu.js";
 import { numberedMove, optionsText, plural, sideName } from "./words.js";
 
 /**
@@ -24,6 +25,16 @@ export function drawRefusal(message) {
         h("p", null, message),
         h("p", null, h("a", { href: "/" }, "Back to the lobby")),
     );
+}
+
+/**
+ * The status of the match; a result has an icon, so that its look differs by more than colour.
+ * @param {string} text
+ * @param {"won" | "lost" | "drawn" | null} result
+ * @returns {VNode}
+ */
+export function drawStatus(text, result) {
+    return h("p", { class: "status" }, result ? h("span", { class: "result-icon" }, icon(result)) : null, h("span", null, text));
 }
 
 /**
@@ -46,9 +57,10 @@ export function drawInvite(share) {
  * The game, the room, and the number of spectators.
  * @param {Room} room
  * @param {VNode} share
+ * @param {() => void} redraw
  * @returns {Content}
  */
-export function drawInfo({ description, presence, match }, share) {
+export function drawInfo({ description, presence, match }, share, redraw) {
     if (!description) return null;
     const options = optionsText(description.options);
     const watching = presence?.watching ?? 0;
@@ -69,7 +81,7 @@ export function drawInfo({ description, presence, match }, share) {
             `${visibility}${match ? `, match ${match.number}` : ""}`,
             drawRulesButton(description.game, description.title),
         ),
-        share,
+        h("div", { class: "share-and-settings" }, share, drawSettingsButton(redraw)),
     );
 }
 
