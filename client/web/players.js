@@ -53,21 +53,23 @@ export function drawPlayer(player) {
         board ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)] : null,
         board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
-        h("span", { class: "turn" }, drawTurn(toMove, player.prompt || (thinking ? "thinking" : ""), result)),
+        h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", result)),
     );
 }
 
 /**
  * @param {boolean} toMove
- * @param {string} action what the player does now or must do, or ""
+ * @param {boolean} thinking
+ * @param {string} prompt
  * @param {Player["result"]} result
  */
-function drawTurn(toMove, action, result) {
+function drawTurn(toMove, thinking, prompt, result) {
     if (result === "won") return h("b", { class: "points" }, "1");
     if (result === "drawn") return h("b", { class: "points" }, "½");
     if (result === "lost") return h("b", { class: "points" }, "0");
     if (!toMove) return null;
-    return action ? h("span", { class: "pulse" }, action) : "to move";
+    if (prompt) return h("span", { class: "pulse prompt" }, prompt);
+    return thinking ? h("span", { class: "pulse" }, "thinking") : "to move";
 }
 
 /**
@@ -158,5 +160,7 @@ function drawHandPieces(board, kind, count) {
     );
     const size = { "--hand-width": width.toFixed(2) };
     const box = `-.5 -.5 ${width.toFixed(2)} 1`;
-    return h("svg", { class: `board ${board.board.style ?? "plain"}`, viewBox: box, ...colours, ...size }, pieces);
+    // On a narrow window only the beginning of the row is shown, with the number beside it.
+    const cut = { viewBox: box, preserveAspectRatio: "xMinYMid slice" };
+    return h("svg", { class: `board ${board.board.style ?? "plain"}`, ...cut, ...colours, ...size }, pieces);
 }

@@ -53,7 +53,8 @@ export class ReplayPage {
     #isTurned = false;
     /** @type {string | null} */
     #failure = null;
-    #scrolledTo = -1;
+    /** The ply to which the list of moves was last scrolled, and its height. */
+    #scrolledTo = "";
     #selectedTab = "moves";
     #stopListening;
 
@@ -129,8 +130,9 @@ export class ReplayPage {
 
     afterDraw() {
         const list = document.querySelector(".moves");
-        if (!list || this.#scrolledTo === this.#shown) return;
-        this.#scrolledTo = this.#shown ?? 0;
+        const shownKey = `${this.#shown} ${list?.clientHeight}`;
+        if (!list || this.#scrolledTo === shownKey) return;
+        this.#scrolledTo = shownKey;
         scrollToShown(list);
     }
 
