@@ -1,6 +1,6 @@
-import { EMPTY_MODEL, apply, follow } from "/client/web/model.js";
-import { logLine, presenceChanges, soundsFor, toastText } from "/client/web/room-events.js";
-import { RoomFeedback } from "/client/web/room-feedback.js";
+import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
+import { logLine, presenceChanges, soundsFor, toastText } from "/client/web/pages/room/events.js";
+import { RoomFeedback } from "/client/web/pages/room/feedback.js";
 import { assertEqual, test } from "./testing.js";
 
 const ADA = { identity: "ada", name: "Ada" };

@@ -1,4 +1,4 @@
-import { SentMove } from "/client/web/sent-move.js";
+import { SentMove } from "/client/web/pages/room/sent-move.js";
 import { assertEqual, flushPromises, test } from "./testing.js";
 
 /** Sends a move that the server has not answered; `wait` runs the timers, and `answer` answers. */

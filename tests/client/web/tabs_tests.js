@@ -1,5 +1,5 @@
-import { drawPanel, drawTabs, tabForKey } from "/client/web/tabs.js";
-import { h, render } from "/client/web/elements.js";
+import { drawPanel, drawTabs, tabForKey } from "/client/web/ui/tabs.js";
+import { h, render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
 
 const TABS = [{ id: "moves", title: "Moves" }, { id: "chat", title: "Chat", hasNews: true }, { id: "room", title: "Room" }];
