@@ -53,10 +53,10 @@ export async function askToConfirm({ title, text, yes, no }) {
 }
 
 /**
- * Closes the open dialogs of a name, or all. A question is then not confirmed.
- * @param {string} [name]
+ * Closes the open dialogs of a name. A question is then not confirmed.
+ * @param {string} name
  */
 export function closeDialogs(name) {
-    for (const dialog of document.querySelectorAll(name ? `dialog.${name}` : "dialog"))
+    for (const dialog of document.querySelectorAll(`dialog.${name}`))
         if (dialog instanceof HTMLDialogElement) dialog.close("");
 }

@@ -1,14 +1,12 @@
 /**
- * The menu of the settings for boards, and the button that opens it. A choice applies at once, and
- * the board behind the menu shows it.
+ * The menu of the settings for boards. A choice applies at once, and the board beside the menu shows
+ * it.
  *
- * @import {VNode} from "../shell/elements.js"
  * @import {SettingName} from "../shell/settings.js"
  */
 
 import { openDialog } from "./dialogs.js";
 import { h } from "../shell/elements.js";
-import { icon } from "../shell/icons.js";
 import { SETTING_VALUES, changeSetting, setting } from "../shell/settings.js";
 
 /** The settings of the menu with their texts. @type {[SettingName, string, Record<string, string>][]} */
@@ -20,17 +18,10 @@ const GROUPS = [
 ];
 
 /**
+ * Opens the menu; `redraw` draws the page again after a choice.
  * @param {() => void} redraw
- * @returns {VNode}
  */
-export function drawSettingsButton(redraw) {
-    const label = "Board and pieces";
-    const open = () => void openSettings(redraw);
-    return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: open }, icon("gear"));
-}
-
-/** @param {() => void} redraw */
-async function openSettings(redraw) {
+export async function openSettings(redraw) {
     const change = (/** @type {Event} */ event) => {
         if (!(event.target instanceof HTMLInputElement)) return;
         changeSetting(/** @type {SettingName} */ (event.target.name), event.target.value);

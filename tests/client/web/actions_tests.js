@@ -1,7 +1,7 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
 import { render } from "/client/web/shell/elements.js";
-import { assert, assertEqual, test } from "./testing.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const ADA = { identity: "ada", name: "Ada" };
 const BEN = { identity: "ben", name: "Ben" };
@@ -82,8 +82,10 @@ async function answer(button, state) {
     parent.querySelector("button").click();
     const dialog = document.querySelector("dialog");
     assert(dialog.matches(":modal") && dialog.contains(document.activeElement), "the question has the focus");
+    const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));
     [...dialog.querySelectorAll("button")].find(({ textContent }) => textContent === button).click();
-    await new Promise((resolve) => setTimeout(resolve, 0));
+    await closed;
+    await flushPromises();
     assertEqual(document.querySelector("dialog"), null);
     return sent;
 }

@@ -13,12 +13,11 @@
 import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "../../shell/api.js";
 import { boardAspect, isFlipped } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
-import { openKeysHelp } from "../../ui/keys-help.js";
 import { thoughtsOf } from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
-import { drawSettingsButton } from "../../ui/settings-menu.js";
 import { drawShare } from "../../ui/share.js";
+import { drawSettingsButton, openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
 import { drawPanel, drawTabs, onTabsChange } from "../../ui/tabs.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
@@ -118,7 +117,7 @@ export class ReplayPage {
     /** @param {KeyboardEvent} event */
     onKey(event) {
         if (!this.#match) return;
-        if (event.key === "?") void openKeysHelp();
+        if (event.key === "?") openKeysHelp(this.#app);
         else if (event.key === "f") this.#turnBoard();
         else {
             const ply = plyForKey(event.key, this.#shown ?? 0, this.#match.moves.length);
@@ -304,7 +303,7 @@ export class ReplayPage {
                 { class: "actions" },
                 h("a", { class: "button", href: `/room/${match.room}` }, "The room"),
                 drawFlip(() => this.#turnBoard()),
-                drawSettingsButton(() => this.#app.update()),
+                drawSettingsButton(this.#app),
             ),
         );
     }

@@ -13,7 +13,6 @@ import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
-import { openKeysHelp } from "../../ui/keys-help.js";
 import { headPly, isNewer, legalMoves, mySeat, permits } from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
@@ -23,6 +22,7 @@ import { describePly, drawInfo, drawInvite, drawRefusal, drawStatus } from "./pa
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
 import { drawShare } from "../../ui/share.js";
+import { openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
 import { drawPanel } from "../../ui/tabs.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
@@ -127,7 +127,7 @@ export class RoomPage {
     onKey(event) {
         const { room } = this.#app.model;
         if (!room) return;
-        if (event.key === "?") void openKeysHelp();
+        if (event.key === "?") openKeysHelp(this.#app);
         else if (event.key === "f" && this.#canTurnBoard(room)) this.#turnBoard();
         else {
             const ply = plyForKey(event.key, this.#shown ?? headPly(room), headPly(room));
@@ -177,7 +177,7 @@ export class RoomPage {
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(room, this.#drawShare(), () => this.#app.update())),
+                drawPanel("room", selected, drawInfo(room, this.#drawShare(), this.#app)),
                 drawPanel("chat", selected, this.#drawChat(room)),
             ),
         );

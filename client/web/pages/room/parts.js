@@ -1,6 +1,7 @@
 /**
  * Parts of a room's page: the refusal, the invitation, the room's description, and a ply in words.
  *
+ * @import {App} from "../../shell/app.js"
  * @import {Room} from "../../shell/model.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  */
@@ -9,7 +10,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
-import { drawSettingsButton } from "../../ui/settings-menu.js";
+import { drawSettingsButton } from "../../ui/sheets.js";
 import { numberedMove, optionsText, plural, sideName } from "../../shell/words.js";
 
 /**
@@ -57,10 +58,10 @@ export function drawInvite(share) {
  * The game, the room, and the number of spectators.
  * @param {Room} room
  * @param {VNode} share
- * @param {() => void} redraw
+ * @param {App} app
  * @returns {Content}
  */
-export function drawInfo({ description, presence, match }, share, redraw) {
+export function drawInfo({ description, presence, match }, share, app) {
     if (!description) return null;
     const options = optionsText(description.options);
     const watching = presence?.watching ?? 0;
@@ -81,7 +82,7 @@ export function drawInfo({ description, presence, match }, share, redraw) {
             `${visibility}${match ? `, match ${match.number}` : ""}`,
             drawRulesButton(description.game, description.title),
         ),
-        h("div", { class: "share-and-settings" }, share, drawSettingsButton(redraw)),
+        h("div", { class: "share-and-settings" }, share, drawSettingsButton(app)),
     );
 }
 
