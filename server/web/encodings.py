@@ -35,7 +35,7 @@ class Encoded(Struct, frozen=True):
     def best(self, accepted: str) -> tuple[bytes, str | None]:
         """The shortest form that an Accept-Encoding header allows, and its Content-Encoding."""
         allowed = _codings(accepted)
-        forms = [(self.plain, None)]
+        forms: list[tuple[bytes, str | None]] = [(self.plain, None)]
         if self.gzip is not None and "gzip" in allowed:
             forms.append((self.gzip, "gzip"))
         if self.br is not None and "br" in allowed:

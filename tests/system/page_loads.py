@@ -67,7 +67,7 @@ async def load(browser: Browser, url: str, line: tuple[int, int], has_board: boo
         )  # fmt: skip
         await page.goto(url, wait_until="load", timeout=WAIT_MS)
         if has_board:
-            await page.wait_for_function("window.firstBoardMs", timeout=WAIT_MS)
+            await page.wait_for_selector(BOARD, state="attached", timeout=WAIT_MS)
         else:
             await page.wait_for_selector("main h1", timeout=WAIT_MS)
         board_ms = await page.evaluate("window.firstBoardMs ?? null")
@@ -107,10 +107,11 @@ async def create_room(client: RequestClient, number: int, visibility: str = "pub
 async def finish_match(host: RequestClient, guest: RequestClient, room: str) -> str:
     """Lets the guest take the free seat and the host resign; returns the match."""
     await guest.request("snapshot", t="join", id="j", room=room)
-    await guest.request("event", t="sit", id="s", room=room, seat=1)
-    snapshot = await host.request("snapshot", t="join", id="j", room=room)
+    event = await guest.request("event", t="sit", id="s", room=room, seat=1)
+    while event["kind"] != "started":
+        event = await guest.receive(30)
     await host.request("ack", t="resign", id="r", room=room)
-    return str(snapshot["match"]["match"])
+    return str(event["match"])
 
 
 async def count_elements(page: Page, url: str) -> int:
@@ -134,16 +135,14 @@ async def measure() -> str:
             guest = RequestClient(await connect(server.port))
             for client in (host, guest):
                 await client.request("welcome", t="hello", protocol=1)
-            room = await create_room(host, 0)
-            match = await finish_match(host, guest, await create_room(host, 1))
-            pages = {"lobby": "/", "room": f"/room/{room}", "replay": f"/match/{match}"}
+            match = await finish_match(host, guest, await create_room(host, 0))
+            rooms = [await create_room(host, number) for number in range(ROOMS)]
+            pages = {"lobby": "/", "room": f"/room/{rooms[0]}", "replay": f"/match/{match}"}
             pages["replays"] = "/replays"
             for line, conditions in LINES.items():
                 for name, path in pages.items():
                     done = await load(browser, server.url + path, conditions, name != "replays")
                     lines.append(_row(line, name, done))
-            for number in range(2, ROOMS + 1):
-                await create_room(host, number)
             page = await browser.new_page(viewport={"width": 1280, "height": 800})
             elements = await count_elements(page, server.url)
     lines += ["", f"The lobby with {ROOMS} rooms has {elements} elements."]

@@ -58,6 +58,7 @@ async def show_lobby_with_rooms(studio: Studio) -> None:
         await studio.bob.create(game, "A friend")
     await studio.bob.create("Connect four", "AI against AI")
     await show_lobby(studio)
+    await expect(studio.ada.page.locator(".rooms .playing li").first).to_be_visible()
 
 
 async def show_invitation(studio: Studio) -> None:
