@@ -136,8 +136,8 @@ async def measure() -> str:
             for client in (host, guest):
                 await client.request("welcome", t="hello", protocol=1)
             match = await finish_match(host, guest, await create_room(host, 0))
-            room = [await create_room(host, number) for number in range(ROOMS)][0]
-            pages = {"lobby": "/", "room": f"/room/{room}", "replay": f"/match/{match}"}
+            rooms = [await create_room(host, number) for number in range(ROOMS)]
+            pages = {"lobby": "/", "room": f"/room/{rooms[0]}", "replay": f"/match/{match}"}
             pages["replays"] = "/replays"
             for line, conditions in LINES.items():
                 for name, path in pages.items():
