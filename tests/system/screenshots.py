@@ -119,7 +119,7 @@ async def show_refused_offer(studio: Studio) -> None:
     await play_two(studio, "Chess", "e2 e4", "e7 e5", "g1 f3")
     await studio.ada.button("Offer a draw").click()
     await studio.bob.button("Decline").click()
-    await studio.ada.page.locator(".toast").wait_for()
+    await studio.ada.page.locator(".toast", has_text="declined").wait_for()
 
 
 async def show_draw(studio: Studio) -> None:
