@@ -31,6 +31,7 @@ from server.web.answers import (
 from server.web.cookies import set_guest_cookie
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
+from server.web.strategies import strategies
 
 log = structlog.get_logger()
 
@@ -83,6 +84,7 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
             web.get(WS_PATH, api.socket),
             web.post("/api/guest", api.guest),
             web.get("/api/games", api.games),
+            web.get("/api/strategies", strategies),
             *Matches(api.ports).routes(),
             *routes,
         ]
