@@ -185,9 +185,9 @@ async def test_a_failure_harms_its_own_room_only() -> None:
     strategies.script = fail
     async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
-        stuck = await ada.create(seats=(ME, AiSeat(strategy="scripted", depth=1)))
-        await ada.ack(ada.join(stuck))
-        await ada.ack(ada.move(stuck, 0, "b2"))
+        waiting = await ada.create(seats=(ME, AiSeat(strategy="scripted", depth=1)))
+        await ada.ack(ada.join(waiting))
+        await ada.ack(ada.move(waiting, 0, "b2"))
         other = await ben.create("sticks", seats=(MINIMAX, AiSeat(strategy="random")))
         await ben.ack(ben.join(other))
         assert (await ben.event("finished"))["how"] == "board"
@@ -198,7 +198,7 @@ async def test_a_failure_harms_its_own_room_only() -> None:
             "failure",
             f"the AI could not move: {reasons.LATE}",
         )
-        await ada.ack(ada.chat(stuck, "the room goes on"))
+        await ada.ack(ada.chat(waiting, "the room goes on"))
 
 
 @virtual
