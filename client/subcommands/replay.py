@@ -1,6 +1,8 @@
 """`plyroom replay`: shows a match that was played."""
 
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -66,10 +68,23 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
     if as_json:
         print_json(record, views, output, ply)
     elif output.interactive:
-        step_through(record, views, output, _read_line, ply or 0)
+        step_through(record, views, output, _step_source(), ply or 0)
     else:
         print_match(record, views, output, ply)
 
 
-def _read_line() -> str | None:
-    return sys.stdin.readline() or None
+def _step_source() -> "Callable[[], str | None]":
+    """Returns a function that reads a step: from keys, or from lines on a dumb terminal."""
+    from client.terminal.keys import StepReader
+
+    if os.environ.get("TERM", "dumb") == "dumb":
+        return lambda: sys.stdin.readline() or None
+    steps = StepReader(click.getchar, lambda text: click.echo(text, nl=False))
+
+    def read() -> str | None:
+        try:
+            return steps.next()
+        except (EOFError, KeyboardInterrupt):
+            return None
+
+    return read

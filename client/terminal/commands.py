@@ -152,9 +152,19 @@ def _parse_command(text: str, model: Model) -> Action:
 
 def moves_hint(model: Model) -> str:
     """The end of an error message: the first legal moves, and where to find help."""
-    moves = ", ".join(move.id for move in model.moves[:MAX_LISTED_MOVES])
+    moves = ", ".join(sorted_ids(model.moves)[:MAX_LISTED_MOVES])
     more = ", …" if len(model.moves) > MAX_LISTED_MOVES else ""
     return f"Moves: {moves}{more}. Type help for the commands."
+
+
+def sorted_ids(moves: Sequence[MoveView]) -> list[str]:
+    """The ids of moves in order, their numbers by value: "a2", "a10", "b1"."""
+    return sorted((move.id for move in moves), key=_number_aware)
+
+
+def _number_aware(text: str) -> list[tuple[str, int]]:
+    """A sort key: the parts of a text, each a word and the number after it."""
+    return [(word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", text)]
 
 
 def no_moves_reason(model: Model) -> str:
