@@ -504,9 +504,7 @@ def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:
         lines.type("q")
 
     run = play(room, lines, interactive=True, other_player=other_player)
-    assert run.data.endswith(
-        "Your move (or help) > \n1. Crosses: b2\nBob is to move (or help) > "
-    )
+    assert run.data.endswith("Your move (or help) > \n1. Crosses: b2\nBob is to move (or help) > ")
 
 
 def test_a_spectator_is_not_asked_to_answer_an_offer() -> None:

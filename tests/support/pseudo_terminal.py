@@ -61,7 +61,7 @@ class Screen:
         self._seen = at + len(first)
         return first
 
-    def press(self, keys: str) -> None:
+    def send_keys(self, keys: str) -> None:
         """Presses keys, without Enter."""
         os.write(self._writing, keys.encode())
 

@@ -138,13 +138,13 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
 
     with on_a_terminal(plyroom("replay", link), env) as screen:
         screen.expect(f"0 of {plies} moves: n next")
-        screen.press("\x1b[C")
+        screen.send_keys("\x1b[C")
         screen.expect(moves_of(done.stdout)[0])
-        screen.press("\x1b[D")
+        screen.send_keys("\x1b[D")
         screen.expect(f"0 of {plies} moves: n next")
         screen.type(str(plies))
         screen.expect(f"{plies}. of {plies} moves")
-        screen.press("q")
+        screen.send_keys("q")
         assert screen.wait_for_end() == 0
 
 
