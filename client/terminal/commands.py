@@ -24,6 +24,9 @@ class CommandName(Enum):
     REMATCH = "rematch"
     DECLINE = "decline"
     ABORT = "abort"
+    SIT = "sit"
+    STAND = "stand"
+    AI = "ai"
     HELP = "help"
     QUIT = "quit"
 
@@ -199,6 +202,9 @@ HELP = (
     ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
     ("", CommandName.ACCEPT, "accept the offer of a draw or of a rematch"),
     ("", CommandName.DECLINE, "decline it"),
+    ("", CommandName.SIT, "take a free seat; sit White: that one"),
+    ("", CommandName.STAND, "give your seat up"),
+    ("", CommandName.AI, "an AI takes the free seat: ai 3; ai off removes it"),
     ("q", CommandName.QUIT, "leave"),
 )
 
@@ -211,6 +217,8 @@ PERMITTED_AS = {
     CommandName.REMATCH: "rematch",
     CommandName.ACCEPT: "accept",
     CommandName.DECLINE: "decline",
+    CommandName.SIT: "sit",
+    CommandName.STAND: "stand",
 }
 
 
@@ -222,6 +230,8 @@ def is_permitted(name: CommandName, model: Model) -> bool:
     """
     if name is CommandName.CLAIM:
         return model.claim is not None
+    if name is CommandName.AI:
+        return model.permits("add_ai") or model.permits("remove_ai")
     return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])
 
 

@@ -31,6 +31,7 @@ from client.terminal.commands import (
 )
 from client.terminal.output import Output
 from client.terminal.queries import query_text
+from client.terminal.seats import seat_command
 from client.terminal.transcript import Transcript
 from server.protocol.messages import (
     Abort,
@@ -60,6 +61,9 @@ ROOM_COMMANDS: Mapping[
     CommandName.DECLINE: Decline,
 }
 
+
+#: The commands about seats.
+SEAT_COMMANDS = (CommandName.SIT, CommandName.STAND, CommandName.AI)
 
 #: The commands that a user on a terminal must confirm, each with the question.
 QUESTIONS = {
@@ -256,9 +260,19 @@ class LineMode:
             self._output.prompt(QUESTIONS[name])
         elif name in ROOM_COMMANDS:
             await self._run_room_command(name)
+        elif name in SEAT_COMMANDS:
+            await self._change_seats(name, argument)
         else:
             self._output.print(query_text(self._model, name, argument, self._output.colour))
             self._transcript.prompt(self._model)
+
+    async def _change_seats(self, name: CommandName, argument: str) -> None:
+        command = seat_command(name, argument, self._model, self._connection.new_id())
+        if isinstance(command, str):
+            self._output.report(f"error: {command}")
+        else:
+            await self._send_and_wait(command)
+        self._transcript.prompt(self._model)
 
     async def _run_room_command(self, name: CommandName) -> None:
         command = ROOM_COMMANDS[name](id=self._connection.new_id(), room=self._model.room)
