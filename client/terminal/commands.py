@@ -204,7 +204,7 @@ HELP = (
     ("", CommandName.DECLINE, "decline it"),
     ("", CommandName.SIT, "take a free seat; sit White: that one"),
     ("", CommandName.STAND, "give your seat up"),
-    ("", CommandName.AI, "an AI takes the free seat: ai 3; ai off removes it"),
+    ("", CommandName.AI, "put an AI on a free seat: ai 3; remove it: ai off"),
     ("q", CommandName.QUIT, "leave"),
 )
 

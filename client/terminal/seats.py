@@ -1,16 +1,14 @@
 """The commands `sit`, `stand` and `ai` as messages. This module does no I/O."""
 
-from typing import get_args
+import msgspec
 
 from client.model import Model
 from client.terminal import words
 from client.terminal.commands import CommandName
-from server.protocol.messages import AddAi, Persona, RemoveAi, RoomCommand, Sit, Stand
+from server.protocol.messages import AddAi, RemoveAi, RoomCommand, Sit, Stand
 
-#: The personas that an AI can have.
-PERSONAS: tuple[str, ...] = get_args(Persona)
 #: The error message for an `ai` with an unknown argument.
-AI_USAGE = f"type ai and a level (ai 3), a persona ({', '.join(PERSONAS)}), or ai off"
+AI_USAGE = "type ai and a level (ai 3) or a persona (ai average), or ai off"
 
 
 def seat_command(
@@ -50,12 +48,12 @@ def _add_ai(argument: str, model: Model, command_id: str) -> AddAi | str:
     seat = _free_seat(model)
     if isinstance(seat, str):
         return seat
-    if argument in PERSONAS:
-        persona: Persona = argument  # type: ignore[assignment]
-        return AddAi(id=command_id, room=model.room, seat=seat, persona=persona)
-    if argument.isdecimal():
-        return AddAi(id=command_id, room=model.room, seat=seat, level=int(argument))
-    return AI_USAGE
+    message = {"t": "add_ai", "id": command_id, "room": model.room, "seat": seat}
+    chosen = {"level": int(argument)} if argument.isdecimal() else {"persona": argument}
+    try:
+        return msgspec.convert(message | chosen, AddAi)
+    except msgspec.ValidationError:
+        return AI_USAGE
 
 
 def _remove_ai(model: Model, command_id: str) -> RemoveAi | str:

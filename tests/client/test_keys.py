@@ -7,7 +7,8 @@ from client.terminal.keys import StepReader
 
 def steps(*pressed: str) -> tuple[list[str], str]:
     """The lines that pressed keys stand for, until "q", and what was echoed."""
-    keys, echoed = iter(pressed), []
+    keys = iter(pressed)
+    echoed: list[str] = []
     reader = StepReader(lambda: next(keys), echoed.append)
     lines = [reader.next()]
     while lines[-1] != "q":
