@@ -76,7 +76,10 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
     A newer server may end a match in a way that this client does not know; its reason is shown.
     """
     if over.winner is not None and my_seat is not None:
-        return f"You {'won' if over.winner == my_seat else 'lost'}: {over.reason}."
+        reason = over.reason
+        if reason.startswith(f"{side_name(board, my_seat)} "):
+            reason = f"you{reason.removeprefix(side_name(board, my_seat))}"
+        return f"You {'won' if over.winner == my_seat else 'lost'}: {reason}."
     if over.winner is not None:
         name = side_name(board, over.winner)
         return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."

@@ -154,7 +154,7 @@ Crosses: Ada, Noughts: AI level 1
 def test_a_match_on_a_terminal_continues_with_a_rematch_until_the_user_quits() -> None:
     run = play(FakeRoom(), TypedLines("b2", "resign", "yes", "rematch", "q"), interactive=True)
     assert "1. Crosses: b2\n" in run.data
-    assert run.data.count("You lost: Crosses resigned.\n") == 1
+    assert run.data.count("You lost: you resigned.\n") == 1
     assert "rematch or quit > " in run.data
     assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
     assert run.data.endswith("Noughts to move\nYour move (or help) > ")
@@ -250,7 +250,7 @@ def test_brief_leaves_the_boards_out() -> None:
 1. Crosses: b2
 2. Noughts: a1
 ? Crosses to move
-You lost: Crosses resigned.
+You lost: you resigned.
 """
     )
 
@@ -359,7 +359,7 @@ def test_joining_a_room_whose_match_is_over_plays_the_next_match() -> None:
     run = play(room, TypedLines("resign"), sit=True)
     assert "Crosses win: three in a row.\n" in run.data
     assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
-    assert run.data.rstrip().endswith("You lost: Noughts resigned.")
+    assert run.data.rstrip().endswith("You lost: you resigned.")
 
 
 def test_joining_a_full_room_watches_and_a_seated_player_keeps_the_seat() -> None:

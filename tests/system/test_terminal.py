@@ -228,7 +228,7 @@ def test_a_match_on_a_terminal_with_a_rematch(env: dict[str, str], url: str) -> 
         screen.type("resign")
         screen.expect("Resign the match?")
         screen.type("yes")
-        screen.expect("You lost: Red resigned.")
+        screen.expect("You lost: you resigned.")
         screen.expect("rematch or quit > ")
         screen.type("rematch")
         screen.expect("Match 2: AI level 1 (Red) against Guest")
@@ -414,7 +414,7 @@ def test_the_client_waits_for_a_killed_server_to_return(
                 screen.type("resign")
                 screen.expect("Resign the match?")
                 screen.type("yes")
-                screen.expect("You lost: Crosses resigned.")
+                screen.expect("You lost: you resigned.")
                 screen.type("q")
                 assert screen.wait_for_end() == 0
         finally:
