@@ -1,7 +1,9 @@
 """Reads the keys of the replay on a terminal: most act at once, a number ends with Enter."""
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 #: The lines that keys stand for; an arrow key sends an escape sequence.
 LINES = {
@@ -20,6 +22,34 @@ MAX_NUMBER_CHARACTERS = 8
 
 #: An escape sequence of a key, or one character.
 KEY = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|[\s\S]")
+
+
+#: Bytes to read at a time.
+CHUNK_BYTES = 64
+
+
+@contextmanager
+def pressed_keys(descriptor: int) -> Iterator[Callable[[], str]]:
+    """Yields a function that waits for keys on a terminal and returns their text.
+
+    Until the end of the block the terminal passes on each key at once and does not echo it. Keys
+    that are pressed between two calls are not lost. The function raises EOFError when the terminal
+    is gone.
+    """
+    import termios
+    import tty
+
+    def read() -> str:
+        if not (keys := os.read(descriptor, CHUNK_BYTES)):
+            raise EOFError
+        return keys.decode("utf-8", "ignore")
+
+    settings = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor, termios.TCSADRAIN)
+        yield read
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, settings)
 
 
 class StepReader:

@@ -63,10 +63,13 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
         lines.append(
             f"  AI: {words.search_text(search.depth, search.score, search.nodes, search.pv)}"
         )
-    if record.view is not None and ply < len(views):
-        lines.append(board_text(record.view, views[ply], colour))
+    result = None
     if ply == len(record.moves) and record.over is not None:
-        lines.append(words.result_text(record.view, record.over))
+        result = words.result_text(record.view, record.over)
+    if record.view is not None and ply < len(views):
+        lines.append(board_text(record.view, views[ply], colour, state=result))
+    elif result is not None:
+        lines.append(result)
     return lines
 
 

@@ -85,7 +85,7 @@ def test_print_match_prints_all_positions() -> None:
     )
     assert SECOND in text
     assert text.endswith(
-        "* * winning row, [ ] last move\nCrosses win\nCrosses win: three in a row.\n"
+        "* * winning row, [ ] last move\nCrosses win: three in a row.\n"
     )
 
 
