@@ -60,9 +60,9 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
         ]
     search = record.thoughts.get(str(ply - 1))
     if search is not None:
-        lines.append(
-            f"  AI: {words.search_text(search.depth, search.score, search.nodes, search.pv)}"
-        )
+        lines += search.log.splitlines()
+        text = words.search_text(search.depth, search.score, search.nodes, search.pv, search.value)
+        lines.append(f"  AI: {text}")
     result = None
     if ply == len(record.moves) and record.over is not None:
         result = words.result_text(record.view, record.over)
