@@ -43,6 +43,7 @@ from server.protocol.messages import (
     Resign,
     Sit,
     Snapshot,
+    Takeback,
     View,
 )
 
@@ -229,9 +230,13 @@ class LineMode:
             self._transcript.prompt(self._model)
 
     async def _run_command(self, name: CommandName, argument: str) -> None:
-        if name in ROOM_COMMANDS:
-            new_id = self._connection.new_id()
-            await self._run_room_command(ROOM_COMMANDS[name](id=new_id, room=self._model.room))
+        new_id, room, ply = self._connection.new_id(), self._model.room, self._model.ply
+        if name is CommandName.TAKEBACK:
+            await self._run_room_command(Takeback(id=new_id, room=room, ply=ply))
+        elif name is CommandName.ACCEPT and self._model.takebacks and not self._model.offers:
+            await self._run_room_command(Accept(id=new_id, room=room, what="takeback", ply=ply))
+        elif name in ROOM_COMMANDS:
+            await self._run_room_command(ROOM_COMMANDS[name](id=new_id, room=room))
         else:
             self._output.print(query_text(self._model, name, argument, self._output.colour))
             self._transcript.prompt(self._model)

@@ -31,6 +31,7 @@ from server.web.answers import (
 from server.web.cookies import set_guest_cookie
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
+from server.web.positions import Positions
 
 log = structlog.get_logger()
 
@@ -84,6 +85,7 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
             web.post("/api/guest", api.guest),
             web.get("/api/games", api.games),
             *Matches(api.ports).routes(),
+            *Positions(api.ports).routes(),
             *routes,
         ]
     )

@@ -40,6 +40,7 @@ from server.protocol.messages import (
     Snapshot,
     Stand,
     Started,
+    Takeback,
     Thinking,
     Turn,
     View,
@@ -117,6 +118,7 @@ def as_snapshot(model: Model) -> Snapshot:
         match=model.match,
         offers=model.offers,
         chat=model.chat[-50:],
+        proposals=model.takebacks,
     )
 
 
@@ -131,9 +133,11 @@ room_commands = st.one_of(
     st.builds(lambda seat: AddAi(seat=seat, level=1, persona=None, **HEAD), st.integers(0, 1)),
     st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
+    st.builds(lambda ply: Takeback(ply=ply, **HEAD), st.integers(0, 8)),
     st.sampled_from(
         [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
+    st.sampled_from([kind(what="takeback", **HEAD) for kind in (Decline, Accept)]),
 )
 sit_commands: list[tuple[Actor, Incoming]] = [
     (ADA, Sit(seat=0, **HEAD)),

@@ -12,11 +12,13 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Requires,
     RoomEvent,
     Said,
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
     format_event_body,
 )
 
@@ -43,6 +45,7 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.AddAi(id="c6", room=ROOM, seat=1, level=5),
     wire.RemoveAi(id="c7", room=ROOM, seat=1),
     wire.Move(id="c8", room=ROOM, ply=0, move="d"),
+    wire.Takeback(id="c18", room=ROOM, ply=2),
     wire.Resign(id="c9", room=ROOM),
     wire.Abort(id="c10", room=ROOM),
     wire.Claim(id="c15", room=ROOM),
@@ -72,6 +75,8 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     Offered(0, "draw"),
     Declined(0, "draw"),
     SeatLeft(0),
+    Requires(("one_screen",)),
+    TookBack(MATCH, 0, 0, "0123456789abcdef"),
 )
 
 BOARD = BoardView(
