@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 import msgspec
 import pytest
@@ -56,7 +57,7 @@ ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
 #: The fields that every command message has.
-HEAD = {"id": "x", "room": ROOM}
+HEAD: dict[str, Any] = {"id": "x", "room": ROOM}
 
 
 # --- histories of the server's rooms

@@ -31,6 +31,7 @@ from server.rooms.commands import (
     Resign,
     Sit,
     Stand,
+    Takeback,
 )
 from server.rooms.events import RoomEvent, format_event_body
 from server.rooms.model import Actor, CommandRejected, Moment, Room
@@ -42,7 +43,7 @@ from tests.support.room_log import SETTINGS
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: The field that every command of a room has.
-HEAD = {"id": "x"}
+HEAD: dict[str, Any] = {"id": "x"}
 ROOM = RoomId("r")
 PEOPLE = (Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
@@ -51,8 +52,8 @@ CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 #: message.
 APPLY_ALL = """async (histories) => {
     const { EMPTY_MODEL, apply, follow } = await import("/client/web/model.js");
-    const pick = ({ v, gap, seats, match, offers, chat }) => (
-        { v, gap, seats, match, offers, chat }
+    const pick = ({ v, gap, seats, match, offers, takebacks, chat }) => (
+        { v, gap, seats, match, offers, proposals: takebacks, chat }
     );
     return histories.map((messages) => {
         let model = follow(EMPTY_MODEL, "r");
@@ -90,6 +91,9 @@ def random_command(rng: random.Random, room: Room) -> Command:
             AddAi(seat=seat, level=1, persona=None, **HEAD),
             RemoveAi(seat=seat, **HEAD),
             *(command_type(**HEAD) for command_type in PLAIN_COMMANDS),
+            *(Takeback(ply=ply, **HEAD) for _ in range(3)),
+            *(Accept(what="takeback", **HEAD) for _ in range(3)),
+            Decline(what="takeback", **HEAD),
         ]
     )
 
@@ -131,6 +135,7 @@ def expected_room(room: Room) -> dict[str, Any]:
     fields = as_snapshot(room)
     return {
         "offers": [],
+        "proposals": [],
         "chat": [],
         **{name: fields[name] for name in fields if name not in ("t", "room")},
         "gap": False,

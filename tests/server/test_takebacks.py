@@ -25,6 +25,7 @@ from server.rooms.commands import (
 from server.rooms.events import (
     Moved,
     Offered,
+    RoomEvent,
     Started,
     TookBack,
     Unknown,
@@ -427,6 +428,12 @@ def test_the_moves_of_a_record_are_those_of_its_match() -> None:
     moved = [Moved("m", ply, ply % 2, "a1", "d") for ply in range(3)]
     start = Started("m", 1, "", "", ())
     other = Moved("n", 1, 1, "b1", "d")
-    events = [start, *moved, other, Unknown("newer", b"{}"), Moved("m", 1, 1, "c1", "d")]
+    events: list[RoomEvent] = [
+        start,
+        *moved,
+        other,
+        Unknown("newer", b"{}"),
+        Moved("m", 1, 1, "c1", "d"),
+    ]
     record = moves_of(enumerate(events, 1), "m")
     assert [(each.v, each.event.move) for each in record] == [(2, "a1"), (7, "c1")]

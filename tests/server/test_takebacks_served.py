@@ -26,6 +26,16 @@ async def next_turn(client: Client, since: int) -> dict[str, Any]:
     return await client.until(lambda m: m["t"] == "turn", since)
 
 
+async def view_at(client: Client, v: int) -> dict[str, Any]:
+    """Returns the view of version `v`."""
+    return await client.until(lambda m: m["t"] == "view" and m["v"] == v)
+
+
+async def turn_at(client: Client, ply: int) -> dict[str, Any]:
+    """Returns the legal moves at a ply."""
+    return await client.until(lambda m: m["t"] == "turn" and m["ply"] == ply)
+
+
 @virtual
 async def test_a_takeback_stops_the_search() -> None:
     """The search of the position that was taken back is cancelled, and its answer never arrives.
@@ -71,11 +81,11 @@ async def test_everybody_sees_the_board_after_a_takeback() -> None:
         for client in (ada, cyd):
             await client.ack(client.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
-        await ada.until(lambda m: m["t"] == "turn" and m["ply"] == 2)
+        await turn_at(ada, 2)
         await ada.ack(takeback(ada, room, 2))
         for client in (ada, cyd):
             event = await client.event("took_back")
-            view = await client.until(lambda m, v=event["v"]: m["t"] == "view" and m["v"] == v)
+            view = await view_at(client, event["v"])
             assert (event["to_ply"], view["ply"], view["view"]["pieces"]) == (0, 0, {})
         turn = ada.of("turn")[-1]
         assert (turn["ply"], len(turn["moves"])) == (0, 9)
@@ -99,7 +109,7 @@ def test_the_answer_to_an_offer_is_that_of_the_moves_that_count(
             fake.engines.score = 5 - score
             for ply, move in ((0, "b2"), (2, "c2")):
                 await ada.ack(ada.move(room, ply, move))
-                await ada.until(lambda m, ply=ply: m["t"] == "turn" and m["ply"] == ply + 2)
+                await turn_at(ada, ply + 2)
             await ada.ack(takeback(ada, room, 4))
             await ada.ack(takeback(ada, room, 2))
             fake.engines.score = score
