@@ -92,7 +92,8 @@ def test_a_draw_a_takeback_and_a_rematch_act_at_once() -> None:
     assert (event.winner, event.how) == (None, "agreement")
     (event,) = played.do(ADA, Rematch("p"))
     assert isinstance(event, Started)
-    assert not (played.room.offers or played.room.takeback_offers)
+    assert not played.room.offers
+    assert not played.room.takeback_offers
     for command in (Accept("p"), Decline("p")):
         assert played.refuse(ADA, command) is Code.OFFER_NONE
 
