@@ -52,7 +52,7 @@ async def test_players_receive_a_list_after_the_event_that_changed_it() -> None:
         ]  # fmt: skip
         last = ada.of("may")[-1]
         assert last == {
-            "t": "may", "room": room, "v": 6, "may": ["resign", "offer_draw", "chat"],
+            "t": "may", "room": room, "v": 6, "may": ["resign", "offer_draw", "takeback", "chat"],
         }  # fmt: skip
         assert last_list(ben) == last["may"]
 
