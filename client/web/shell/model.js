@@ -186,13 +186,15 @@ function applyJoined(room, message) {
 }
 
 /**
- * Replaces the room; views and thoughts of the same match stay.
+ * Replaces the room. Views and thoughts stay where the moves are the same: moves may have been taken
+ * back meanwhile.
  * @param {Room} room
  * @param {Snapshot} message
  * @returns {Room}
  */
 function applySnapshot(room, message) {
-    const isSameMatch = room.match !== null && room.match.id === message.match?.id;
+    const common = commonPlies(room.match, message.match);
+    const isPrefix = common === headPly(room);
     return {
         ...room,
         v: message.v,
@@ -202,9 +204,20 @@ function applySnapshot(room, message) {
         offers: message.offers ?? [],
         takebacks: (message.proposals ?? []).filter(({ what }) => what === "takeback"),
         chat: message.chat ?? [],
-        views: isSameMatch ? room.views : {},
-        thoughts: isSameMatch ? room.thoughts : {},
+        views: upTo(room.views, common),
+        thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
     };
+}
+
+/**
+ * The number of first plies that two states have in common; -1 if they are of different matches.
+ * @param {MatchState | null} before
+ * @param {MatchState | null} after
+ */
+function commonPlies(before, after) {
+    if (before === null || after === null || before.id !== after.id) return -1;
+    const first = before.moves.findIndex(({ move }, ply) => move !== after.moves[ply]?.move);
+    return first < 0 ? before.moves.length : first;
 }
 
 /**

@@ -9,8 +9,9 @@
 
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { claimReason, headPly, isNewer, mySeat, permits } from "../../shell/model.js";
+import { claimReason, headPly, isNewer, isOneScreen, mySeat, permits } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
+import { drawTakeback } from "./takeback.js";
 import { PERSONAS, aiFields, frozenText, occupantName, resultText, sideName } from "../../shell/words.js";
 
 /**
@@ -32,7 +33,7 @@ export function statusText(model, room) {
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
-    if (turn === mySeat(model)) return "Your turn";
+    if (turn === mySeat(model) && !isOneScreen(room)) return "Your turn";
     if (seats[turn]?.kind !== "ai") return `${sideName(board, turn)} to move`;
     const isAbsent = room.thoughts[headPly(room)]?.state === "absent";
     return `${occupantName(seats[turn])} ${isAbsent ? "waits for an engine" : "is thinking"}`;
@@ -48,7 +49,8 @@ export function statusText(model, room) {
 export function drawActions(app, room, confirmation) {
     const { match } = room;
     if (!match) return null;
-    if (!match.over) return [drawDrawButtons(app, room), drawEndButton(app, room, confirmation)];
+    if (!match.over)
+        return [drawTakeback(app, room), drawDrawButtons(app, room), drawEndButton(app, room, confirmation)];
     return [drawRematch(app, room), h("a", { class: "button", href: `/match/${match.id}` }, "Replay")];
 }
 
@@ -61,21 +63,24 @@ export function drawActions(app, room, confirmation) {
  */
 function drawDrawButtons(app, room) {
     const { model } = app;
-    const send = (/** @type {"claim" | "offer_draw" | "accept" | "decline"} */ t) => () =>
-        void app.command({ t, room: room.id });
+    const send = (/** @type {"claim" | "offer_draw"} */ t) => () => void app.command({ t, room: room.id });
+    const answer = (/** @type {"accept" | "decline"} */ t) => () =>
+        void app.command({ t, room: room.id, what: "draw" });
     const isOffered = room.offers.length > 0;
+    const isMine = room.offers.every((seat) => seat === mySeat(model));
     const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
-    if (isOffered && permits(model, "accept")) {
+    if (isOffered && !isMine && permits(model, "accept")) {
         return [
             claim,
-            h("button", { key: "accept", class: "main", onclick: send("accept") }, icon("draw"), "Accept the draw"),
-            h("button", { key: "decline", onclick: send("decline") }, "Decline"),
+            h("button", { key: "accept", class: "main", onclick: answer("accept") }, icon("draw"), "Accept the draw"),
+            h("button", { key: "decline", onclick: answer("decline") }, "Decline"),
         ];
     }
     if (isOffered && permits(model, "decline")) return [claim, h("span", { class: "muted" }, "Draw offered")];
     if (permits(model, "abort") || !permits(model, "offer_draw")) return claim;
-    return [claim, h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), "Offer a draw")];
+    const label = isOneScreen(room) ? "Agree on a draw" : "Offer a draw";
+    return [claim, h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), label)];
 }
 
 /**
@@ -131,7 +136,7 @@ function drawRematch(app, room) {
         "button",
         { class: "main", onclick: sendRematch },
         icon("again"),
-        hasAi(room.seats) ? "Play again" : "Offer a rematch",
+        hasAi(room.seats) || isOneScreen(room) ? "Play again" : "Offer a rematch",
     );
 }
 

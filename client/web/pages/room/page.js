@@ -11,10 +11,11 @@
 import { canFlip, isFlipped } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "../../shell/elements.js";
-import { headPly, isNewer, legalMoves, mySeat, permits } from "../../shell/model.js";
+import { headPly, isNewer, isOneScreen, legalMoves, mySeat, permits } from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { MissingParts } from "./missing.js";
+import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawInvite, drawRefusal } from "./parts.js";
 import { drawShare } from "../../ui/share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
@@ -31,6 +32,8 @@ export class RoomPage {
     /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
     #shown = null;
     #isTurned = false;
+    /** Whether the board of a room for one screen turns to the side to move. */
+    #turnsBoard = turnsBoard();
     /**
      * The move that was sent and is not in the match yet.
      * @type {{match: string, ply: number, move: MoveView} | null}
@@ -83,6 +86,7 @@ export class RoomPage {
         const { room } = this.#app.model;
         if (!room) return;
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
+        if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
         if (this.#sentMove && !this.#isUnconfirmed(this.#sentMove, room)) this.#sentMove = null;
         if (before.room !== room) this.#announce(room);
         this.#missingParts.request(room, this.#shown ?? headPly(room));
@@ -158,7 +162,7 @@ export class RoomPage {
         const shown = this.#shown ?? headPly(room);
         const isLive = this.#shown === null;
         this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
-        const viewerSeat = mySeat(this.#app.model);
+        const viewerSeat = sideOfBoard(this.#app.model, room, this.#turnsBoard);
         const bottom = this.#isTurned ? 1 - (viewerSeat ?? 0) : (viewerSeat ?? 0);
         const sentMove = isLive ? (this.#sentMove?.move ?? null) : null;
         const scene = board && {
@@ -204,7 +208,7 @@ export class RoomPage {
                 thoughts[ply] !== undefined &&
                 thoughts[ply].state !== "absent" &&
                 thoughts[ply].state !== "done",
-            you: mySeat(this.#app.model) === seat,
+            you: mySeat(this.#app.model) === seat && !isOneScreen(room),
             result: resultFor(room.match?.over, seat),
             actions: drawSeatActions(this.#app, room, seat),
         };
@@ -221,7 +225,8 @@ export class RoomPage {
         const { match } = room;
         const board = room.description?.view ?? null;
         const over = match?.over ?? null;
-        const viewerSeat = mySeat(this.#app.model);
+        const isShared = isOneScreen(room);
+        const viewerSeat = isShared ? null : mySeat(this.#app.model);
         const canTurn = board && (canFlip(board.board) || viewerSeat === null);
         const confirmation = {
             actionToConfirm: this.#actionToConfirm,
@@ -237,6 +242,7 @@ export class RoomPage {
                 "div",
                 { class: "head" },
                 h("p", { class: "status" }, statusText(this.#app.model, room)),
+                isShared && board && canFlip(board.board) ? this.#drawTurning() : null,
                 canTurn ? drawFlip(() => this.#turnBoard()) : null,
             ),
             over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
@@ -292,6 +298,13 @@ export class RoomPage {
         this.#shown = ply >= head ? null : Math.max(0, ply);
         this.#missingParts.request(room, this.#shown ?? headPly(room));
         this.#app.announce(describePly(room, this.#shown ?? head));
+    }
+
+    #drawTurning() {
+        return drawTurning(this.#turnsBoard, (turns) => {
+            this.#turnsBoard = turns;
+            this.#app.update();
+        });
     }
 
     #turnBoard() {
