@@ -485,6 +485,15 @@ export function isOneScreen(room) {
     return room.description?.one_screen ?? false;
 }
 
+/**
+ * The seat whose side the viewer takes, or null: on one screen the viewer takes neither.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function viewerSeat(model) {
+    return model.room !== null && isOneScreen(model.room) ? null : mySeat(model);
+}
+
 /** The commands that are offered to every spectator. */
 const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
 

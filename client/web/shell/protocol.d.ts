@@ -245,12 +245,13 @@ export interface RoomDescription {
     takeback?: boolean;
 }
 
-/** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. */
+/** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
 export interface BoardView {
     board: Grid | Sites;
     kinds: Record<string, Kind>;
     seats: SeatView[];
     targets?: Record<string, string[]>;
+    counted?: string;
 }
 
 /** A rectangle of cells, named a1, b1, … (column letter, row number) or by `names[row][col]`. A name of None means that there is no cell. */

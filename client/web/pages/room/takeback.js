@@ -1,5 +1,5 @@
 /**
- * The buttons to take a move back, and to answer the opponent's request for it.
+ * The button to take a move back, and the sentence with the answers to a request for it.
  *
  * @import {App} from "../../shell/app.js"
  * @import {Content} from "../../shell/elements.js"
@@ -9,7 +9,7 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly, isOneScreen, mySeat, permits } from "../../shell/model.js";
-import { sideName } from "../../shell/words.js";
+import { occupantName } from "../../shell/words.js";
 import { hasAi } from "../../ui/table.js";
 
 /**
@@ -18,40 +18,34 @@ import { hasAi } from "../../ui/table.js";
  * @returns {Content}
  */
 export function drawTakeback(app, room) {
-    const { model } = app;
-    const ply = headPly(room);
-    const seat = mySeat(model);
-    const request = seat === null ? null : room.takebacks.find((each) => each.seat !== seat);
-    if (request && permits(model, "accept")) return drawRequest(app, room, request.seat);
-    if (room.takebacks.some((each) => each.seat === seat))
-        return h("span", { key: "asked", class: "muted" }, "Takeback asked for");
-    if (!permits(model, "takeback")) return null;
+    if (!permits(app.model, "takeback")) return null;
+    const send = () => void app.command({ t: "takeback", room: room.id, ply: headPly(room) });
     const isAtOnce = hasAi(room.seats) || isOneScreen(room);
-    return h(
-        "button",
-        { key: "takeback", onclick: () => void app.command({ t: "takeback", room: room.id, ply }) },
-        icon("undo"),
-        isAtOnce ? "Take back" : "Ask to take back",
-    );
+    return h("button", { key: "takeback", onclick: send }, icon("undo"), isAtOnce ? "Take back" : "Ask to take back");
 }
 
 /**
- * The opponent's request, with the buttons to answer it.
+ * "Ada asks to take a move back." with the buttons to accept and decline, or "You asked to take a
+ * move back." with the button to withdraw the request.
  * @param {App} app
  * @param {Room} room
- * @param {number} seat the opponent's
  * @returns {Content}
  */
-function drawRequest(app, room, seat) {
-    const ply = headPly(room);
-    const accept = () => void app.command({ t: "accept", room: room.id, what: "takeback", ply });
+export function drawTakebackRequest(app, room) {
+    const { model } = app;
+    const seat = mySeat(model);
+    if (seat === null || room.takebacks.length === 0) return null;
+    const request = room.takebacks.find((each) => each.seat !== seat);
+    const accept = () => void app.command({ t: "accept", room: room.id, what: "takeback", ply: headPly(room) });
     const decline = () => void app.command({ t: "decline", room: room.id, what: "takeback" });
-    const name = room.seats[seat]?.name ?? sideName(room.description?.view, seat);
+    const sentence = request
+        ? `${occupantName(room.seats[request.seat])} asks to take a move back.`
+        : "You asked to take a move back.";
     return h(
         "div",
-        { key: "takeback-request", class: "request", role: "group", "aria-label": "Takeback" },
-        h("p", { class: "muted" }, `${name} asks to take a move back.`),
-        h("button", { class: "main", onclick: accept }, icon("undo"), "Allow"),
-        h("button", { onclick: decline }, "Decline"),
+        { key: "takeback-request", class: "offer", role: "group", "aria-label": sentence },
+        h("p", null, sentence),
+        request ? h("button", { key: "accept", class: "main", onclick: accept }, "Accept") : null,
+        h("button", { key: "decline", onclick: decline }, request ? "Decline" : "Withdraw"),
     );
 }
