@@ -201,7 +201,7 @@ async def show_unknown_room(studio: Studio) -> None:
 async def show_page_that_does_not_load(studio: Studio) -> None:
     """The replays are opened while their files do not arrive."""
     await show_lobby(studio)
-    await studio.ada.page.route("**/pages/replays/*", lambda route: route.abort())
+    await studio.ada.page.route("**/pages/replays.js", lambda route: route.abort())
     await studio.ada.page.get_by_role("link", name="Replays", exact=True).click()
     await expect(studio.ada.button("Try again")).to_be_visible()
 
@@ -221,7 +221,7 @@ async def show_lobby_of_lost_server(studio: Studio) -> None:
 
 async def show_outline(studio: Studio) -> None:
     """The outline that is seen while the page's files are on their way."""
-    await studio.ada.page.route("**/shell/app.js", lambda route: asyncio.sleep(3600))
+    await studio.ada.page.route("**/shell.js", lambda route: asyncio.sleep(3600))
     await studio.ada.page.goto(studio.server.url, wait_until="commit")
     await expect(studio.ada.page.locator(".skeleton")).to_be_visible()
 
