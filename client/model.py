@@ -29,7 +29,7 @@ from server.protocol.messages import (
     Played,
     Presence,
     Proposal,
-    Requires,
+    Required,
     RoomDescription,
     Said,
     SeatLeft,
@@ -199,7 +199,7 @@ def _apply_logged_event(model: Model, message: LoggedEvent) -> Model:
 def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
     replace = msgspec.structs.replace
     match event:
-        case Created() | Requires() | Hidden():
+        case Created() | Required() | Hidden():
             return model
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from engine.search.job import MAX_STRATEGY_DEPTH
 from engine.view import SEATS
 
 #: The protocol version of this server.
@@ -45,6 +46,12 @@ RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
 SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
 #: An AI level. A game may have fewer than 8.
 Level = Annotated[int, Meta(ge=1, le=8)]
+#: The name of a strategy.
+StrategyName = Annotated[str, Meta(min_length=1, max_length=40, pattern=NO_NUL)]
+#: The depth of a strategy's search, in plies.
+Depth = Annotated[int, Meta(ge=1, le=MAX_STRATEGY_DEPTH)]
+#: The evaluator of a strategy, with its weights: "material:queen=9,rook=5".
+EvaluatorName = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
 #: Whether a room is in the lobby's list. An unlisted room is found only by its id.
 Visibility = Literal["public", "unlisted"]
 #: The audience of a line of chat.

@@ -27,7 +27,7 @@ from server.protocol.events import Hidden as Hidden
 from server.protocol.events import Moved as Moved
 from server.protocol.events import Occupant as Occupant
 from server.protocol.events import Offered as Offered
-from server.protocol.events import Requires as Requires
+from server.protocol.events import Required as Required
 from server.protocol.events import RoomEvent as RoomEvent
 from server.protocol.events import Said as Said
 from server.protocol.events import SeatLeft as SeatLeft
@@ -46,10 +46,13 @@ from server.protocol.limits import PROTOCOL as PROTOCOL
 from server.protocol.limits import ChatTo as ChatTo
 from server.protocol.limits import CommandId as CommandId
 from server.protocol.limits import Count as Count
+from server.protocol.limits import Depth as Depth
+from server.protocol.limits import EvaluatorName as EvaluatorName
 from server.protocol.limits import Level as Level
 from server.protocol.limits import OfferKind as OfferKind
 from server.protocol.limits import RoomId as RoomId
 from server.protocol.limits import SeatNumber as SeatNumber
+from server.protocol.limits import StrategyName as StrategyName
 from server.protocol.limits import Visibility as Visibility
 from server.protocol.values import ChatLine as ChatLine
 from server.protocol.values import MatchResult as MatchResult
@@ -91,11 +94,18 @@ class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
     """The seat stays open for the first player to sit down."""
 
 
-class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
-    """The AI takes this seat, either at one of the game's levels or as a persona."""
+class AiSeat(Struct, frozen=True, tag_field="who", tag="ai", omit_defaults=True):
+    """The AI takes this seat: at one of the game's levels, as a persona, or by a strategy.
+
+    `GET /api/strategies` lists the strategies and evaluators. A strategy without a `depth` searches
+    3 plies deep; one without an `evaluator` has the default of the game.
+    """
 
     level: Level | None = None
     persona: Persona | None = None
+    strategy: StrategyName | None = None
+    depth: Depth | None = None
+    evaluator: EvaluatorName | None = None
 
 
 class Create(Incoming, frozen=True, tag="create", kw_only=True):
@@ -161,11 +171,14 @@ class Stand(RoomCommand, frozen=True, tag="stand"):
 
 
 class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
-    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
+    """Puts the AI on an empty seat, as the seat `ai` of `create` does. Host only."""
 
     seat: SeatNumber
     level: Level | None = None
     persona: Persona | None = None
+    strategy: StrategyName | None = None
+    depth: Depth | None = None
+    evaluator: EvaluatorName | None = None
 
 
 class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
@@ -472,6 +485,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
       compiled. A game is compiled once per installation.
     - `warming` means that the search is shorter than the level's because the game is not compiled
       yet.
+    - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator
+      `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the
+      strategy writes about its search, when it is done: lines of text, at most 16 KiB.
     """
 
     room: str
@@ -489,6 +505,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     number: str = ""
     warming: bool = False
     ready: Annotated[int, Meta(ge=0, le=99)] | None = None
+    value: str = ""
+    log: str = ""
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):

@@ -16,13 +16,14 @@ from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation, positions
 from server.rooms.events import (
+    CAPABILITIES,
     Created,
     Declined,
     Finished,
     Moved,
     Occupant,
     Offered,
-    Requires,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -45,9 +46,6 @@ from server.rooms.model import (
 
 #: The offers that this version supports, besides the takeback.
 OFFERS = frozenset({"draw", "rematch"})
-
-#: The features that a room may require of this version.
-FEATURES = frozenset({"start", "one_screen"})
 
 #: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
@@ -118,12 +116,11 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return _evolve_offered(room, event)
         case Declined():
             return _evolve_declined(room, event)
-        case Requires():
-            is_newer = not FEATURES.issuperset(event.features)
-            return replace(room, frozen=Code.ROOM_NEWER) if is_newer else room
         case Created():
             return room
-        case Unknown():
+        case Required() if event.what in CAPABILITIES:
+            return room
+        case Required() | Unknown():
             return replace(room, frozen=Code.ROOM_NEWER)
         case _:
             assert_never(event)

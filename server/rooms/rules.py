@@ -13,12 +13,12 @@ from engine.view import SEATS
 from server.codes import Code
 from server.rooms import chat, moves, offers, permissions, seats
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
-from server.rooms.events import Created, Occupant, Requires, RoomEvent, SeatTaken
+from server.rooms.events import ONE_SCREEN, START, Created, Occupant, Required, RoomEvent
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
 from server.rooms.model import Actor, CommandRejected, Moment, Room, Rule
-from server.rooms.seats import ai_occupant
+from server.rooms.seats import seat_events, wished_occupant
 from server.rooms.starts import check_start
 
 
@@ -33,21 +33,19 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
         raise CommandRejected(Code.SEAT_ALREADY, "a player may take one seat only")
     created = _created(actor, command, game, start)
     events: list[RoomEvent] = [created]
-    features = _required_features(created)
-    if features:
-        events.append(Requires(features))
+    events += _requirements(created)
     holders: list[Occupant | None] = [None] * SEATS
     for number, seat_wish in enumerate(wishes):
         match seat_wish:
             case MySeat():
                 holders[number] = Occupant(actor.identity, actor.name)
-            case AiSeat(level=level, persona=persona):
-                holders[number] = ai_occupant(game, level, persona)
+            case AiSeat():
+                holders[number] = wished_occupant(game, start.options, seat_wish, holders)
             case OpenSeat():
                 continue
             case _:
                 assert_never(seat_wish)
-        events.append(SeatTaken(number, holders[number]))  # type: ignore[arg-type]
+        events += seat_events(number, holders[number])  # type: ignore[arg-type]
     occupants = [seat for seat in holders if seat is not None]
     if len(occupants) == SEATS:
         events.append(start_event(start, new_id(), 1, occupants))
@@ -65,10 +63,10 @@ def _created(actor: Actor, command: Create, game: Game, start: Position) -> Crea
     )  # fmt: skip
 
 
-def _required_features(created: Created) -> tuple[str, ...]:
-    """The features without which a server would misread the room."""
-    fields = (("start", created.start is not None), ("one_screen", created.one_screen))
-    return tuple(name for name, is_used in fields if is_used)
+def _requirements(created: Created) -> list[Required]:
+    """The capabilities without which a program would misread the room."""
+    uses = ((START, created.start is not None), (ONE_SCREEN, created.one_screen))
+    return [Required(what) for what, is_used in uses if is_used]
 
 
 #: The rule of each command.

@@ -33,6 +33,7 @@ from server.web.encodings import Encoded, encode
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
 from server.web.positions import Positions
+from server.web.strategies import strategies
 
 log = structlog.get_logger()
 
@@ -90,6 +91,7 @@ def make_app(
             web.get(WS_PATH, api.socket),
             web.post("/api/guest", api.guest),
             web.get("/api/games", api.games),
+            web.get("/api/strategies", strategies),
             *Matches(api.ports).routes(),
             *Positions(api.ports).routes(),
             *routes,

@@ -108,7 +108,7 @@ class RoomLog:
                     state.offers = (*state.offers, event["seat"])
                 case "declined":
                     state.offers = ()
-                case "said" | "requires":
+                case "said" | "required":
                     pass
                 case kind:
                     self._fault("I3", f"an event of kind {kind} at v {v}")

@@ -17,7 +17,7 @@ from server.rooms.commands import (
     Stand,
     Takeback,
 )
-from server.rooms.events import Finished, Requires, SeatTaken, Started, parse_event_body
+from server.rooms.events import Finished, Required, SeatTaken, Started, parse_event_body
 from server.rooms.permissions import permitted
 from server.settings import Settings
 from tests.support.room_log import ADA, AI_SEAT, BEN, ME, OPEN, LoggedRoom, add_ai, created, sit
@@ -38,7 +38,7 @@ def test_the_creator_takes_both_seats_and_plays_both_sides(seats: tuple[object, 
     """The match starts at once, whatever `seats` says, and Ada moves for the side to move."""
     played = created(one_screen=True, seats=seats)
     kinds = [type(parse_event_body(body)) for _, body in played.log[1:]]
-    assert kinds == [Requires, SeatTaken, SeatTaken, Started]
+    assert kinds == [Required, SeatTaken, SeatTaken, Started]
     assert [seat.identity for seat in played.match.seats] == ["ada", "ada"]
     for turn, token in enumerate(["a1", "b1", "a2", "b2"]):
         assert played.match.turn == turn % 2

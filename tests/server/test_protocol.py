@@ -29,7 +29,7 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
-    Requires,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -379,15 +379,18 @@ def assert_parses_or_refuses(frame: bytes | str) -> None:
 SEATED = Occupant("ada", 'A"da\\', "guest")
 EVENTS: list[RoomEvent] = [
     Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+    Required("strategies"),
     SeatTaken(0, SEATED),
     SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3)),
+    SeatTaken(
+        1, Occupant("ai", "CP #1 Greedy", "ai", strategy="greedy", depth=1, evaluator="zero")
+    ),
     SeatLeft(1),
     Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
     Moved("m1", 0, 0, "3x2", "0123456789abcdef"),
     Moved("m1", 0, 0, "e2e4", "0123456789abcdef", "e4", 1500),
     Finished("m1", None, "abort", "the match was aborted"),
     Created("chess", {}, "public", "ada", "8/8/8/8/8/8/8/K6k w - - 0 1", True, False),
-    Requires(("start", "one_screen")),
     TookBack("m1", 4, 0, "0123456789abcdef"),
     Offered(1, "takeback", 4),
     Offered(0),

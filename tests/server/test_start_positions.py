@@ -14,10 +14,9 @@ from server.rooms.commands import Rematch, Resign
 from server.rooms.events import (
     Created,
     Moved,
-    Requires,
+    Required,
     RoomEvent,
     Started,
-    format_event_body,
     parse_event_body,
 )
 from server.rooms.model import AI, CommandRejected
@@ -49,10 +48,10 @@ def first_events(played: LoggedRoom) -> list[RoomEvent]:
 def test_a_match_starts_from_the_text_of_a_position() -> None:
     """The log has the text, and the side to move in the position begins."""
     played = seated(game="chess", start=ENDGAME)
-    made, requires, *_, started = first_events(played)
+    made, required, *_, started = first_events(played)
     assert isinstance(made, Created)
     assert made.start == ENDGAME
-    assert requires == Requires(("start",))
+    assert required == Required("start")
     assert isinstance(started, Started)
     assert started.start == ENDGAME
     assert (played.match.turn, played.match.first_seat) == (1, 1)
@@ -163,11 +162,8 @@ def test_a_start_position_that_the_rules_no_longer_know_refuses_the_next_match()
 def test_a_room_with_an_unknown_feature_can_only_be_read(feature: str) -> None:
     """A server that does not know a required feature shows the room and refuses commands."""
     played = created()
-    played.append(Requires((feature,)))
+    played.append(Required(feature))
     assert "sit" in format_command_types(permitted(played.room, BEN.identity, 0, Settings()))
-    played.append(Requires((feature, "three_players")))
+    played.append(Required("three_players"))
     assert played.room.frozen is Code.ROOM_NEWER
     assert played.refuse(BEN, sit(1)) is Code.ROOM_NEWER
-    assert format_event_body(Requires((feature,))) == (
-        b'{"kind":"requires","features":["%b"]}' % feature.encode()
-    )

@@ -12,7 +12,7 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
-    Requires,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -75,7 +75,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     Offered(0, "draw"),
     Declined(0, "draw"),
     SeatLeft(0),
-    Requires(("one_screen",)),
+    Required("strategies"),
     TookBack(MATCH, 0, 0, "0123456789abcdef"),
 )
 

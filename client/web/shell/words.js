@@ -102,10 +102,11 @@ export function aiFields(level) {
 }
 
 /**
- * The level or the persona of an AI, as a tooltip.
+ * The level, the persona or the strategy of an AI, as a tooltip.
  * @param {Occupant} occupant
  */
-export function aiTitle({ level, persona }) {
+export function aiTitle({ level, persona, strategy, evaluator }) {
+    if (strategy) return `The strategy ${strategy} with the evaluator ${evaluator}`;
     if (!persona) return `The AI at level ${level ?? "?"}`;
     return PERSONAS[persona]?.about ?? `The AI as ${persona}`;
 }
