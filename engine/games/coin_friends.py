@@ -44,7 +44,7 @@ NAMES = ("Asker", "Friends")
 #: The bit of generous friends.
 ARE_GENEROUS = 1 << 4
 #: The place of the coin that Asker was given.
-HAND = "hand"
+HAND = "h"
 
 
 def _purses(is_generous: bool) -> tuple[tuple[int, ...], ...]:
@@ -157,8 +157,8 @@ def ending(s: State) -> str:
 def board(options: Mapping[str, str]) -> BoardView:
     purses = _purses(options["friends"] == "generous")
     rows = [
-        (name, *(f"{name}-{coin}" for coin in coins))
-        for name, coins in zip(FRIENDS, purses, strict=True)
+        (_friend_cell(friend), *(_coin_cell(friend, place) for place in range(len(purse))))
+        for friend, purse in enumerate(purses)
     ]
     sites = [
         Site(cell, 1.1 * column, 1.4 * row, "round")
@@ -181,28 +181,33 @@ def board(options: Mapping[str, str]) -> BoardView:
     )
 
 
+def _friend_cell(friend: int) -> str:
+    return f"f{friend + 1}"
+
+
+def _coin_cell(friend: int, place: int) -> str:
+    return f"{'abc'[place]}{friend + 1}"
+
+
 def view(s: State, last: tuple[State, int] | None) -> PositionView:
-    friend, coin, side = _friend(s), _coin(s), turn(s)
-    pieces = {name: name for name in FRIENDS}
-    for name, purse in zip(FRIENDS, _purses(_is_generous(s)), strict=True):
-        pieces |= {f"{name}-{cents}": str(cents) for cents in purse}
-    if coin is not None:
-        pieces[HAND] = pieces.pop(format_position(s))
-    path = (move_view(*last).path[-1],) if last else ()
-    marks = {} if friend is None else {"last": (FRIENDS[friend],) if coin is None else (HAND,)}
-    scores = points(s)
-    if scores is None:
-        return PositionView(pieces, side, f"{NAMES[side]} to move", marks, path)
+    friend, side, scores = _friend(s), turn(s), points(s)
+    pieces = {_friend_cell(number): name for number, name in enumerate(FRIENDS)}
+    for number, purse in enumerate(_purses(_is_generous(s))):
+        pieces |= {_coin_cell(number, place): str(cents) for place, cents in enumerate(purse)}
+    path = move_view(*last).path if last else ()
+    if friend is None or scores is None:
+        return PositionView(pieces, side, f"{NAMES[side]} to move", {"last": path}, path)
+    pieces[HAND] = pieces.pop(_coin_cell(friend, (int(s[0]) >> 2 & 3) - 1))
     asker, friends = scores
-    text = "Draw" if asker == friends else f"{NAMES[friends > asker]} win"
-    return PositionView(pieces, None, text + "s" * (asker > friends), marks, path)
+    text = "Draw" if asker == friends else "Asker wins" if asker > friends else "Friends win"
+    return PositionView(pieces, None, text, {"last": (*path, HAND)}, path)
 
 
 def move_view(s: State, m: int) -> MoveView:
     token, friend = format_move(s, m), _friend(s)
     if friend is None:
-        return MoveView(id=token, path=(token,), text=f"ask friend {token}")
-    cell = f"{FRIENDS[friend]}-{token}"
+        return MoveView(id=token, path=(_friend_cell(m),), text=f"ask friend {token}")
+    cell = _coin_cell(friend, m)
     return MoveView(
         id=token, path=(cell,), text=f"give {token} cents", affects=(cell,), ghost=(HAND, token)
     )
