@@ -106,7 +106,7 @@ export interface Resign {
     room: string;
 }
 
-/** Ends the match without a result. A player may abort before the second move; the host may abort when only AI seats play. */
+/** Ends the match without a result. A player may abort until both sides have moved; the host may abort when only AI seats play. */
 export interface Abort {
     t: "abort";
     id: string;
