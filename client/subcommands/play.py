@@ -58,7 +58,7 @@ DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
 @click.option(
     "--evaluator",
     metavar="NAME",
-    help="The strategy's evaluator: estimate, zero, random, material, material:queen=9,rook=5.",
+    help="The strategy's evaluator: estimate, zero, random, all-paths, material:queen=9.",
 )
 @click.option(
     "--friend", is_flag=True, help="Play a person: prints a link to send them, and waits."
