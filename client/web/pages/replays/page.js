@@ -35,6 +35,10 @@ export class ReplaysPage {
 
     onModelChange() {}
 
+    onReconnect() {
+        if (this.#state === "failed") void this.#load();
+    }
+
     onKey() {}
 
     afterDraw() {}
@@ -74,6 +78,7 @@ export class ReplaysPage {
                       this.#matches.map((match) => drawMatch(match, now_ms)),
                   ),
             this.#state === "loading" ? h("p", { class: "muted" }, "Loading…") : null,
+            this.#state === "failed" ? h("p", { class: "muted" }, "The matches could not be loaded.") : null,
             this.#state === "failed" || (this.#state === "loaded" && this.#next !== null)
                 ? h(
                       "button",
