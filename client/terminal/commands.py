@@ -20,6 +20,7 @@ class CommandName(Enum):
     RESIGN = "resign"
     CLAIM = "claim"
     DRAW = "draw"
+    TAKEBACK = "takeback"
     ACCEPT = "accept"
     REMATCH = "rematch"
     DECLINE = "decline"
@@ -199,8 +200,9 @@ HELP = (
     ("", CommandName.ABORT, "end it without a result"),
     ("", CommandName.DRAW, "offer a draw, or accept one"),
     ("", CommandName.CLAIM, "claim a draw, where the rules allow it"),
+    ("", CommandName.TAKEBACK, "take your last move back, or ask to"),
     ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
-    ("", CommandName.ACCEPT, "accept the offer of a draw or of a rematch"),
+    ("", CommandName.ACCEPT, "accept what the other side offers or asks for"),
     ("", CommandName.DECLINE, "decline it"),
     ("", CommandName.SIT, "take a free seat; sit White: that one"),
     ("", CommandName.STAND, "give your seat up"),
@@ -214,6 +216,7 @@ PERMITTED_AS = {
     CommandName.RESIGN: "resign",
     CommandName.ABORT: "abort",
     CommandName.DRAW: "offer_draw",
+    CommandName.TAKEBACK: "takeback",
     CommandName.REMATCH: "rematch",
     CommandName.ACCEPT: "accept",
     CommandName.DECLINE: "decline",

@@ -45,17 +45,19 @@ from server.protocol.messages import (
     Resign,
     Sit,
     Snapshot,
+    Takeback,
     View,
 )
 
 #: The typed commands that the client sends to the room, each with its message type.
 ROOM_COMMANDS: Mapping[
-    CommandName, type[Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline]
+    CommandName, type[Resign | Abort | Claim | OfferDraw | Takeback | Accept | Rematch | Decline]
 ] = {
     CommandName.RESIGN: Resign,
     CommandName.ABORT: Abort,
     CommandName.CLAIM: Claim,
     CommandName.DRAW: OfferDraw,
+    CommandName.TAKEBACK: Takeback,
     CommandName.ACCEPT: Accept,
     CommandName.REMATCH: Rematch,
     CommandName.DECLINE: Decline,
@@ -275,7 +277,7 @@ class LineMode:
         self._transcript.prompt(self._model)
 
     async def _run_room_command(self, name: CommandName) -> None:
-        command = ROOM_COMMANDS[name](id=self._connection.new_id(), room=self._model.room)
+        command = _room_command(name, self._model, self._connection.new_id())
         was_running = self._model.running
         await self._send_and_wait(command)
         # At the end of a match, the transcript shows the prompt after the board.
@@ -295,6 +297,16 @@ class LineMode:
         except Refused as refused:
             self._output.report(f"error: {refused.message}")
             return None
+
+
+def _room_command(name: CommandName, model: Model, command_id: str) -> Command:
+    """Returns the message of a typed command to the room."""
+    kind = ROOM_COMMANDS[name]
+    if kind is Takeback:
+        return Takeback(id=command_id, room=model.room, ply=model.ply)
+    if kind is Accept and model.takebacks and not model.offers:
+        return Accept(id=command_id, room=model.room, what="takeback", ply=model.ply)
+    return kind(id=command_id, room=model.room)  # type: ignore[call-arg]
 
 
 async def print_messages(connection: Connection, room: str, output: Output) -> None:

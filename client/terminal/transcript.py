@@ -26,6 +26,7 @@ from server.protocol.messages import (
     Snapshot,
     Started,
     Thinking,
+    TookBack,
     Turn,
     View,
 )
@@ -132,7 +133,7 @@ class Transcript:
 
     def _show_event(self, before: Model, model: Model, message: LoggedEvent) -> None:
         board = words.board_of(model)
-        if isinstance(message.event, Started | Moved | Finished):
+        if isinstance(message.event, Started | Moved | TookBack | Finished):
             self._output.end_prompt()  # it belongs to the earlier position
         match message.event:
             case Moved(ply=ply, seat=seat):
@@ -160,11 +161,19 @@ class Transcript:
                 former = before.seats[seat]
                 name = former.name if former else "A player"
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
-            case Offered(seat=seat, what="draw" | "rematch" as what):
-                offer = "a draw" if what == "draw" else "a rematch"
+            case TookBack(seat=seat, to_ply=to_ply):
+                count = before.ply - to_ply
+                moves = "a move" if count == 1 else f"{count} moves"
+                self._output.report(f"{words.player_name(model, seat)} took back {moves}.")
+            case (
+                Offered(seat=seat, what="draw" | "rematch" as what)
+                | Offered(seat=seat, what="takeback" as what, to_ply=int())
+            ):
+                is_takeback = what == "takeback"
+                offer = "asks to take a move back" if is_takeback else f"offered a {what}"
                 is_mine_to_answer = model.my_seat not in (None, seat)
                 advice = " Type accept or decline." if is_mine_to_answer else ""
-                self._output.report(f"{words.player_name(model, seat)} offered {offer}.{advice}")
+                self._output.report(f"{words.player_name(model, seat)} {offer}.{advice}")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
             case Said(name=name, text=text, to=to):
@@ -199,7 +208,10 @@ class Transcript:
             return
         my_seat = model.my_seat
         if not self._brief and (
-            my_seat is None or message.view.turn in (None, my_seat) or message.ply == 0
+            my_seat is None
+            or model.is_one_screen
+            or message.view.turn in (None, my_seat)
+            or message.ply == 0
         ):
             self._output.print(current_board_text(model, self._output.colour))
             self._is_result_unprinted = False  # it stands below the board
