@@ -93,11 +93,24 @@ export const PERSONAS = {
 };
 
 /**
- * The fields of a command that name an AI, from the number of a level or the id of a persona.
+ * The strategies that play games without levels: their names and how they play.
+ * @type {Record<string, {name: string, about: string}>}
+ */
+export const STRATEGIES = {
+    "strategy:minimax": { name: "MiniMax", about: "Looks three plies ahead and expects your best reply." },
+    "strategy:average": { name: "Average", about: "Looks three plies ahead and expects any reply." },
+    "strategy:greedy": { name: "Greedy", about: "Takes the best next position, whatever your reply." },
+    "strategy:random": { name: "Random", about: "Plays any legal move." },
+};
+
+/**
+ * The fields of a command that name an AI, from the number of a level or the key of a persona or a
+ * strategy.
  * @param {string} level
- * @returns {Pick<AddAi, "level" | "persona">}
+ * @returns {Pick<AddAi, "level" | "persona" | "strategy">}
  */
 export function aiFields(level) {
+    if (level in STRATEGIES) return { strategy: level.replace("strategy:", "") };
     return level in PERSONAS ? { persona: /** @type {AddAi["persona"]} */ (level) } : { level: Number(level) };
 }
 
@@ -117,7 +130,7 @@ export function aiTitle({ level, persona, strategy, evaluator }) {
  * @param {number} seat
  */
 export function pointsSuffix({ points }, seat) {
-    return points ? ` ${points[seat]} to ${points[1 - seat]}` : "";
+    return points ? ` ${points[seat]} to ${points[1 - seat]}`.replaceAll("-", "−") : "";
 }
 
 /**
@@ -171,7 +184,7 @@ const NO_RESULT_TEXTS = { abort: "Aborted", failure: "No result" };
  * @param {MatchResult} over
  */
 export function pointsText(over) {
-    if (over.points) return over.points.join(" – ");
+    if (over.points) return over.points.join(" – ").replaceAll("-", "−");
     if (over.winner !== null) return over.winner === 0 ? "1 – 0" : "0 – 1";
     return isDraw(over) ? "½ – ½" : "–";
 }

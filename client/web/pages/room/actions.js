@@ -13,7 +13,7 @@ import { icon } from "../../shell/icons.js";
 import { claimReason, headPly, isNewer, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
 import { drawTakeback, drawTakebackRequest } from "./takeback.js";
-import { PERSONAS, aiFields, frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
+import { PERSONAS, STRATEGIES, aiFields, frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -206,9 +206,10 @@ function drawAddAi(app, room, seat) {
         const level = String(new FormData(event.currentTarget).get("level"));
         void app.command({ t: "add_ai", room: room.id, seat, ...aiFields(level) });
     };
+    const characters = Object.entries(levels.length > 0 ? PERSONAS : STRATEGIES);
     const options = [
         ...levels.map((level) => h("option", { value: level, selected: level === defaultLevel }, `level ${level}`)),
-        ...Object.entries(PERSONAS).map(([key, { name }]) => h("option", { value: key }, name.toLowerCase())),
+        ...characters.map(([key, { name }]) => h("option", { value: key }, name.toLowerCase())),
     ];
     return h(
         "form",
