@@ -98,7 +98,7 @@ async def test_files_are_sent_in_the_shortest_encoding_that_a_client_accepts() -
 
 
 async def test_the_list_of_games_is_compressed() -> None:
-    """The games with their rules arrive in a fraction of their size."""
+    """The games with their rules arrive in a fraction of their size, and once for each version."""
     async with serve() as node:
         plain = await node.get("/api/games")
         for accepted in ("gzip", "br"):
@@ -106,6 +106,9 @@ async def test_the_list_of_games_is_compressed() -> None:
             assert answer.headers["content-encoding"] == accepted
             assert DECODERS[accepted](answer.body) == plain.body
             assert len(answer.body) < len(plain.body) / 2
+            tag = answer.headers["etag"]
+            assert (await node.get("/api/games", **{"If-None-Match": tag})).status == 304
+            assert (await node.get("/api/games", **{"If-None-Match": 'W/"other"'})).status == 200
 
 
 def test_stored_encodings_are_used_unless_damaged(tmp_path: Path) -> None:
