@@ -91,6 +91,7 @@ class Code(StrEnum):
     )
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
+    DRAW_NONE = "draw.none", "The game cannot end in a draw."
     CLAIM_NONE = "claim.none", "The player has no draw to claim now."
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."

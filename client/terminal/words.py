@@ -71,16 +71,22 @@ def move_line(
 
 
 def result_text(board: BoardView | None, over: MatchResult) -> str:
-    """The result of a match: "Red wins: four in a row."
+    """The result of a match: "Red wins: four in a row.", "Black wins 40 to 24: the board is full."
 
     A newer server may end a match in a way that this client does not know; its reason is shown.
     """
     if over.winner is not None:
         name = side_name(board, over.winner)
-        return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
+        verb = "win" if name.endswith("s") else "wins"
+        return f"{name} {verb}{points_text(over, over.winner)}: {over.reason}."
     if over.how in DRAW_TERMINATIONS:
-        return f"Draw: {over.reason}."
+        return f"Draw{points_text(over, 0)}: {over.reason}."
     return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
+
+
+def points_text(over: MatchResult, seat: int) -> str:
+    """The points after a result, those of a seat first: " 40 to 24"; "" in games without points."""
+    return "" if over.points is None else f" {over.points[seat]} to {over.points[1 - seat]}"
 
 
 def frozen_text(code: str) -> str:

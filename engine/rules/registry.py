@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -32,18 +33,28 @@ def game_ids() -> list[str]:
     ]
 
 
+def production_ids() -> list[str]:
+    """Returns the ids of the games that the production search plays, and with it the pool.
+
+    A game that does not load is one of them, so that its user learns the reason.
+    """
+    return [game_id for game_id in game_ids() if not _is_for_teaching(game_id)]
+
+
 @cache
-def load_game(game_id: str) -> Game:
-    """Returns the game with an id; raises UnknownGame, which names the available games.
+def load_game(name: str) -> Game:
+    """Returns the game with an id or an alias; raises UnknownGame, which names the available games.
 
     A process reads a rules file once.
     """
-    if game_id in BUILT_IN:
-        module = import_module(BUILT_IN[game_id])
-    elif game_id in _plugged_in():
-        module = _plugged_in()[game_id].load()
+    if name in BUILT_IN:
+        module = import_module(BUILT_IN[name])
+    elif name in _plugged_in():
+        module = _plugged_in()[name].load()
+    elif name in _aliases():
+        return load_game(_aliases()[name])
     else:
-        raise UnknownGame(f"there is no game {game_id[:40]!r}; there are: {', '.join(game_ids())}")
+        raise UnknownGame(f"there is no game {name[:40]!r}; there are: {', '.join(game_ids())}")
     return Game(cast(Rules, module), rules_digest(module))
 
 
@@ -58,9 +69,28 @@ def clear() -> None:
             sys.modules.pop(part.__name__, None)
     importlib.invalidate_caches()
     load_game.cache_clear()
+    _aliases.cache_clear()
     _plugged_in.cache_clear()
 
 
 @cache
 def _plugged_in() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+@cache
+def _aliases() -> dict[str, str]:
+    """The id of the game that each alias names; of two games with one alias, the first."""
+    aliases: dict[str, str] = {}
+    for game_id in game_ids():
+        with suppress(Exception):  # a plug-in's file may raise anything while it is imported
+            for alias in load_game(game_id).rules.ALIASES:
+                aliases.setdefault(alias, game_id)
+    return aliases
+
+
+def _is_for_teaching(game_id: str) -> bool:
+    try:
+        return load_game(game_id).rules.SEARCH == "teach"
+    except Exception:  # a plug-in's file may raise anything while it is imported
+        return False

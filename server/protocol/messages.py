@@ -218,7 +218,7 @@ class Resign(RoomCommand, frozen=True, tag="resign"):
 class Abort(RoomCommand, frozen=True, tag="abort"):
     """Ends the match without a result.
 
-    A player may abort before the second move; the host may abort when only AI seats play.
+    A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 
@@ -352,7 +352,8 @@ class Pong(Outgoing, frozen=True, tag="pong"):
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The properties of a room that never change.
 
-    `view` is null when this server does not have the game.
+    `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
+    then. `view` is null when this server does not have the game.
     """
 
     game: str
@@ -363,6 +364,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     created_ms: int
     levels: int
     view: BoardView | None
+    search: Word = "production"
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
@@ -417,12 +419,13 @@ class Played(Struct, frozen=True, omit_defaults=True):
     seat: int | None = None
 
 
-class MatchResult(Struct, frozen=True):
+class MatchResult(Struct, frozen=True, omit_defaults=True):
     """The result of a match. The fields mean the same as in `finished`."""
 
     winner: int | None
     how: Word
     reason: str
+    points: tuple[int, int] | None = None
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -29,6 +29,7 @@ def description(room: Room) -> wire.RoomDescription:
         options=dict(room.options), visibility=room.visibility,
         host=room.host, created_ms=room.created_ms,
         levels=room.game.levels if room.game else 1, view=board,
+        search=room.game.rules.SEARCH if room.game else "production",
     )  # fmt: skip
 
 
@@ -76,7 +77,7 @@ def format_played(played: Played) -> wire.Played:
 
 def format_result(over: MatchResult) -> wire.MatchResult:
     """The result of a match for clients."""
-    return wire.MatchResult(over.winner, over.how, over.reason)
+    return wire.MatchResult(over.winner, over.how, over.reason, over.points)
 
 
 def view(room: Room, match: Match) -> wire.View | None:

@@ -31,13 +31,13 @@ from server.rooms.events import (
     Started,
     Unknown,
 )
+from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
     SNAPSHOT_CHAT_LINES,
     ChatLine,
     ChatStamp,
     Match,
-    MatchResult,
     Room,
 )
 
@@ -104,8 +104,7 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Finished():
             if room.match is None or room.match.id != event.match:
                 return room
-            over = MatchResult(event.winner, event.how, event.reason)
-            return replace(room, match=replace(room.match, over=over), offers=())
+            return replace(room, match=replace(room.match, over=result_of(event)), offers=())
         case Offered():
             return _evolve_offered(room, event)
         case Declined():

@@ -87,12 +87,13 @@ class Played(Struct, frozen=True):
     seat: int | None = None
 
 
-class MatchResult(Struct, frozen=True):
+class MatchResult(Struct, frozen=True, omit_defaults=True):
     """The result of a match. The fields mean the same as in `Finished`."""
 
     winner: int | None
     how: str
     reason: str
+    points: tuple[int, int] | None = None
 
 
 class ChatLine(Struct, frozen=True):

@@ -234,7 +234,10 @@ function isReadable(event) {
         case "moved":
             return Number.isInteger(event.ply) && typeof event.move === "string";
         case "finished":
-            return [event.how, event.reason].every((text) => typeof text === "string");
+            return (
+                [event.how, event.reason].every((text) => typeof text === "string") &&
+                (event.points == null || (Array.isArray(event.points) && event.points.length === 2))
+            );
         case "said":
             return [event.name, event.text].every((text) => typeof text === "string");
         default:
@@ -273,8 +276,9 @@ function applyEvent(room, event) {
         }
         case "finished": {
             if (room.match?.id !== event.match) return room;
-            const { winner, how, reason } = event;
-            return { ...room, match: { ...room.match, over: { winner, how, reason } }, offers: [] };
+            const { winner, how, reason, points } = event;
+            const over = { winner, how, reason, ...(points && { points }) };
+            return { ...room, match: { ...room.match, over }, offers: [] };
         }
         case "offered":
             return isKnownOffer(event) ? { ...room, offers: [...room.offers, event.seat] } : room;
