@@ -156,10 +156,14 @@ async def test_the_log_of_a_search_is_sent() -> None:
         assert done["log"].splitlines()[-1] == "I've got you now"
 
 
+def illegal_move(result: Result) -> Result:
+    return replace(result, move="z9")
+
+
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        (lambda result: replace(result, move="z9"), reasons.ILLEGAL),
+        (illegal_move, reasons.ILLEGAL),
         (lambda result: replace(result, move=""), reasons.ILLEGAL),
         (lambda result: replace(result, info=replace(result.info, nodes=-1)), reasons.ILLEGAL),
     ],
