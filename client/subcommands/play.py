@@ -58,7 +58,7 @@ DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
 @click.option(
     "--evaluator",
     metavar="NAME",
-    help="The strategy's evaluator: estimate, zero, random, material, material:queen=9,rook=5.",
+    help="The strategy's evaluator: estimate, zero, random, all-paths, material:queen=9.",
 )
 @click.option(
     "--friend", is_flag=True, help="Play a person: prints a link to send them, and waits."
@@ -117,8 +117,6 @@ def play(
         )
     info = _find_game(url, game)
     chosen_options = _parse_options(info, options)
-    if not friend and info.levels == 0:
-        raise click.UsageError(f"{info.title} has no levels: play a person with --friend")
     if level is not None and level > info.levels:
         raise click.BadParameter(
             f"{info.title} has levels 1 to {info.levels}", param_hint="--level"

@@ -4,7 +4,7 @@ A state machine of 13 states to search by hand. The strategies of `engine.teach`
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,7 +34,9 @@ With private utilities the players care how they win. Everybody is proud of thei
 have them smashed by a rock is worth -20, to cut paper with them 15. Any other loss is worth -1,
 any other win 1 and a tie 0. The points of the result say what it was worth to each player."""
 
-SIGNS = ("rock", "paper", "scissors")
+#: A sign, which is also the shape of its piece.
+Sign = Literal["rock", "paper", "scissors"]
+SIGNS: tuple[Sign, ...] = ("rock", "paper", "scissors")
 #: What each sign does to the one before it in SIGNS, which it beats.
 DEEDS = {"rock": "smashes", "paper": "wraps", "scissors": "cut"}
 NAMES = ("First", "Second")
@@ -182,7 +184,7 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
     }
     pieces |= {_shown(seat): _kind(seat, sign) for seat, sign in enumerate(signs)}
     last_path = (_shown(1 - side),) if last else ()
-    marks = {"last": last_path}
+    marks: dict[str, tuple[str, ...]] = {"last": last_path}
     if len(signs) < 2:
         return PositionView(pieces, side, f"{NAMES[side]} to move", marks, last_path)
     result = status(s)

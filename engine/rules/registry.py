@@ -51,8 +51,8 @@ def load_game(name: str) -> Game:
         module = import_module(BUILT_IN[name])
     elif name in _plugged_in():
         module = _plugged_in()[name].load()
-    elif name in _aliases():
-        return load_game(_aliases()[name])
+    elif game := _game_with_alias(name):
+        return game
     else:
         raise UnknownGame(f"there is no game {name[:40]!r}; there are: {', '.join(game_ids())}")
     return Game(cast(Rules, module), rules_digest(module))
@@ -69,7 +69,6 @@ def clear() -> None:
             sys.modules.pop(part.__name__, None)
     importlib.invalidate_caches()
     load_game.cache_clear()
-    _aliases.cache_clear()
     _plugged_in.cache_clear()
 
 
@@ -78,15 +77,13 @@ def _plugged_in() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-@cache
-def _aliases() -> dict[str, str]:
-    """The id of the game that each alias names; of two games with one alias, the first."""
-    aliases: dict[str, str] = {}
-    for game_id in game_ids():
+def _game_with_alias(name: str) -> Game | None:
+    """The first game that has this alias, or None."""
+    for game_id in (*BUILT_IN, *_plugged_in()):
         with suppress(Exception):  # a plug-in's file may raise anything while it is imported
-            for alias in load_game(game_id).rules.ALIASES:
-                aliases.setdefault(alias, game_id)
-    return aliases
+            if name in load_game(game_id).rules.ALIASES:
+                return load_game(game_id)
+    return None
 
 
 def _is_for_teaching(game_id: str) -> bool:

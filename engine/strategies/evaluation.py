@@ -9,8 +9,10 @@ from engine.teach.state import GameState, State
 #: The default evaluators of games without an evaluation of their own, by id. That of sticks is the
 #: one of the first founding text.
 DEFAULT_EVALUATORS = {"sticks": "random"}
-#: The evaluator that looks at all states below one, and the games that have few enough of them.
-ALL_PATHS, SMALL_GAMES = "all-paths", ("sticks", "tic-tac-toe")
+#: The evaluator that may look at all states below one.
+ALL_PATHS = "all-paths"
+#: The games that have few enough states for it, and the maximum number of moves at their start.
+SMALL_GAMES, MAX_PATH_MOVES = ("sticks", "tic-tac-toe"), 9
 #: The strategies that compute a value for each player.
 FOR_BOTH = ("max-n",)
 
@@ -25,14 +27,16 @@ def default_evaluator(game: Game) -> str:
 def check_evaluator(name: str, position: Position, evaluator: str) -> None:
     """Raises UnknownName or NotPossible if a strategy cannot evaluate positions of the game.
 
-    It takes no longer than one evaluation.
+    It takes no longer than one evaluation, so a server may call it. It does not run `all-paths`,
+    which may look at thousands of states.
     """
-    if evaluator == ALL_PATHS:
-        if position.game.id not in SMALL_GAMES:
-            raise NotPossible(f"{ALL_PATHS} is for small games only: {', '.join(SMALL_GAMES)}")
-        return
     root = root_of(name, position, evaluator)
     check_weights(root, evaluator)
+    if evaluator == ALL_PATHS and root.players == 1:
+        is_small = position.game.id in SMALL_GAMES and len(position.moves()) <= MAX_PATH_MOVES
+        if not is_small:
+            raise NotPossible(f"{ALL_PATHS} is for small games only: {', '.join(SMALL_GAMES)}")
+        return
     evaluator_of(evaluator, scale_of(evaluator), 0)(root)
 
 

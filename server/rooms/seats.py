@@ -83,7 +83,7 @@ def wished_occupant(
 
 
 def ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
-    """The occupant of an AI seat, that has either a level or a persona."""
+    """The occupant of an AI seat that has either a level or a persona."""
     if game.rules.SEARCH == "teach":
         raise CommandRejected(
             Code.LEVEL_UNKNOWN, f"{game.title} has no levels: its AI seats play strategies"

@@ -100,6 +100,29 @@ def test_a_game_without_levels_has_no_ai_at_a_level() -> None:
     assert views.description(seated().room).search == "production"
 
 
+@pytest.mark.parametrize(
+    ("game", "evaluator", "is_accepted"),
+    [
+        ("tic-tac-toe", "all-paths", True),
+        ("rock-paper-scissors", "all-paths", False),  # it has a utility for each player
+        ("chess", "all-paths", False),
+        ("chess", "material:queen=9", True),
+        ("chess", "material:quen=9", False),
+        ("coin-friends", "zero", True),
+    ],
+)
+def test_a_strategy_has_an_evaluator_that_the_game_allows(
+    game: str, evaluator: str, is_accepted: bool
+) -> None:
+    """An unknown kind of piece is refused, and H0 where it takes too long or has no meaning."""
+    played = created(game=game)
+    command = AddAi(id="a", seat=1, strategy="minimax", evaluator=evaluator)
+    if is_accepted:
+        assert played.do(ADA, command)
+    else:
+        assert played.refuse(ADA, command) is Code.STRATEGY_UNKNOWN
+
+
 def test_a_match_can_be_aborted_until_both_sides_have_moved() -> None:
     """Moves of an extra turn do not count: the other side has not moved yet."""
     played = seated(game="kalah")

@@ -32,7 +32,9 @@ GAMES = production_ids()
 #: The page's status after a match.
 RESULT = re.compile(r"^(Draw|\w+ wins?)( -?\d+ to -?\d+)?: ")
 #: The line on the terminal after a match.
-RESULT_LINE = re.compile(r"^(Draw|[\w ]+ wins?)( -?\d+ to -?\d+)?: .+\.$", re.MULTILINE)
+RESULT_LINE = re.compile(
+    r"^(Draw|You (won|lost)|[\w ]+ wins?)( -?\d+ to -?\d+)?: .+\.$", re.MULTILINE
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

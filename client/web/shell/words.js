@@ -150,14 +150,14 @@ export function resultText(over, board) {
 }
 
 /**
- * The result of a match for a viewer: "You won", "You lost"; for a spectator "Red wins".
+ * The result of a match for a viewer: "You won", "You lost 3 to 5"; for a spectator "Red wins".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  * @param {number | null} seat the viewer's seat
  */
 export function resultForViewer(over, board, seat) {
     if (seat === null || over.winner === null) return resultText(over, board);
-    return over.winner === seat ? "You won" : "You lost";
+    return `You ${over.winner === seat ? "won" : "lost"}${pointsSuffix(over, seat)}`;
 }
 
 /**
