@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from engine.search.job import Limit
-from engine.strategies import built_in, registry
+from engine.strategies import built_in, reasons, registry
 from engine.strategies.contract import StrategyFailed
 from server.rooms import rules, seats
 from server.rooms.events import SeatTaken
 from server.rooms.model import Room
-from server.seats import ai, answers, broker_transport, strategies
+from server.seats import ai, answers, strategies
 from server.seats.answers import Checker
 from server.seats.remote import RemoteEngines
 from server.seats.workers import RemoteWorker
@@ -85,7 +85,7 @@ def workers_choose_the_reason(patch: Patch) -> None:
         def __contains__(self, text: object) -> bool:
             return True
 
-    patch.setattr(broker_transport.reasons, "REASONS", All())
+    patch.setattr(reasons, "REASONS", All())
 
 
 def a_worker_passes_strategies_to_its_pool(patch: Patch) -> None:
@@ -119,12 +119,12 @@ def the_log_is_not_sent(patch: Patch) -> None:
 
 
 def cheats() -> None:
-    reason = test_strategies.reasons.ILLEGAL
+    reason = reasons.ILLEGAL
     test_strategies.test_a_strategy_that_cheats(test_strategies.illegal_move, reason)
 
 
 def fails_at_a_worker() -> None:
-    reason = test_strategies.reasons.FAILED
+    reason = reasons.FAILED
     test_strategies.test_a_strategy_that_fails_at_a_worker("<b>free money</b>", reason)
 
 

@@ -175,7 +175,7 @@ def test_a_room_that_requires_more() -> None:
     """A room that requires a capability which this version lacks can only be read, for good."""
     played = LoggedRoom()
     played.create(ADA, "sticks", seats=(MINIMAX, ME))
-    assert frozenset({"strategies"}) == CAPABILITIES
+    assert "strategies" in CAPABILITIES
     played.append(Required("clocks of next year"))
     assert played.room.frozen is Code.ROOM_NEWER
     played.append(Required("strategies"))
