@@ -69,10 +69,17 @@ export class ReplayPage {
     }
 
     start() {
+        this.#failure = null;
         this.#load().catch((error) => {
             this.#failure = error instanceof Error ? error.message : String(error);
+            // A match that is shown already stays.
+            if (this.#match) this.#app.toast(this.#failure);
             this.#app.update();
         });
+    }
+
+    onReconnect() {
+        if (this.#failure !== null) this.start();
     }
 
     stop() {
@@ -137,7 +144,7 @@ export class ReplayPage {
 
     /** @returns {Content} */
     draw() {
-        if (this.#failure !== null)
+        if (this.#failure !== null && !this.#match)
             return h(
                 "div",
                 { class: "notice card" },
@@ -190,7 +197,7 @@ export class ReplayPage {
             board: match.view,
             online: null,
             hands: position?.hands ?? {},
-            pieces: position?.pieces ?? {},
+            pieces: position?.pieces ?? null,
             toMove: !isAtEnd && position?.turn === seat,
             thinking: false,
             you: false,
