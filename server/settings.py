@@ -148,6 +148,8 @@ class Settings:
     limit_chat: int = 4
     #: Lines of chat that a room may receive in 10 s; at most CHAT_STAMPS.
     limit_chat_room: int = 20
+    #: Last lines of an identity in a room from which its next line must differ.
+    limit_chat_repeats: int = 3
 
     @property
     def is_sole_node(self) -> bool:

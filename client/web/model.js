@@ -35,7 +35,9 @@ export const MAX_CHAT_LINES = 300;
  * @property {MatchState | null} match
  * @property {number[]} offers
  * @property {ChatLine[]} chat
- * @property {{seats: boolean[], watching: number} | null} presence
+ * @property {{seats: boolean[], watching: number, gone_ms: (number | null)[]} | null} presence
+ *     `gone_ms` has for a player who has gone the time until the opponent may claim the match, as of
+ *     the message
  * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
  * @property {Record<number, PositionView>} views
  * @property {Record<number, Thought>} thoughts
@@ -161,7 +163,10 @@ function applyToRoom(room, message) {
         case "thinking":
             return applyThinking(room, message);
         case "presence":
-            return { ...room, presence: { seats: message.seats, watching: message.watching } };
+            return {
+                ...room,
+                presence: { seats: message.seats, watching: message.watching, gone_ms: message.gone_ms ?? [] },
+            };
         default: // a newer server may send other types
             return room;
     }
@@ -224,7 +229,11 @@ function applyEventMessage(room, event) {
 function isReadable(event) {
     switch (event.kind) {
         case "seat_taken":
+        case "ai_took_over":
+        case "player_returned":
             return Number.isInteger(event.seat) && typeof event.occupant?.name === "string";
+        case "renamed":
+            return [event.identity, event.name].every((text) => typeof text === "string");
         case "seat_left":
         case "offered":
         case "declined":
@@ -274,20 +283,76 @@ function applyEvent(room, event) {
         case "finished": {
             if (room.match?.id !== event.match) return room;
             const { winner, how, reason } = event;
-            return { ...room, match: { ...room.match, over: { winner, how, reason } }, offers: [] };
+            const seats = room.seats.map(withoutKeeper);
+            return { ...room, seats, match: { ...room.match, over: { winner, how, reason } }, offers: [] };
         }
+        case "ai_took_over":
+        case "player_returned":
+            return applySubstitution(room, event);
+        case "renamed":
+            return applyRenamed(room, event);
         case "offered":
             return isKnownOffer(event) ? { ...room, offers: [...room.offers, event.seat] } : room;
         case "declined":
             return isKnownOffer(event) ? { ...room, offers: [] } : room;
         case "said": {
-            const { v, at, name, text, to } = event;
-            const line = to === undefined ? { v, at, name, text } : { v, at, name, text, to };
+            const { v, at, identity, name, text, to } = event;
+            const line = to === undefined ? { v, at, name, text, identity } : { v, at, name, text, to, identity };
             return { ...room, chat: [...room.chat, line].slice(-MAX_CHAT_LINES) };
         }
         default: // "created", "hidden", and kinds that only a newer server sends
             return room;
     }
+}
+
+/**
+ * The occupant of a seat after a match: the player for whom an AI kept it.
+ * @param {Occupant | null} occupant
+ * @returns {Occupant | null}
+ */
+function withoutKeeper(occupant) {
+    return occupant?.kept_for ? { identity: occupant.kept_for.identity, name: occupant.kept_for.name } : occupant;
+}
+
+/**
+ * The room with another player on a seat of the running match.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "ai_took_over" | "player_returned"}>} event
+ * @returns {Room}
+ */
+function applySubstitution(room, { match: id, seat, ply, occupant }) {
+    const { match } = room;
+    if (!match || match.id !== id || match.over) return room;
+    const substitutions = [...(match.substitutions ?? []), { ply, seat, occupant }];
+    return {
+        ...room,
+        seats: withItem(room.seats, seat, occupant),
+        match: { ...match, seats: withItem(match.seats, seat, occupant), substitutions },
+        offers: [],
+    };
+}
+
+/**
+ * The room with another name on the seats that the player holds or that an AI keeps for the player.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "renamed"}>} event
+ * @returns {Room}
+ */
+function applyRenamed(room, event) {
+    const seats = room.seats.map((occupant) => occupant && withName(occupant, event));
+    const { match } = room;
+    if (!match || match.over) return { ...room, seats };
+    return { ...room, seats, match: { ...match, seats: match.seats.map((occupant) => withName(occupant, event)) } };
+}
+
+/**
+ * @param {Occupant} occupant
+ * @param {{identity: string, name: string}} renamed
+ * @returns {Occupant}
+ */
+function withName(occupant, { identity, name }) {
+    if (occupant.kind !== "ai" && occupant.identity === identity) return { ...occupant, name };
+    return occupant.kept_for?.identity === identity ? { ...occupant, kept_for: { identity, name } } : occupant;
 }
 
 /**
@@ -407,6 +472,16 @@ export function mySeat(model) {
     return seat < 0 ? null : seat;
 }
 
+/**
+ * The seat that an AI keeps for you, or null.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function keptSeat({ you, room }) {
+    const seat = room?.seats.findIndex((occupant) => occupant?.kept_for && occupant.kept_for.identity === you?.identity);
+    return seat === undefined || seat < 0 ? null : seat;
+}
+
 /** The commands that are offered to every spectator. */
 const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
 
@@ -422,7 +497,8 @@ export function permits(model, command) {
     const { room } = model;
     if (room === null) return false;
     if (room.may === null || room.may.includes(command)) return true;
-    return OPEN_TO_SPECTATORS.has(command) && mySeat(model) === null && room.frozen === null;
+    const isSpectator = mySeat(model) === null && keptSeat(model) === null;
+    return OPEN_TO_SPECTATORS.has(command) && isSpectator && room.frozen === null;
 }
 
 /**

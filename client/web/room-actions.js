@@ -15,8 +15,9 @@ import { PERSONAS, aiFields, frozenText, occupantName, resultText, sideName } fr
 
 /**
  * The action that the user must confirm, and the function that sets it.
- * @typedef {{actionToConfirm: "resign" | "abort" | null, setActionToConfirm: (action: "resign" |
- *     "abort" | null) => void}} Confirmation
+ * @typedef {"resign" | "abort" | `remove_ai ${number}` | null} ActionToConfirm
+ * @typedef {{actionToConfirm: ActionToConfirm, setActionToConfirm: (action: ActionToConfirm) =>
+ *     void}} Confirmation
  */
 
 /**
@@ -49,7 +50,8 @@ export function drawActions(app, room, confirmation) {
     const { match } = room;
     if (!match) return null;
     if (!match.over) return [drawDrawButtons(app, room), drawEndButton(app, room, confirmation)];
-    return [drawRematch(app, room), h("a", { class: "button", href: `/match/${match.id}` }, "Replay")];
+    const replay = match.moves.length > 0 && h("a", { class: "button", href: `/match/${match.id}` }, "Replay");
+    return [drawRematch(app, room), replay];
 }
 
 /**
@@ -99,11 +101,22 @@ function drawEndButton(app, room, { actionToConfirm, setActionToConfirm }) {
             icon(action === "abort" ? "cross" : "flag"),
             label,
         );
+    return drawConfirmation(label, send, "Play on", () => setActionToConfirm(null));
+}
+
+/**
+ * The question whether to carry out an action, in place of its button.
+ * @param {string} label
+ * @param {() => void} confirm
+ * @param {string} cancelLabel
+ * @param {() => void} cancel
+ */
+function drawConfirmation(label, confirm, cancelLabel, cancel) {
     return h(
         "span",
         { key: "confirm", class: "confirm", role: "group", "aria-label": `${label}?` },
-        h("button", { class: "danger", autofocus: true, onclick: send }, `${label} now`),
-        h("button", { onclick: () => setActionToConfirm(null) }, "Play on"),
+        h("button", { class: "danger", autofocus: true, onclick: confirm }, `${label} now`),
+        h("button", { onclick: cancel }, cancelLabel),
     );
 }
 
@@ -140,9 +153,10 @@ function drawRematch(app, room) {
  * @param {App} app
  * @param {Room} room
  * @param {number} seat
+ * @param {Confirmation} confirmation
  * @returns {Content}
  */
-export function drawSeatActions(app, room, seat) {
+export function drawSeatActions(app, room, seat, { actionToConfirm, setActionToConfirm }) {
     const { model } = app;
     const occupant = room.seats[seat];
     const send = (/** @type {Command} */ command) => () => void app.command(command);
@@ -155,9 +169,14 @@ export function drawSeatActions(app, room, seat) {
     }
     if (seat === mySeat(model) && permits(model, "stand"))
         return drawLeaveButton("Leave the seat", send({ t: "stand", room: room.id }));
-    if (occupant.kind === "ai" && permits(model, "remove_ai"))
-        return drawLeaveButton("Remove the AI", send({ t: "remove_ai", room: room.id, seat }));
-    return null;
+    if (occupant.kind !== "ai" || !permits(model, "remove_ai")) return null;
+    if (actionToConfirm !== `remove_ai ${seat}`)
+        return drawLeaveButton("Remove the AI", () => setActionToConfirm(`remove_ai ${seat}`));
+    const remove = () => {
+        setActionToConfirm(null);
+        send({ t: "remove_ai", room: room.id, seat })();
+    };
+    return drawConfirmation("Remove the AI", remove, "Keep it", () => setActionToConfirm(null));
 }
 
 /**

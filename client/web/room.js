@@ -6,12 +6,14 @@
  * @import {Content} from "./elements.js"
  * @import {Model, Room} from "./model.js"
  * @import {Player} from "./players.js"
+ * @import {Confirmation} from "./room-actions.js"
  */
 
 import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
-import { headPly, isNewer, legalMoves, mySeat, permits } from "./model.js";
+import { Absence, drawGone } from "./gone.js";
+import { headPly, isNewer, keptSeat, legalMoves, mySeat, permits } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
 import { MissingParts } from "./room-missing.js";
@@ -37,6 +39,7 @@ export class RoomPage {
      */
     #sentMove = null;
     #missingParts;
+    #absence;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
     /** The position that was last announced to screen readers: match, ply and result. */
@@ -46,7 +49,7 @@ export class RoomPage {
     #scrolledTo = "";
     /** Whether to take the first free seat when the room has arrived. */
     #wantsSeat = false;
-    /** The action that the user must confirm. @type {"resign" | "abort" | null} */
+    /** The action that the user must confirm. @type {Confirmation["actionToConfirm"]} */
     #actionToConfirm = null;
 
     /**
@@ -57,6 +60,10 @@ export class RoomPage {
         this.#app = app;
         this.#id = id;
         this.#missingParts = new MissingParts(app);
+        this.#absence = new Absence(
+            () => performance.now(),
+            () => app.update(),
+        );
     }
 
     start() {
@@ -67,6 +74,7 @@ export class RoomPage {
     }
 
     stop() {
+        this.#absence.stop();
         this.#app.session.followRoom(null);
     }
 
@@ -82,6 +90,7 @@ export class RoomPage {
     onModelChange(before) {
         const { room } = this.#app.model;
         if (!room) return;
+        if (before.room?.presence !== room.presence) this.#absence.set(room.presence?.gone_ms ?? []);
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
         if (this.#sentMove && !this.#isUnconfirmed(this.#sentMove, room)) this.#sentMove = null;
         if (before.room !== room) this.#announce(room);
@@ -206,7 +215,7 @@ export class RoomPage {
                 thoughts[ply].state !== "done",
             you: mySeat(this.#app.model) === seat,
             result: resultFor(room.match?.over, seat),
-            actions: drawSeatActions(this.#app, room, seat),
+            actions: drawSeatActions(this.#app, room, seat, this.#confirmation()),
         };
     }
 
@@ -223,10 +232,7 @@ export class RoomPage {
         const over = match?.over ?? null;
         const viewerSeat = mySeat(this.#app.model);
         const canTurn = board && (canFlip(board.board) || viewerSeat === null);
-        const confirmation = {
-            actionToConfirm: this.#actionToConfirm,
-            setActionToConfirm: (/** @type {"resign" | "abort" | null} */ action) => this.#setActionToConfirm(action),
-        };
+        const confirmation = this.#confirmation();
         return h(
             "section",
             {
@@ -240,6 +246,7 @@ export class RoomPage {
                 canTurn ? drawFlip(() => this.#turnBoard()) : null,
             ),
             over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
+            match && !over ? drawGone(this.#app, room, this.#absence) : null,
             h("div", { class: "actions" }, drawActions(this.#app, room, confirmation)),
         );
     }
@@ -280,7 +287,7 @@ export class RoomPage {
         const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
             (await this.#app.command({ t: "chat", room: room.id, text, to })) !== null;
         const onScroll = (/** @type {boolean} */ isAtEnd) => (this.#isChatAtEnd = isAtEnd);
-        const isSpectator = mySeat(this.#app.model) === null;
+        const isSpectator = mySeat(this.#app.model) === null && keptSeat(this.#app.model) === null;
         return drawChat({ lines: room.chat, send, isSpectator, onScroll });
     }
 
@@ -299,10 +306,15 @@ export class RoomPage {
         this.#app.update();
     }
 
-    /** @param {"resign" | "abort" | null} action */
-    #setActionToConfirm(action) {
-        this.#actionToConfirm = action;
-        this.#app.update();
+    /** @returns {Confirmation} */
+    #confirmation() {
+        return {
+            actionToConfirm: this.#actionToConfirm,
+            setActionToConfirm: (action) => {
+                this.#actionToConfirm = action;
+                this.#app.update();
+            },
+        };
     }
 
     /** @param {MoveView} move */

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from engine.search.job import Persona, RootMove
 from engine.view import SEATS, BoardView, MoveView, PositionView
 from server.codes import Code
+from server.protocol.events import AiTookOver as AiTookOver
 from server.protocol.events import AnyEvent as AnyEvent
 from server.protocol.events import Created as Created
 from server.protocol.events import Declined as Declined
@@ -27,6 +28,9 @@ from server.protocol.events import Hidden as Hidden
 from server.protocol.events import Moved as Moved
 from server.protocol.events import Occupant as Occupant
 from server.protocol.events import Offered as Offered
+from server.protocol.events import Player as Player
+from server.protocol.events import PlayerReturned as PlayerReturned
+from server.protocol.events import Renamed as Renamed
 from server.protocol.events import RoomEvent as RoomEvent
 from server.protocol.events import Said as Said
 from server.protocol.events import SeatLeft as SeatLeft
@@ -235,10 +239,34 @@ class Decline(RoomCommand, frozen=True, tag="decline"):
     """Declines the opponent's offer of a draw or a rematch, or withdraws one's own."""
 
 
+class ClaimWin(RoomCommand, frozen=True, tag="claim_win"):
+    """Claims the win of a match whose opponent has gone.
+
+    `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The
+    same holds for `call_draw` and `let_ai_play`. No player may claim against an AI.
+    """
+
+
+class CallDraw(RoomCommand, frozen=True, tag="call_draw"):
+    """Ends a match whose opponent has gone as a draw."""
+
+
+class LetAiPlay(RoomCommand, frozen=True, tag="let_ai_play"):
+    """Lets the AI play on for an opponent who has gone, at the middle one of the game's levels.
+
+    The AI keeps the seat for that player, who may take it back until the match ends.
+    """
+
+
+class ReclaimSeat(RoomCommand, frozen=True, tag="reclaim_seat"):
+    """Takes one's seat back from the AI that keeps it."""
+
+
 class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
     """Sends a line of chat to the whole room, or to the spectators only.
 
-    Players receive a `hidden` event for a line to the spectators.
+    Players receive a `hidden` event for a line to the spectators. A line that equals one of the
+    sender's last lines is refused.
     """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
@@ -271,6 +299,10 @@ ClientMessage = (
     | Accept
     | Rematch
     | Decline
+    | ClaimWin
+    | CallDraw
+    | LetAiPlay
+    | ReclaimSeat
     | Chat
     | WatchLobby
 )
@@ -400,16 +432,34 @@ class Played(Struct, frozen=True, omit_defaults=True):
     seat: int | None = None
 
 
-class MatchResult(Struct, frozen=True):
-    """The result of a match. The fields mean the same as in `finished`."""
+class Substitution(Struct, frozen=True):
+    """From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or
+    the player again.
+    """
+
+    ply: int
+    seat: int
+    occupant: Occupant
+
+
+class MatchResult(Struct, frozen=True, omit_defaults=True):
+    """The result of a match. The fields mean the same as in `finished`.
+
+    `substitutions` are there over HTTP only; on the socket they are in the match's state.
+    """
 
     winner: int | None
     how: Word
     reason: str
+    substitutions: tuple[Substitution, ...] = ()
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A match with its result so far. The start position and the moves define the position."""
+    """A match with its result so far. The start position and the moves define the position.
+
+    `seats` are the players of now, or of the end. `substitutions` says who played from which ply
+    on, where a player went and the AI played on.
+    """
 
     id: str
     number: int
@@ -418,16 +468,21 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     seats: tuple[Occupant, ...]
     moves: tuple[Played, ...]
     over: MatchResult | None = None
+    substitutions: tuple[Substitution, ...] = ()
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
-    """One line of chat with the version and the time of its event."""
+    """One line of chat with the version and the time of its event.
+
+    A server of an earlier version omits the identity of its author.
+    """
 
     v: int
     at: int
     name: str
     text: str
     to: Word = "room"
+    identity: str = ""
 
 
 class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
@@ -512,12 +567,18 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     """Which seats are connected (an AI seat always is) and how many spectators watch.
 
+    While the opponent of a person has gone from a running match, `gone_ms` has for that seat the
+    time until the other player may claim the match, in ms from this message on; 0 means now. It is
+    null for all other seats. The time begins anew when the server cannot be sure that it would know
+    of a new connection.
+
     May be dropped.
     """
 
     room: str
     seats: tuple[bool, ...]
     watching: int
+    gone_ms: tuple[int | None, ...] = ()
 
 
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -20,10 +20,18 @@ from msgspec import Meta, Struct
 Word = Annotated[str, Meta(max_length=24)]
 
 
+class Player(Struct, frozen=True):
+    """A person, with the name at that time."""
+
+    identity: str
+    name: str
+
+
 class Occupant(Struct, frozen=True, omit_defaults=True):
     """The holder of a seat: a player with the name at that time, or the AI at a level or persona.
 
-    `kind` is `guest` or `ai`.
+    `kind` is `guest` or `ai`. An AI that plays on for a player who has gone keeps the seat for that
+    player, `kept_for`.
     """
 
     identity: str
@@ -31,6 +39,7 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
     kind: Word = "guest"
     level: int | None = None
     persona: str | None = None
+    kept_for: Player | None = None
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -102,7 +111,7 @@ class Moved(Event, frozen=True, tag="moved"):
 
 
 #: How this version ends a match; see Finished.
-Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
+Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement", "gone"]
 
 
 class Finished(Event, frozen=True, tag="finished"):
@@ -111,7 +120,8 @@ class Finished(Event, frozen=True, tag="finished"):
     `winner` is a seat, or null when nobody won; `reason` is a sentence for people.
 
     `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
-    draw, `agreement` for an agreed one, and `failure` when the AI could not move.
+    draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a
+    player claimed the win or a draw because the opponent had gone.
     """
 
     match: str
@@ -137,6 +147,37 @@ class Declined(Event, frozen=True, tag="declined"):
     what: Word = "rematch"
 
 
+class AiTookOver(Event, frozen=True, tag="ai_took_over"):
+    """The AI plays on for a player who has gone, from the move at `ply` on.
+
+    It keeps the seat for the player in `occupant.kept_for`, who may take it back until the match
+    ends. At the end the seat is the player's again.
+    """
+
+    match: str
+    seat: int
+    ply: int
+    occupant: Occupant
+
+
+class PlayerReturned(Event, frozen=True, tag="player_returned"):
+    """The player took the seat back from the AI, and plays from the move at `ply` on."""
+
+    match: str
+    seat: int
+    ply: int
+    occupant: Occupant
+
+
+class Renamed(Event, frozen=True, tag="renamed"):
+    """A player changed their name. The seats that they hold, or that an AI keeps for them, show the
+    new name from now on.
+    """
+
+    identity: str
+    name: str
+
+
 class Said(Event, frozen=True, tag="said"):
     """A line of chat. `to` is `room` or `spectators`."""
 
@@ -157,7 +198,20 @@ class Unknown(Struct, frozen=True):
 
 
 #: Every event that this version writes.
-KnownEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+KnownEvent = (
+    Created
+    | SeatTaken
+    | SeatLeft
+    | Started
+    | Moved
+    | Finished
+    | Offered
+    | Declined
+    | AiTookOver
+    | PlayerReturned
+    | Renamed
+    | Said
+)
 #: Every event that a log may contain.
 RoomEvent = KnownEvent | Unknown
 

@@ -16,12 +16,16 @@ from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation, positions
 from server.rooms.events import (
+    AiTookOver,
     Created,
     Declined,
     Finished,
     Moved,
     Occupant,
     Offered,
+    Player,
+    PlayerReturned,
+    Renamed,
     RoomEvent,
     Said,
     SeatLeft,
@@ -37,6 +41,7 @@ from server.rooms.model import (
     Match,
     MatchResult,
     Room,
+    Substitution,
 )
 
 #: The offers that this version supports.
@@ -87,7 +92,7 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Moved():
             return _evolve_moved(room, event)
         case Said():
-            line = ChatLine(room.v, at_ms, event.name, event.text, event.to)
+            line = ChatLine(room.v, at_ms, event.name, event.text, event.to, event.identity)
             stamp = ChatStamp(IdentityId(event.identity), at_ms)
             stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
             return replace(
@@ -103,7 +108,12 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             if room.match is None or room.match.id != event.match:
                 return room
             over = MatchResult(event.winner, event.how, event.reason)
-            return replace(room, match=replace(room.match, over=over), offers=())
+            seats = tuple([_without_keeper(occupant) for occupant in room.seats])
+            return replace(room, seats=seats, match=replace(room.match, over=over), offers=())
+        case AiTookOver() | PlayerReturned():
+            return _evolve_substitution(room, event)
+        case Renamed():
+            return _evolve_renamed(room, event)
         case Offered():
             return _evolve_offered(room, event)
         case Declined():
@@ -152,6 +162,49 @@ def _evolve_offered(room: Room, event: Offered) -> Room:
         )
         match = replace(match, draw_offers=plies)
     return replace(room, match=match, offers=(*room.offers, event.seat))
+
+
+def _evolve_substitution(room: Room, event: AiTookOver | PlayerReturned) -> Room:
+    """The room with another player on a seat of the running match."""
+    match, seat = room.match, event.seat
+    if match is None or match.id != event.match or match.over or seat not in range(SEATS):
+        return room
+    players = tuple(
+        event.occupant if number == seat else player for number, player in enumerate(match.seats)
+    )
+    substitution = Substitution(event.ply, seat, event.occupant)
+    match = replace(
+        match, seats=players, substitutions=(*match.substitutions, substitution)
+    )  # fmt: skip
+    return replace(_with_seat(room, seat, event.occupant), match=match, offers=())
+
+
+def _evolve_renamed(room: Room, event: Renamed) -> Room:
+    """The room with another name on the seats that the identity holds or that are kept for it."""
+    seats = tuple(
+        [None if holder is None else _with_name(holder, event) for holder in room.seats]
+    )  # fmt: skip
+    match = room.running_match
+    if match is None:
+        return replace(room, seats=seats)
+    players = tuple([_with_name(player, event) for player in match.seats])
+    return replace(room, seats=seats, match=replace(match, seats=players))
+
+
+def _with_name(occupant: Occupant, event: Renamed) -> Occupant:
+    if occupant.identity == event.identity and occupant.kind != "ai":
+        return replace(occupant, name=event.name)
+    keeper = occupant.kept_for
+    if keeper is not None and keeper.identity == event.identity:
+        return replace(occupant, kept_for=Player(keeper.identity, event.name))
+    return occupant
+
+
+def _without_keeper(occupant: Occupant | None) -> Occupant | None:
+    """The occupant of a seat after a match: the player for whom an AI kept it."""
+    if occupant is None or occupant.kept_for is None:
+        return occupant
+    return Occupant(occupant.kept_for.identity, occupant.kept_for.name)
 
 
 def _evolve_moved(room: Room, event: Moved) -> Room:

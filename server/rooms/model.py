@@ -59,11 +59,52 @@ AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
 SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
+#: Time after a player's last connection when the opponent may claim the match, in ms.
+GONE_MS = 60_000
+#: The same time for a player who has closed the page, in ms.
+CLOSED_PAGE_MS = 20_000
+
+
+class Absence(Struct, frozen=True):
+    """A player without a connection to any node, as the node that decides knows it.
+
+    The last connection ended at `since_ms`. Since `certain_since_ms` the node would have learned of
+    a new connection on another node; None means that it might not learn of one now. Both times are
+    in ms since 1970.
+    """
+
+    since_ms: int
+    certain_since_ms: int | None
+    has_closed_page: bool = False
+
+    @property
+    def limit_ms(self) -> int:
+        """The time from `since_ms` until the opponent may claim, in ms."""
+        return CLOSED_PAGE_MS if self.has_closed_page else GONE_MS
+
+    @property
+    def claimable_ms(self) -> int | None:
+        """The time from which the opponent may claim; None if this node cannot tell."""
+        if self.certain_since_ms is None:
+            return None
+        return max(self.since_ms, self.certain_since_ms) + self.limit_ms
+
+
+#: Returns the absence of a player; None for a player who is connected.
+FindAbsence = Callable[[IdentityId], Absence | None]
+
+
+def nobody_absent(_identity: IdentityId) -> None:
+    """Returns None: every player counts as connected. A FindAbsence."""
+
+
 class Moment(Struct, frozen=True):
-    """The context of a command: its actor and time, the source of new ids, and the settings.
+    """The context of a command: its actor and time, the source of new ids, the settings, and who is
+    connected.
 
     `received_ms` is the time at which the command arrived at this node, before any queue. Both
-    times are in ms since 1970.
+    times are in ms since 1970. Connections are not in the log, so `find_absence` gives the view of
+    this node.
     """
 
     actor: Actor
@@ -71,6 +112,7 @@ class Moment(Struct, frozen=True):
     received_ms: int
     new_id: Callable[[], str]
     settings: Settings
+    find_absence: FindAbsence = nobody_absent
 
 
 class Played(Struct, frozen=True):
@@ -87,12 +129,26 @@ class Played(Struct, frozen=True):
     seat: int | None = None
 
 
-class MatchResult(Struct, frozen=True):
-    """The result of a match. The fields mean the same as in `Finished`."""
+class Substitution(Struct, frozen=True):
+    """From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or
+    the player again.
+    """
+
+    ply: int
+    seat: int
+    occupant: Occupant
+
+
+class MatchResult(Struct, frozen=True, omit_defaults=True):
+    """The result of a match. The fields mean the same as in `Finished`.
+
+    `substitutions` are those of the match. They are filled in for the list of matches only.
+    """
 
     winner: int | None
     how: str
     reason: str
+    substitutions: tuple[Substitution, ...] = ()
 
 
 class ChatLine(Struct, frozen=True):
@@ -103,6 +159,7 @@ class ChatLine(Struct, frozen=True):
     name: str
     text: str
     to: str = "room"
+    identity: str = ""
 
 
 class Match(Struct, frozen=True):
@@ -131,6 +188,8 @@ class Match(Struct, frozen=True):
     first_seat: int = 0
     turn: int = 0
     turn_started_ms: int = 0
+    #: Where an AI played on for a player who had gone, and where the player returned.
+    substitutions: tuple[Substitution, ...] = ()
 
     @property
     def ply(self) -> int:
@@ -180,6 +239,29 @@ class Room(Struct, frozen=True):
         for number, occupant in enumerate(self.seats):
             if occupant is not None and occupant.identity == identity and occupant.kind != "ai":
                 return number
+        return None
+
+    def kept_seat(self, identity: IdentityId) -> int | None:
+        """The seat that an AI keeps for a person's identity, or None."""
+        for number, occupant in enumerate(self.seats):
+            player = None if occupant is None else occupant.kept_for
+            if player is not None and player.identity == identity:
+                return number
+        return None
+
+    def has_player(self, identity: IdentityId) -> bool:
+        """Whether an identity holds a seat, or an AI keeps one for it."""
+        return self.player_name(identity) is not None
+
+    def player_name(self, identity: IdentityId) -> str | None:
+        """The name that the seat of a player shows, also while an AI keeps it; None without one."""
+        for occupant in self.seats:
+            if occupant is None:
+                continue
+            if occupant.identity == identity and occupant.kind != "ai":
+                return occupant.name
+            if occupant.kept_for is not None and occupant.kept_for.identity == identity:
+                return occupant.kept_for.name
         return None
 
     @property

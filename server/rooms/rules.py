@@ -11,7 +11,7 @@ from typing import assert_never
 from engine.game import Game, OptionError
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, moves, offers, permissions, seats
+from server.rooms import chat, gone, moves, offers, permissions, seats
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
 from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken
 from server.rooms.evolve import evolve as evolve
@@ -54,7 +54,9 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
 
 
 #: The rule of each command.
-RULES: dict[type[Command], Rule] = {**moves.RULES, **offers.RULES, **seats.RULES, **chat.RULES}
+RULES: dict[type[Command], Rule] = {
+    **moves.RULES, **offers.RULES, **seats.RULES, **gone.RULES, **chat.RULES,
+}  # fmt: skip
 
 
 def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:

@@ -10,9 +10,12 @@ import msgspec
 from server.protocol import messages as wire
 from server.protocol.views import format_seats
 from server.rooms.events import (
+    AiTookOver,
     Created,
     Finished,
     Moved,
+    PlayerReturned,
+    Renamed,
     RoomEvent,
     Said,
     SeatLeft,
@@ -87,10 +90,11 @@ def projections(
                 )  # fmt: skip
             case Finished():
                 is_entry_changed = True
-                over = MatchResult(event.winner, event.how, event.reason)
+                substitutions = room.match.substitutions if room.match else ()
+                over = MatchResult(event.winner, event.how, event.reason, substitutions)
                 plies = room.match.ply if room.match else 0
                 changes.append(MatchFinished(event.match, v, room.changed_ms, plies, _encode(over)))
-            case Created() | SeatTaken() | SeatLeft():
+            case Created() | SeatTaken() | SeatLeft() | AiTookOver() | PlayerReturned() | Renamed():
                 is_entry_changed = True
             case _:
                 pass

@@ -18,12 +18,15 @@ from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
     Accept,
     AddAi,
+    CallDraw,
     Chat,
+    ClaimWin,
     Create,
     Decline,
     Hidden,
     Incoming,
     Joined,
+    LetAiPlay,
     MatchState,
     Move,
     Occupant,
@@ -31,6 +34,7 @@ from server.protocol.messages import (
     OpenSeat,
     Played,
     Presence,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
     Resign,
@@ -46,7 +50,7 @@ from server.protocol.messages import (
 )
 from server.protocol.views import snapshot
 from server.rooms.events import format_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs, room_log
 from tests.support.room_log import SETTINGS, seated
@@ -54,6 +58,8 @@ from tests.support.room_log import SETTINGS, seated
 ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
+#: The absence of a player who has gone long ago, so that every claim is accepted.
+LONG_GONE = Absence(-(10**9), -(10**9))
 #: The fields that every command message has.
 HEAD = {"id": "x", "room": ROOM}
 
@@ -78,7 +84,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS)
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, lambda _: LONG_GONE)
             events = decide(room, parse_command(command), moment)  # type: ignore[arg-type]
         except CommandRejected:
             continue
@@ -134,6 +140,7 @@ room_commands = st.one_of(
     st.sampled_from(
         [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
+    st.sampled_from([kind(**HEAD) for kind in (LetAiPlay, ReclaimSeat, ClaimWin, CallDraw)]),
 )
 sit_commands: list[tuple[Actor, Incoming]] = [
     (ADA, Sit(seat=0, **HEAD)),

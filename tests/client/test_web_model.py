@@ -18,22 +18,27 @@ from server.rooms.commands import (
     Abort,
     Accept,
     AddAi,
+    CallDraw,
     Chat,
     Claim,
+    ClaimWin,
     Command,
     Create,
     Decline,
+    LetAiPlay,
     Move,
     OfferDraw,
     OpenSeat,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
+    Rename,
     Resign,
     Sit,
     Stand,
 )
 from server.rooms.events import RoomEvent, format_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import SERVER, Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs
 from tests.support.browser import open_chromium, open_files
@@ -70,7 +75,7 @@ async def page() -> AsyncIterator[Page]:
 #: Commands without arguments.
 PLAIN_COMMANDS = (
     Stand, Resign, Abort, Rematch, Decline, OfferDraw, Accept,
-    Claim,
+    Claim, ClaimWin, CallDraw, LetAiPlay, ReclaimSeat, ReclaimSeat,
 )  # fmt: skip
 
 
@@ -90,6 +95,7 @@ def random_command(rng: random.Random, room: Room) -> Command:
             AddAi(seat=seat, level=1, persona=None, **HEAD),
             RemoveAi(seat=seat, **HEAD),
             *(command_type(**HEAD) for command_type in PLAIN_COMMANDS),
+            Rename(**HEAD, identity=rng.choice(PEOPLE).identity, name=rng.choice(["Al", "Bo"])),
         ]
     )
 
@@ -114,8 +120,11 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            moment = Moment(rng.choice(PEOPLE), 0, 0, ids.__next__, SETTINGS)
-            events = decide(room, random_command(rng, room), moment)
+            command = random_command(rng, room)
+            actor = SERVER if isinstance(command, Rename) else rng.choice(PEOPLE)
+            absence = Absence(-(10**9), -(10**9)) if rng.random() < 0.5 else None
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, lambda _, gone=absence: gone)
+            events = decide(room, command, moment)
         except CommandRejected:
             events = []
     return history
@@ -149,6 +158,9 @@ async def test_after_each_event_the_model_equals_the_servers_room(page: Page) ->
         "offered",
         "declined",
         "said",
+        "ai_took_over",
+        "player_returned",
+        "renamed",
     }
 
 

@@ -10,9 +10,18 @@ from engine.rules.registry import load_game
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.commands import Abort, Decline, Rematch, Resign, Stand
+from server.rooms.commands import (
+    Abort,
+    Decline,
+    LetAiPlay,
+    ReclaimSeat,
+    Rematch,
+    Rename,
+    Resign,
+    Stand,
+)
 from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
-from server.rooms.model import AI, CommandRejected, Room
+from server.rooms.model import AI, SERVER, Absence, CommandRejected, Room
 from tests.support.room_log import (
     ADA,
     AI_SEAT,
@@ -55,6 +64,12 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(CYD, plain(Abort))
     played.do(CYD, plain(Rematch))
     played.do(BEN, plain(Decline))
+    played.do(BEN, plain(Rematch))
+    played.do(CYD, plain(Rematch))
+    played.find_absence = lambda _: Absence(-(10**9), -(10**9))
+    played.do(BEN, plain(LetAiPlay))
+    played.do(CYD, plain(ReclaimSeat))
+    played.do(SERVER, Rename("r", CYD.identity, "Cydney"))
     kinds = {type(parse_event_body(body)) for _, body in played.log}
     assert kinds == set(KnownEvent.__args__)
     assert played.fold() == played.room
