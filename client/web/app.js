@@ -13,10 +13,12 @@ import { CommandError } from "./connection.js";
 import { h, render } from "./elements.js";
 import { LobbyPage } from "./lobby.js";
 import { drawBanner, drawHeader, drawToasts } from "./frame.js";
+import { Muted, browserStorage } from "./muted.js";
 import { ReplayPage } from "./replay.js";
 import { ReplaysPage } from "./replays.js";
 import { RoomPage } from "./room.js";
 import { Session } from "./session.js";
+import { sentence } from "./words.js";
 
 /**
  * One page. The app creates it for an address, starts it, draws it after every change, and stops it
@@ -56,6 +58,12 @@ export class App {
     #toasts = [];
     #toastCount = 0;
     #isRenaming = false;
+    /** Why the server refused the new name, or null. @type {string | null} */
+    #renameError = null;
+    /** Tells the other tabs of this browser that the guest has another name. */
+    #renames = new BroadcastChannel("renamed");
+    /** The people whose lines of chat are hidden. */
+    muted = new Muted(browserStorage());
 
     /** @param {Element} root */
     constructor(root) {
@@ -78,7 +86,7 @@ export class App {
                     this.#page?.onModelChange(before);
                     this.update();
                 },
-                onerror: (_code, message) => this.toast(message),
+                onerror: (_code, message) => this.toast(sentence(message)),
             },
         );
     }
@@ -93,6 +101,9 @@ export class App {
         addEventListener("keydown", (event) => this.#onKey(event));
         addEventListener("online", () => this.#retryIfLost());
         addEventListener("visibilitychange", () => this.#retryIfLost());
+        addEventListener("pagehide", () => this.session.leavePage());
+        addEventListener("pageshow", () => this.#retryIfLost());
+        this.#renames.onmessage = () => this.session.renew();
         this.#route();
         this.session.start();
     }
@@ -155,7 +166,7 @@ export class App {
             return await this.session.command(command);
         } catch (error) {
             if (!(error instanceof CommandError)) throw error;
-            this.toast(error.message);
+            this.toast(sentence(error.message));
             return null;
         }
     }
@@ -187,6 +198,8 @@ export class App {
                 path: location.pathname,
                 status,
                 rename,
+                renameError: this.#renameError,
+                clearRenameError: () => this.#setRenameError(null),
                 startRename: () => this.#setRenaming(true),
                 cancelRename: () => this.#setRenaming(false),
                 redraw: () => this.update(),
@@ -202,6 +215,12 @@ export class App {
     /** @param {boolean} isRenaming */
     #setRenaming(isRenaming) {
         this.#isRenaming = isRenaming;
+        this.#setRenameError(null);
+    }
+
+    /** @param {string | null} error */
+    #setRenameError(error) {
+        this.#renameError = error;
         this.update();
     }
 
@@ -217,13 +236,15 @@ export class App {
 
     /** @param {string} name */
     async #rename(name) {
-        this.#setRenaming(false);
-        if (name === "" || name === this.model.you?.name) return;
+        if (name === "" || name === this.model.you?.name) return this.#setRenaming(false);
         try {
             await this.#registerGuest(name);
+            this.#setRenaming(false);
             this.session.renew();
+            this.#renames.postMessage(name);
         } catch (error) {
-            this.toast(error instanceof Error ? error.message : String(error));
+            this.#setRenameError(sentence(error instanceof Error ? error.message : String(error)));
+            document.querySelector(/** @type {"input"} */ (".rename input"))?.focus();
         }
     }
 

@@ -2,7 +2,8 @@
  * The chat of a room.
  *
  * @import {ChatLine} from "./protocol.js"
- * @import {VNode} from "./elements.js"
+ * @import {Content, VNode} from "./elements.js"
+ * @import {Muted} from "./muted.js"
  */
 
 import { h } from "./elements.js";
@@ -21,13 +22,19 @@ const END_TOLERANCE_PX = 30;
  * @property {boolean} isSpectator whether the viewer is a spectator, who can also write to the
  *     spectators alone
  * @property {(isAtEnd: boolean) => void} onScroll called with whether the newest line is visible
+ * @property {string | null} me the viewer's identity
+ * @property {Map<string, string>} marks what tells people of the same name apart
+ * @property {Muted} muted
+ * @property {() => void} redraw called when somebody has been muted, or no longer is
  */
 
 /**
  * @param {Chat} chat
  * @returns {VNode}
  */
-export function drawChat({ lines, send, isSpectator, onScroll }) {
+export function drawChat(chat) {
+    const { lines, send, isSpectator, onScroll, muted } = chat;
+    const shown = lines.filter(({ identity }) => !muted.has(identity));
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         const form = event.currentTarget;
@@ -70,9 +77,10 @@ export function drawChat({ lines, send, isSpectator, onScroll }) {
         h(
             "div",
             log,
-            lines.map(drawLine),
-            lines.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
+            shown.map((line) => drawLine(line, chat)),
+            shown.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
         ),
+        drawMutedPeople(chat),
         h(
             "form",
             { id: "say", onsubmit: submit },
@@ -91,8 +99,45 @@ function drawRecipientChoice() {
     return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);
 }
 
-/** @param {ChatLine} line */
-function drawLine({ v, name, text, to }) {
+/**
+ * A line with its author, and a button to mute the author.
+ * @param {ChatLine} line
+ * @param {Chat} chat
+ */
+function drawLine({ v, identity, name, text, to }, { me, marks, muted, redraw }) {
     const aside = to === "spectators" ? h("span", { class: "badge", title: "for spectators only" }, "aside") : null;
-    return h("p", { key: v }, h("b", null, name), aside, " ", h("span", { class: "said" }, text));
+    const author = `${name}${marks.get(identity ?? "") ?? ""}`;
+    const mute = () => {
+        if (identity) muted.add({ identity, name });
+        redraw();
+    };
+    const label = `Mute ${author}`;
+    const button =
+        identity && identity !== me
+            ? h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute")
+            : null;
+    return h("p", { key: v }, h("b", null, author), aside, " ", h("span", { class: "said" }, text), button);
+}
+
+/**
+ * The muted people who have written here, each with a button to show their lines again.
+ * @param {Chat} chat
+ * @returns {Content}
+ */
+function drawMutedPeople({ lines, marks, muted, redraw }) {
+    /** @type {Map<string, string>} */
+    const names = new Map();
+    for (const { identity, name } of lines) if (identity && muted.has(identity)) names.set(identity, name);
+    return [...names].map(([identity, name]) => {
+        const unmute = () => {
+            muted.remove(identity);
+            redraw();
+        };
+        return h(
+            "p",
+            { class: "muted muted-person", key: identity },
+            `You do not see what ${name}${marks.get(identity) ?? ""} writes. `,
+            h("button", { class: "small", onclick: unmute }, "Show it"),
+        );
+    });
 }

@@ -22,6 +22,7 @@ import { aiTitle, occupantName, sideName } from "./words.js";
  * @property {boolean} you whether the viewer holds this seat
  * @property {"won" | "lost" | "drawn" | null} result
  * @property {Content} [actions] the buttons for this seat
+ * @property {string} [mark] what tells the player from others of the same name
  */
 
 /**
@@ -42,7 +43,7 @@ export function drawPlayer(player) {
                   title: online ? "online" : "offline",
               })
             : null,
-        h("span", { class: occupant ? "who" : "who nobody" }, occupantName(occupant)),
+        h("span", { class: occupant ? "who" : "who nobody" }, `${occupantName(occupant)}${player.mark ?? ""}`),
         occupant?.kind === "ai"
             ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
             : null,

@@ -8,7 +8,7 @@
 
 import { listMatches } from "./api.js";
 import { h } from "./elements.js";
-import { agoText, occupantName, pointsText } from "./words.js";
+import { agoText, playersOfSeat, pointsText } from "./words.js";
 
 /** Maximum number of matches that one request loads. */
 const PAGE_SIZE = 30;
@@ -91,11 +91,11 @@ export class ReplaysPage {
  * @param {number} now_ms
  */
 export function drawMatch(match, now_ms) {
-    const players = match.seats.map((occupant, seat) =>
+    const players = match.seats.map((_, seat) =>
         h(
             "span",
             { class: match.over?.winner === seat ? "player-name winner" : "player-name" },
-            occupantName(occupant),
+            playersOfSeat(match, seat),
         ),
     );
     return h(

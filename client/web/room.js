@@ -16,6 +16,7 @@ import { Absence, drawGone } from "./gone.js";
 import { headPly, isNewer, keptSeat, legalMoves, mySeat, permits } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
+import { nameMarks } from "./names.js";
 import { MissingParts } from "./room-missing.js";
 import { describePly, drawInfo, drawInvite, drawRefusal } from "./room-parts.js";
 import { drawShare } from "./share.js";
@@ -203,6 +204,7 @@ export class RoomPage {
         return {
             seat,
             occupant: room.seats[seat],
+            mark: nameMarks(room).get(room.seats[seat]?.identity ?? ""),
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
             hands: (room.match ? this.#drawnPosition?.hands : null) ?? {},
@@ -288,7 +290,10 @@ export class RoomPage {
             (await this.#app.command({ t: "chat", room: room.id, text, to })) !== null;
         const onScroll = (/** @type {boolean} */ isAtEnd) => (this.#isChatAtEnd = isAtEnd);
         const isSpectator = mySeat(this.#app.model) === null && keptSeat(this.#app.model) === null;
-        return drawChat({ lines: room.chat, send, isSpectator, onScroll });
+        const { model, muted } = this.#app;
+        const redraw = () => this.#app.update();
+        const me = model.you?.identity ?? null;
+        return drawChat({ lines: room.chat, send, isSpectator, onScroll, me, marks: nameMarks(room), muted, redraw });
     }
 
     /** @param {number} ply */

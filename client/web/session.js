@@ -64,6 +64,10 @@ export class Session {
         this.#connection.retry();
     }
 
+    leavePage() {
+        this.#connection.leavePage();
+    }
+
     renew() {
         this.#connection.renew();
     }

@@ -38,7 +38,15 @@ from server.rooms.commands import (
     Stand,
 )
 from server.rooms.events import RoomEvent, format_event_body
-from server.rooms.model import SERVER, Absence, Actor, CommandRejected, Moment, Room
+from server.rooms.model import (
+    SERVER,
+    Absence,
+    Actor,
+    CommandRejected,
+    Moment,
+    Room,
+    nobody_absent,
+)
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs
 from tests.support.browser import open_chromium, open_files
@@ -100,6 +108,11 @@ def random_command(rng: random.Random, room: Room) -> Command:
     )
 
 
+def everyone_gone(_identity: IdentityId) -> Absence:
+    """The absence of a player who has gone long ago."""
+    return Absence(-(10**9), -(10**9))
+
+
 def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     """Returns events as the client receives them, each with the server's room after it."""
     rng = random.Random(seed)
@@ -122,8 +135,8 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
         try:
             command = random_command(rng, room)
             actor = SERVER if isinstance(command, Rename) else rng.choice(PEOPLE)
-            absence = Absence(-(10**9), -(10**9)) if rng.random() < 0.5 else None
-            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, lambda _, gone=absence: gone)
+            find_absence = everyone_gone if rng.random() < 0.5 else nobody_absent
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, find_absence)
             events = decide(room, command, moment)
         except CommandRejected:
             events = []
