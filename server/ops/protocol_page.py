@@ -22,7 +22,6 @@ from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codes import Close
-from server.rooms.model import CLOSED_PAGE_MS, GONE_MS
 from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api
@@ -116,10 +115,10 @@ is a 429 with `Retry-After`. A repeated line of chat has the code `chat.repeated
 ## Players who go
 
 A player has gone when the player's last connection to the room has ended. If the match runs and the
-opponent is another person, the opponent may claim it after {GONE_MS // 1000} s, or after
-{CLOSED_PAGE_MS // 1000} s if the connection closed with the code {Close.PAGE_CLOSED:d}. Until then,
-`gone_ms` of `presence` has the time that is left. Then `may` has `claim_win`, `call_draw` and
-`let_ai_play`.
+opponent is another person, the opponent may claim it after {DEFAULTS.gone_ms // 1000} s, or after
+{DEFAULTS.page_closed_ms // 1000} s if the connection closed with the code {Close.PAGE_CLOSED:d}.
+Until then, `gone_ms` of `presence` has the time that is left. Then `may` has `claim_win`,
+`call_draw` and `let_ai_play`.
 
 The node that receives the claim decides by what it and the other nodes know of connections. If it
 may have missed a message of another node, it refuses the claim with `claim.unsure`, and the time

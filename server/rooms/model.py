@@ -59,28 +59,17 @@ AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
 SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
-#: Time after a player's last connection when the opponent may claim the match, in ms.
-GONE_MS = 60_000
-#: The same time for a player who has closed the page, in ms.
-CLOSED_PAGE_MS = 20_000
-
-
 class Absence(Struct, frozen=True):
     """A player without a connection to any node, as the node that decides knows it.
 
     The last connection ended at `since_ms`. Since `certain_since_ms` the node would have learned of
     a new connection on another node; None means that it might not learn of one now. Both times are
-    in ms since 1970.
+    in ms since 1970. The opponent may claim the match after `limit_ms`.
     """
 
     since_ms: int
     certain_since_ms: int | None
-    has_closed_page: bool = False
-
-    @property
-    def limit_ms(self) -> int:
-        """The time from `since_ms` until the opponent may claim, in ms."""
-        return CLOSED_PAGE_MS if self.has_closed_page else GONE_MS
+    limit_ms: int
 
     @property
     def claimable_ms(self) -> int | None:

@@ -11,16 +11,18 @@ from server.ids import IdentityId
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.model import Absence, Room
 from server.runtime.bus_flow import BusFlow
+from server.settings import Settings
 
 
 class Absences:
     """Since when each absent player of one room has been gone."""
 
-    __slots__ = ("_absent", "_flow", "_now_ms", "_subscribed_ms")
+    __slots__ = ("_absent", "_flow", "_now_ms", "_settings", "_subscribed_ms")
 
-    def __init__(self, flow: BusFlow, now_ms: Callable[[], int]) -> None:
+    def __init__(self, flow: BusFlow, now_ms: Callable[[], int], settings: Settings) -> None:
         self._flow = flow
         self._now_ms = now_ms
+        self._settings = settings
         #: The time since which this node receives the bus messages about the room.
         self._subscribed_ms = now_ms()
         #: The end of the last connection of each absent player, and whether they closed the page.
@@ -82,7 +84,9 @@ class Absences:
         since_ms, has_closed_page = absent
         flow_since_ms = self._flow.since_ms
         certain_ms = None if flow_since_ms is None else max(flow_since_ms, self._subscribed_ms)
-        return Absence(since_ms, certain_ms, has_closed_page)
+        settings = self._settings
+        limit_ms = settings.page_closed_ms if has_closed_page else settings.gone_ms
+        return Absence(since_ms, certain_ms, limit_ms)
 
     def claimable_ms(self, room: Room) -> tuple[int | None, ...]:
         """For each seat, the time from which the opponent may claim; None for a seat that is not

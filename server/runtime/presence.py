@@ -68,7 +68,7 @@ class Presence:
         #: Called when the times have changed at which players may claim.
         self.on_absence_change: Callable[[], None] = _do_nothing
         self.followers = Followers(room_id, ports, self.schedule)
-        self.absences = Absences(flow, ports.now_ms)
+        self.absences = Absences(flow, ports.now_ms, ports.settings)
         self._timer: asyncio.TimerHandle | None = None
         self._last: _Presence | None = None
         #: What the followers received that joined after `_last` was sent.

@@ -59,7 +59,7 @@ ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
 #: The absence of a player who has gone long ago, so that every claim is accepted.
-LONG_GONE = Absence(-(10**9), -(10**9))
+LONG_GONE = Absence(-(10**9), -(10**9), 0)
 #: The fields that every command message has.
 HEAD = {"id": "x", "room": ROOM}
 

@@ -110,7 +110,7 @@ def random_command(rng: random.Random, room: Room) -> Command:
 
 def everyone_gone(_identity: IdentityId) -> Absence:
     """The absence of a player who has gone long ago."""
-    return Absence(-(10**9), -(10**9))
+    return Absence(-(10**9), -(10**9), 0)
 
 
 def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:

@@ -10,14 +10,14 @@ from server.bus.base import PageClosed, PresenceReport
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.model import CLOSED_PAGE_MS, GONE_MS
 from server.runtime.hub import Hub
 from server.runtime.membership import SILENT_NODE_S
+from server.settings import Settings
 from server.store.base import Identity
 from tests.support.fake_server import Client, FakeServer, FaultyBus, first_legal, virtual
 from tests.support.two_players import playing
 
-GONE_S, CLOSED_PAGE_S = GONE_MS / 1000, CLOSED_PAGE_MS / 1000
+GONE_S, CLOSED_PAGE_S = Settings().gone_ms / 1000, Settings().page_closed_ms / 1000
 #: The claims, in the order of `may`.
 CLAIMS = ["claim_win", "call_draw", "let_ai_play"]
 #: Time for messages between nodes and to clients, in seconds.

@@ -26,7 +26,7 @@ class Recording:
     def __init__(self) -> None:
         played = seated()
         played.find_absence = lambda identity: (
-            Absence(-(10**9), -(10**9)) if identity == BEN.identity else None
+            Absence(-(10**9), -(10**9), 0) if identity == BEN.identity else None
         )
         played.do(ADA, plain(LetAiPlay))
         played.do(BEN, plain(ReclaimSeat))

@@ -25,8 +25,6 @@ from server.rooms.commands import (
 from server.rooms.events import AiTookOver, Finished, Occupant, Player, PlayerReturned, Renamed
 from server.rooms.model import (
     AI,
-    CLOSED_PAGE_MS,
-    GONE_MS,
     SERVER,
     Absence,
     Actor,
@@ -50,6 +48,8 @@ from tests.support.room_log import (
 )
 
 CLAIMS: list[type[Command]] = [ClaimWin, CallDraw, LetAiPlay]
+#: The time after the last connection when a match may be claimed, and that after a closed page.
+GONE_MS, CLOSED_PAGE_MS = SETTINGS.gone_ms, SETTINGS.page_closed_ms
 #: Long before every test.
 LONG_AGO = -(10**9)
 SUBSTITUTE = Occupant("ai", "AI level 2", "ai", 2, kept_for=Player("ben", "Ben"))
@@ -57,7 +57,9 @@ SUBSTITUTE = Occupant("ai", "AI level 2", "ai", 2, kept_for=Player("ben", "Ben")
 
 def gone(played: LoggedRoom, **fields: Any) -> LoggedRoom:
     """Makes Ben absent, by default for long and for certain."""
-    absence = Absence(**{"since_ms": LONG_AGO, "certain_since_ms": LONG_AGO, **fields})
+    absence = Absence(
+        **{"since_ms": LONG_AGO, "certain_since_ms": LONG_AGO, "limit_ms": GONE_MS, **fields}
+    )
     played.find_absence = lambda identity: absence if identity == BEN.identity else None
     return played
 
@@ -79,19 +81,17 @@ def kept(moves: str = "") -> LoggedRoom:
 # --- who may claim, and when ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("has_closed", "limit_ms"), [(False, GONE_MS), (True, CLOSED_PAGE_MS)])
+@pytest.mark.parametrize("limit_ms", [GONE_MS, CLOSED_PAGE_MS])
 @pytest.mark.parametrize("claim", CLAIMS)
-def test_a_claim_is_accepted_after_the_time(
-    claim: type[Command], has_closed: bool, limit_ms: int
-) -> None:
+def test_a_claim_is_accepted_after_the_time(claim: type[Command], limit_ms: int) -> None:
     """A claim is accepted 60 s after the last connection, or 20 s after a closed page, and not a
     millisecond earlier. The refusal says how many seconds are left.
     """
     played = seated()
     now_ms = played.room.changed_ms
-    gone(played, since_ms=now_ms - limit_ms + 1, has_closed_page=has_closed)
+    gone(played, since_ms=now_ms - limit_ms + 1, limit_ms=limit_ms)
     assert played.refuse(ADA, plain(claim)) is Code.CLAIM_NONE
-    gone(played, since_ms=now_ms - limit_ms, has_closed_page=has_closed)
+    gone(played, since_ms=now_ms - limit_ms, limit_ms=limit_ms)
     assert played.do(ADA, plain(claim))
 
 
@@ -135,7 +135,7 @@ def test_one_identity_on_both_seats_claims_nothing(claim: type[Command]) -> None
     """A player who holds both seats has no opponent who could go."""
     played = seated()
     played.append(PlayerReturned(played.match.id, 1, 0, Occupant(ADA.identity, ADA.name)))
-    absence = Absence(LONG_AGO, LONG_AGO)
+    absence = Absence(LONG_AGO, LONG_AGO, GONE_MS)
     played.find_absence = lambda _: absence
     assert played.refuse(ADA, plain(claim)) is Code.CLAIM_NONE
 
@@ -150,15 +150,15 @@ def test_a_claim_ends_the_match() -> None:
         assert finished.reason == "Noughts left the match"
 
 
-@given(st.integers(-200_000, 0), st.none() | st.integers(-200_000, 0), st.booleans())
+@given(st.integers(-200_000, 0), st.none() | st.integers(-200_000, 0), st.integers(0, 90_000))
 def test_the_list_changes_at_the_time_that_is_announced(
-    since_ms: int, certain_ms: int | None, has_closed: bool
+    since_ms: int, certain_ms: int | None, limit_ms: int
 ) -> None:
     """`next_change_ms` is the time at which a claim is first listed; None if it will not be."""
     played = seated()
     now_ms = played.room.changed_ms
     certain_since_ms = None if certain_ms is None else now_ms + certain_ms
-    absence = Absence(now_ms + since_ms, certain_since_ms, has_closed)
+    absence = Absence(now_ms + since_ms, certain_since_ms, limit_ms)
     arguments = played.room, ADA.identity
 
     def may_claim(at_ms: int) -> bool:

@@ -42,7 +42,7 @@ PEOPLE = (ADA, BEN, CYD)
 LIMITED = Settings(limit_chat=2, limit_chat_room=3, limit_chat_repeats=0)
 
 #: A player who has gone long ago.
-GONE = Absence(-(10**9), -(10**9))
+GONE = Absence(-(10**9), -(10**9), 0)
 #: The commands of a player whose opponent has gone.
 OF_CLAIMANTS = (commands.ClaimWin, commands.CallDraw, commands.LetAiPlay)
 
@@ -157,7 +157,10 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
 #: The absence of every other player, or None: gone for long or not, by a closed page or not, on a
 #: node that is sure of it, that is not yet, or that is not at all.
 absences = st.none() | st.builds(
-    Absence, st.integers(-70_000, 70_000), st.none() | st.integers(-70_000, 70_000), st.booleans()
+    Absence,
+    st.integers(-70_000, 70_000),
+    st.none() | st.integers(-70_000, 70_000),
+    st.integers(0, 70_000),
 )
 
 

@@ -66,7 +66,7 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(BEN, plain(Decline))
     played.do(BEN, plain(Rematch))
     played.do(CYD, plain(Rematch))
-    played.find_absence = lambda _: Absence(-(10**9), -(10**9))
+    played.find_absence = lambda _: Absence(-(10**9), -(10**9), 0)
     played.do(BEN, plain(LetAiPlay))
     played.do(CYD, plain(ReclaimSeat))
     played.do(SERVER, Rename("r", CYD.identity, "Cydney"))
