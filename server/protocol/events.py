@@ -22,10 +22,11 @@ class Player(Struct, frozen=True):
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """The holder of a seat: a player with the name they had, or the AI at a level or persona.
+    """The holder of a seat: a player with the name they had, or the AI at a level, as a persona
+    or by a strategy.
 
-    `kind` is `guest` or `ai`. An AI that plays on for a player who has gone keeps the seat for that
-    player, `kept_for`.
+    `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI
+    that plays on for a player who has gone keeps the seat for that player, `kept_for`.
     """
 
     identity: str
@@ -33,6 +34,9 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
     kind: Word = "guest"
     level: int | None = None
     persona: str | None = None
+    strategy: str | None = None
+    depth: int | None = None
+    evaluator: str | None = None
     kept_for: Player | None = None
 
 
@@ -50,6 +54,16 @@ class Created(Event, frozen=True, tag="created"):
     options: dict[str, str]
     visibility: Word
     host: str
+
+
+class Required(Event, frozen=True, tag="required"):
+    """From now on the room needs a capability of the server's program.
+
+    A program that does not define `what` shows the room, but does not play it. `what` is
+    `strategies`: a strategy may hold a seat.
+    """
+
+    what: Word
 
 
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
@@ -187,6 +201,7 @@ class Hidden(Event, frozen=True, tag="hidden"):
 #: Every event that a server of this version writes to a log.
 RoomEvent = (
     Created
+    | Required
     | SeatTaken
     | SeatLeft
     | Started

@@ -64,6 +64,7 @@ def format_occupant(occupant: Occupant) -> wire.Occupant:
     player = occupant.kept_for
     return wire.Occupant(
         occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
+        occupant.strategy, occupant.depth, occupant.evaluator,
         wire.Player(player.identity, player.name) if player is not None else None,
     )  # fmt: skip
 

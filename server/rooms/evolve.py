@@ -16,6 +16,7 @@ from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation, positions
 from server.rooms.events import (
+    CAPABILITIES,
     AiTookOver,
     Created,
     Declined,
@@ -26,6 +27,7 @@ from server.rooms.events import (
     Player,
     PlayerReturned,
     Renamed,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -120,7 +122,9 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return replace(room, offers=()) if event.what in OFFERS else room
         case Created():
             return room
-        case Unknown():
+        case Required() if event.what in CAPABILITIES:
+            return room
+        case Required() | Unknown():
             return replace(room, frozen=Code.ROOM_NEWER)
         case _:
             assert_never(event)

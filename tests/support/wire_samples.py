@@ -16,6 +16,7 @@ from server.rooms.events import (
     Player,
     PlayerReturned,
     Renamed,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -80,6 +81,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     Offered(0, "draw"),
     Declined(0, "draw"),
     SeatLeft(0),
+    Required("strategies"),
     AiTookOver(
         MATCH, 0, 1, Occupant("ai", "AI level 4", "ai", 4, kept_for=Player("g-ada", ADA.name))
     ),

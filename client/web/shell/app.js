@@ -5,6 +5,7 @@
  * @import {Content} from "./elements.js"
  * @import {Command} from "./connection.js"
  * @import {Model} from "./model.js"
+ * @import {EventMessage, HiddenMessage} from "./protocol.js"
  */
 
 import { readRefusalReason, registerGuest } from "./api.js";
@@ -27,6 +28,8 @@ import { sentence } from "./words.js";
  * @property {() => void} stop
  * @property {(before: Model) => void} onModelChange called after the model or the connection's
  *     status has changed
+ * @property {(event: EventMessage | HiddenMessage, before: Model) => void} [onEvent] called with each
+ *     new event of the room; `before` is the model before it
  * @property {() => void} afterDraw called when the result of `draw` is in the document
  * @property {(event: KeyboardEvent) => void} onKey called for a key that nothing else handled
  */
@@ -50,8 +53,10 @@ export class App {
     #toasts = [];
     #toastCount = 0;
     #isRenaming = false;
-    /** Why the server refused the new name, or null. @type {string | null} */
+    /** Why the server refused the new name. @type {string | null} */
     #renameError = null;
+    /** Whether the next page takes the focus when it is drawn. */
+    #wantsFocus = false;
     /** Tells the other tabs of this browser that the guest has another name. */
     #renames = new BroadcastChannel("renamed");
 
@@ -76,6 +81,7 @@ export class App {
                     this.#page?.onModelChange(before);
                     this.update();
                 },
+                onevent: (event, before) => this.#page?.onEvent?.(event, before),
                 onerror: (_code, message) => this.toast(sentence(message)),
             },
         );
@@ -112,8 +118,8 @@ export class App {
      */
     navigate(path, state = null) {
         history.pushState(state, "", path);
+        this.#wantsFocus = true;
         this.#route();
-        document.querySelector("main")?.focus({ preventScroll: true });
         scrollTo(0, 0);
     }
 
@@ -152,13 +158,14 @@ export class App {
     /**
      * Sends a command. Resolves with its ack; shows a refusal and resolves with null.
      * @param {Command} command
+     * @param {(message: string) => void} [showRefusal] instead of a toast
      */
-    async command(command) {
+    async command(command, showRefusal = (message) => this.toast(message)) {
         try {
             return await this.session.command(command);
         } catch (error) {
             if (!(error instanceof CommandError)) throw error;
-            this.toast(sentence(error.message));
+            showRefusal(sentence(error.message));
             return null;
         }
     }
@@ -171,6 +178,7 @@ export class App {
 
     /** Opens the page of the address: at once if it has been loaded, otherwise after its outline. */
     #route() {
+        for (const dialog of document.querySelectorAll("dialog")) dialog.close();
         const found = findRoute(location.pathname);
         if (!found) return this.#open(new MissingPage());
         const { route, id } = found;
@@ -215,16 +223,21 @@ export class App {
             h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),
         );
         this.#page?.afterDraw();
+        if (!this.#wantsFocus) return;
+        this.#wantsFocus = false;
+        document.querySelector("main")?.focus({ preventScroll: true });
     }
 
     /** @param {boolean} isRenaming */
     #setRenaming(isRenaming) {
         this.#isRenaming = isRenaming;
         this.#setRenameError(null);
+        this.update();
     }
 
     /** @param {string | null} error */
     #setRenameError(error) {
+        if (error === this.#renameError) return;
         this.#renameError = error;
         this.update();
     }
@@ -249,7 +262,6 @@ export class App {
             this.#renames.postMessage(name);
         } catch (error) {
             this.#setRenameError(sentence(error instanceof Error ? error.message : String(error)));
-            document.querySelector(/** @type {"input"} */ (".rename input"))?.focus();
         }
     }
 
@@ -275,7 +287,7 @@ export class App {
     /** @param {KeyboardEvent} event */
     #onKey(event) {
         const handlesKeys =
-            event.target instanceof Element && event.target.closest("input, textarea, select, dialog, ply-board");
+            event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
         if (!handlesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
             this.#page?.onKey(event);
     }

@@ -21,8 +21,8 @@ const SLOW_LAG_MS = 150;
  * @property {string} path
  * @property {ConnectionStatus} status
  * @property {((name: string) => void) | null} rename set while the name is being edited
- * @property {string | null} renameError why the server refused the new name
- * @property {() => void} clearRenameError called when the user has left or changed the field
+ * @property {string | null} renameError why the server refused the name
+ * @property {() => void} clearRenameError
  * @property {() => void} startRename
  * @property {() => void} cancelRename
  * @property {() => void} redraw
@@ -135,14 +135,14 @@ function drawRename({ name, rename, renameError, clearRenameError, cancelRename 
         oninput: clearRenameError,
         onblur: clearRenameError,
     };
-    const error =
-        renameError === null ? null : h("p", { id: "rename-error", class: "field-error", role: "alert" }, renameError);
     return h(
         "form",
         { class: "rename", onsubmit: submit, onkeydown: cancelOnEscape },
         h("input", input),
         h("button", null, "Save"),
-        error,
+        renameError === null
+            ? null
+            : h("p", { key: "error", id: "rename-error", class: "field-error", role: "alert" }, renameError),
     );
 }
 

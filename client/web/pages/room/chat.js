@@ -1,8 +1,9 @@
 /**
- * The chat of a room.
+ * The chat of a room, with the log of what happens in the room.
  *
  * @import {ChatLine} from "../../shell/protocol.js"
  * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {LogLine} from "./feedback.js"
  * @import {Muted} from "./muted.js"
  */
 
@@ -17,6 +18,9 @@ const END_TOLERANCE_PX = 30;
 /**
  * @typedef {object} Chat
  * @property {ChatLine[]} lines
+ * @property {LogLine[]} log
+ * @property {string | null} error why the server refused the last line
+ * @property {() => void} clearError
  * @property {(text: string, to: "room" | "spectators") => Promise<boolean>} send resolves with
  *     whether the server accepted the line
  * @property {boolean} isSpectator whether the viewer is a spectator, who can also write to the
@@ -33,7 +37,7 @@ const END_TOLERANCE_PX = 30;
  * @returns {VNode}
  */
 export function drawChat(chat) {
-    const { lines, send, isSpectator, onScroll, muted } = chat;
+    const { lines, log, error, clearError, send, isSpectator, onScroll, muted } = chat;
     const shown = lines.filter(({ identity }) => !muted.has(identity));
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
@@ -55,7 +59,7 @@ export function drawChat(chat) {
         const list = event.currentTarget;
         if (list instanceof Element) onScroll(list.scrollHeight - list.scrollTop - list.clientHeight < END_TOLERANCE_PX);
     };
-    const log = {
+    const list = {
         class: "lines",
         role: "log",
         "aria-live": "polite",
@@ -69,6 +73,10 @@ export function drawChat(chat) {
         autocomplete: "off",
         placeholder: "Say something",
         "aria-label": "Say something",
+        "aria-invalid": error !== null,
+        "aria-describedby": error === null ? null : "say-error",
+        oninput: clearError,
+        onblur: clearError,
     };
     return h(
         "section",
@@ -76,9 +84,9 @@ export function drawChat(chat) {
         h("h2", null, "Chat", isSpectator ? drawRecipientChoice() : null),
         h(
             "div",
-            log,
-            shown.map((line) => drawLine(line, chat)),
-            shown.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
+            list,
+            withLog(shown, log, chat),
+            shown.length + log.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
         ),
         drawMutedPeople(chat),
         h(
@@ -87,7 +95,23 @@ export function drawChat(chat) {
             h("input", input),
             h("button", { class: "icon-button", "aria-label": "Send" }, icon("send")),
         ),
+        error === null ? null : h("p", { key: "error", id: "say-error", class: "field-error", role: "alert" }, error),
     );
+}
+
+/**
+ * The lines of the chat and of the log, in the order of the room's events.
+ * @param {ChatLine[]} lines
+ * @param {LogLine[]} log
+ * @param {Chat} chat
+ * @returns {VNode[]}
+ */
+function withLog(lines, log, chat) {
+    const all = [
+        ...lines.map((line) => ({ v: line.v, drawn: drawLine(line, chat) })),
+        ...log.map(({ v, key, text }) => ({ v, drawn: h("p", { key, class: "event" }, text) })),
+    ];
+    return all.sort((a, b) => a.v - b.v).map(({ drawn }) => drawn);
 }
 
 /** A spectator's choice between everybody and spectators; players do not receive the latter. */
