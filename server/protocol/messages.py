@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.search.job import MAX_STRATEGY_DEPTH, Persona, RootMove
-from engine.view import SEATS, BoardView, MoveView, PositionView
+from engine.view import SEATS, MoveView, PositionView
 from server.codes import Code
 from server.protocol.events import AiTookOver as AiTookOver
 from server.protocol.events import AnyEvent as AnyEvent
@@ -38,6 +38,12 @@ from server.protocol.events import SeatLeft as SeatLeft
 from server.protocol.events import SeatTaken as SeatTaken
 from server.protocol.events import Started as Started
 from server.protocol.events import Word as Word
+from server.protocol.states import ChatLine as ChatLine
+from server.protocol.states import MatchResult as MatchResult
+from server.protocol.states import MatchState as MatchState
+from server.protocol.states import Played as Played
+from server.protocol.states import RoomDescription as RoomDescription
+from server.protocol.states import Substitution as Substitution
 
 #: The protocol version of this server.
 PROTOCOL = 1
@@ -381,22 +387,6 @@ class Pong(Outgoing, frozen=True, tag="pong"):
     id: str | None = None
 
 
-class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The properties of a room that never change.
-
-    `view` is null when this server does not have the game.
-    """
-
-    game: str
-    title: str
-    options: dict[str, str]
-    visibility: Word
-    host: str
-    created_ms: int
-    levels: int
-    view: BoardView | None
-
-
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     """The client now follows the room. Sent again when `frozen` changes.
 
@@ -432,74 +422,6 @@ class May(Outgoing, frozen=True, tag="may", kw_only=True):
     room: str
     v: int
     may: tuple[str, ...]
-
-
-class Played(Struct, frozen=True, omit_defaults=True):
-    """One move of a match. The fields mean the same as in `moved`.
-
-    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
-    `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that
-    the second seat began.
-    """
-
-    move: str
-    text: str | None = None
-    number: str | None = None
-    forced: bool = False
-    seat: int | None = None
-
-
-class Substitution(Struct, frozen=True):
-    """From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or
-    the player again.
-    """
-
-    ply: int
-    seat: int
-    occupant: Occupant
-
-
-class MatchResult(Struct, frozen=True, omit_defaults=True):
-    """The result of a match. The fields mean the same as in `finished`.
-
-    `substitutions` are there over HTTP only; on the socket they are in the match's state.
-    """
-
-    winner: int | None
-    how: Word
-    reason: str
-    substitutions: tuple[Substitution, ...] = ()
-
-
-class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A match with its result so far. The start position and the moves define the position.
-
-    `seats` are the players of now, or of the end. `substitutions` says who played from which ply
-    on, where a player went and the AI played on.
-    """
-
-    id: str
-    number: int
-    start: str
-    rules: str
-    seats: tuple[Occupant, ...]
-    moves: tuple[Played, ...]
-    over: MatchResult | None = None
-    substitutions: tuple[Substitution, ...] = ()
-
-
-class ChatLine(Struct, frozen=True, omit_defaults=True):
-    """One line of chat with the version and the time of its event.
-
-    A server of an earlier version omits the identity of its author.
-    """
-
-    v: int
-    at: int
-    name: str
-    text: str
-    to: Word = "room"
-    identity: str = ""
 
 
 class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):

@@ -389,7 +389,7 @@ EVENTS: list[RoomEvent] = [
     Offered(1, "draw"),
     Declined(0, "draw"),
     Finished("m1", None, "claim", "the same position 3 times"),
-    AiTookOver("m1", 1, 3, Occupant("ai", "AI level 4", "ai", 4, None, Player("ben", "Ben"))),
+    AiTookOver("m1", 1, 3, Occupant("ai", "AI level 4", "ai", 4, kept_for=Player("ben", "Ben"))),
     PlayerReturned("m1", 1, 5, Occupant("ben", "Ben")),
     Renamed("ben", "Benjamin"),
     Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),

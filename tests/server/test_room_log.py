@@ -12,6 +12,7 @@ from server.protocol.codes import Code
 from server.rooms import rules
 from server.rooms.commands import (
     Abort,
+    AddAi,
     Decline,
     LetAiPlay,
     ReclaimSeat,
@@ -55,7 +56,7 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(ADA, plain(Stand))
     played.do(BEN, sit(0))
     played.do(CYD, chat("hello", "spectators"))
-    played.do(ADA, add_ai(1))
+    played.do(ADA, AddAi("a", 1, strategy="random"))
     played.do(BEN, played.move("4x7"))
     played.do(AI, played.ai_move("3x5"))
     played.do(BEN, plain(Resign))
