@@ -24,6 +24,12 @@ class CommandName(Enum):
     REMATCH = "rematch"
     DECLINE = "decline"
     ABORT = "abort"
+    CLAIM_WIN = "claim-win"
+    CALL_DRAW = "call-draw"
+    LET_AI_PLAY = "let-ai-play"
+    RECLAIM = "reclaim"
+    MUTE = "mute"
+    UNMUTE = "unmute"
     HELP = "help"
     QUIT = "quit"
 
@@ -189,6 +195,12 @@ HELP = (
     ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
     ("", CommandName.ACCEPT, "accept the offer of a draw or of a rematch"),
     ("", CommandName.DECLINE, "decline it"),
+    ("", CommandName.CLAIM_WIN, "claim the win, when your opponent has gone"),
+    ("", CommandName.CALL_DRAW, "call it a draw, when your opponent has gone"),
+    ("", CommandName.LET_AI_PLAY, "let the AI play on for an opponent who has gone"),
+    ("", CommandName.RECLAIM, "take your seat back from the AI that keeps it"),
+    ("", CommandName.MUTE, "hide what a person writes: mute NAME"),
+    ("", CommandName.UNMUTE, "show it again: unmute NAME"),
     ("q", CommandName.QUIT, "leave"),
 )
 
@@ -201,6 +213,10 @@ PERMITTED_AS = {
     CommandName.REMATCH: "rematch",
     CommandName.ACCEPT: "accept",
     CommandName.DECLINE: "decline",
+    CommandName.CLAIM_WIN: "claim_win",
+    CommandName.CALL_DRAW: "call_draw",
+    CommandName.LET_AI_PLAY: "let_ai_play",
+    CommandName.RECLAIM: "reclaim_seat",
 }
 
 

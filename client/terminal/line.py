@@ -34,11 +34,15 @@ from client.terminal.transcript import Transcript
 from server.protocol.messages import (
     Abort,
     Accept,
+    CallDraw,
     Chat,
     Claim,
+    ClaimWin,
     Decline,
+    LetAiPlay,
     Move,
     OfferDraw,
+    ReclaimSeat,
     Rematch,
     Resign,
     Sit,
@@ -48,7 +52,20 @@ from server.protocol.messages import (
 
 #: The typed commands that the client sends to the room, each with its message type.
 ROOM_COMMANDS: Mapping[
-    CommandName, type[Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline]
+    CommandName,
+    type[
+        Resign
+        | Abort
+        | Claim
+        | OfferDraw
+        | Accept
+        | Rematch
+        | Decline
+        | ClaimWin
+        | CallDraw
+        | LetAiPlay
+        | ReclaimSeat
+    ],
 ] = {
     CommandName.RESIGN: Resign,
     CommandName.ABORT: Abort,
@@ -57,6 +74,10 @@ ROOM_COMMANDS: Mapping[
     CommandName.ACCEPT: Accept,
     CommandName.REMATCH: Rematch,
     CommandName.DECLINE: Decline,
+    CommandName.CLAIM_WIN: ClaimWin,
+    CommandName.CALL_DRAW: CallDraw,
+    CommandName.LET_AI_PLAY: LetAiPlay,
+    CommandName.RECLAIM: ReclaimSeat,
 }
 
 
@@ -229,7 +250,10 @@ class LineMode:
             self._transcript.prompt(self._model)
 
     async def _run_command(self, name: CommandName, argument: str) -> None:
-        if name in ROOM_COMMANDS:
+        if name in (CommandName.MUTE, CommandName.UNMUTE):
+            self._output.report(self._transcript.mute(self._model, name, argument))
+            self._transcript.prompt(self._model)
+        elif name in ROOM_COMMANDS:
             new_id = self._connection.new_id()
             await self._run_room_command(ROOM_COMMANDS[name](id=new_id, room=self._model.room))
         else:
