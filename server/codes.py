@@ -97,6 +97,14 @@ class Code(StrEnum):
         "claim.unsure",
         "The server is not sure that the opponent has gone for so long; try again later.",
     )
+    TAKEBACK_NONE = (
+        "takeback.none",
+        "The player has no move to take back, or the room does not allow it.",
+    )
+    POSITION_REFUSED = (
+        "position.refused",
+        "The text is not a position of this game from which a match can start.",
+    )
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
     STORE_RETRY = (

@@ -16,6 +16,7 @@ from server.rooms.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
 )
 from server.rooms.model import Room
 from server.runtime.log import Cause, Committed
@@ -28,7 +29,7 @@ RoomCommit = Committed[Room, RoomEvent]
 Observer = Callable[[RoomCommit], None]
 
 #: Events that change the board, or who may move.
-BOARD_EVENTS = frozenset({Moved, Started, Finished, AiTookOver, PlayerReturned})
+BOARD_EVENTS = frozenset({Moved, TookBack, Started, Finished, AiTookOver, PlayerReturned})
 #: Events that change who holds a seat, or the name of the holder. At the end of a match an AI
 #: leaves the seats that it kept.
 SEAT_EVENTS = frozenset(

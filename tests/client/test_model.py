@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 import msgspec
 import pytest
@@ -44,6 +45,7 @@ from server.protocol.messages import (
     Snapshot,
     Stand,
     Started,
+    Takeback,
     Thinking,
     Turn,
     View,
@@ -61,7 +63,7 @@ EMPTY = Model(room=ROOM, me="ada")
 #: The absence of a player who has gone long ago, so that every claim is accepted.
 LONG_GONE = Absence(-(10**9), -(10**9), 0)
 #: The fields that every command message has.
-HEAD = {"id": "x", "room": ROOM}
+HEAD: dict[str, Any] = {"id": "x", "room": ROOM}
 
 
 # --- histories of the server's rooms
@@ -123,6 +125,7 @@ def as_snapshot(model: Model) -> Snapshot:
         match=model.match,
         offers=model.offers,
         chat=model.chat[-50:],
+        proposals=model.takebacks,
     )
 
 
@@ -142,10 +145,12 @@ room_commands = st.one_of(
     ),
     st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
+    st.builds(lambda ply: Takeback(ply=ply, **HEAD), st.integers(0, 8)),
     st.sampled_from(
         [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
     st.sampled_from([kind(**HEAD) for kind in (LetAiPlay, ReclaimSeat, ClaimWin, CallDraw)]),
+    st.sampled_from([kind(what="takeback", **HEAD) for kind in (Decline, Accept)]),
 )
 sit_commands: list[tuple[Actor, Incoming]] = [
     (ADA, Sit(seat=0, **HEAD)),

@@ -21,6 +21,7 @@ from server.rooms.commands import (
     RemoveAi,
     Rename,
     Resign,
+    Takeback,
 )
 from server.rooms.events import AiTookOver, Finished, Occupant, Player, PlayerReturned, Renamed
 from server.rooms.model import (
@@ -268,6 +269,18 @@ def test_the_log_makes_the_same_room_on_every_node() -> None:
     assert played.fold() == played.room
     back(played).do(BEN, plain(ReclaimSeat))
     played.do(BEN, plain(Abort))
+    assert played.fold() == played.room
+
+
+def test_a_takeback_before_the_substitution_leaves_the_ai_on_the_seat() -> None:
+    """Moves from before the AI took over can be taken back; the AI then plays from there on."""
+    played = kept("a1 b1 a2")
+    played.do(AI, played.ai_move("b2"))
+    played.do(ADA, Takeback("t", played.match.ply))
+    played.do(ADA, Takeback("t", played.match.ply))
+    assert played.match.ply == 0
+    assert played.match.substitutions[-1].ply == 0
+    assert played.match.seats[1].kind == "ai"
     assert played.fold() == played.room
 
 

@@ -22,6 +22,7 @@ from server.rooms.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
     format_event_body,
 )
 
@@ -48,6 +49,7 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.AddAi(id="c6", room=ROOM, seat=1, level=5),
     wire.RemoveAi(id="c7", room=ROOM, seat=1),
     wire.Move(id="c8", room=ROOM, ply=0, move="d"),
+    wire.Takeback(id="c18", room=ROOM, ply=2),
     wire.Resign(id="c9", room=ROOM),
     wire.Abort(id="c10", room=ROOM),
     wire.Claim(id="c15", room=ROOM),
@@ -82,6 +84,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     Declined(0, "draw"),
     SeatLeft(0),
     Required("strategies"),
+    TookBack(MATCH, 0, 0, "0123456789abcdef"),
     AiTookOver(
         MATCH, 0, 1, Occupant("ai", "AI level 4", "ai", 4, kept_for=Player("g-ada", ADA.name))
     ),

@@ -13,7 +13,16 @@ import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
-import { headPly, isNewer, keptSeat, legalMoves, mySeat, permits } from "../../shell/model.js";
+import {
+    headPly,
+    isNewer,
+    isOneScreen,
+    keptSeat,
+    legalMoves,
+    mySeat,
+    permits,
+    viewerSeat,
+} from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { RoomFeedback } from "./feedback.js";
@@ -21,6 +30,7 @@ import { Absence, drawGone } from "./gone.js";
 import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
 import { nameMarks } from "./names.js";
+import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawInvite, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
@@ -41,6 +51,8 @@ export class RoomPage {
     /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
     #shown = null;
     #isTurned = false;
+    /** Whether the board of a room for one screen turns to the side to move. */
+    #turnsBoard = turnsBoard();
     #sentMove;
     #missingParts;
     #absence;
@@ -116,6 +128,7 @@ export class RoomPage {
         if (before.room?.presence !== room.presence) this.#absence.set(room.presence?.gone_ms ?? []);
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
         if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
+        if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
         this.#sentMove.forgetUnlessOpen(room);
         if (before.room && before.room !== room) this.#feedback.onRoomChange(before.room, room);
         if (before.room !== room) this.#announce(room);
@@ -201,15 +214,15 @@ export class RoomPage {
         const shown = this.#shown ?? headPly(room);
         const isLive = this.#shown === null;
         this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
-        const viewerSeat = mySeat(this.#app.model);
-        const bottom = this.#isTurned ? 1 - (viewerSeat ?? 0) : (viewerSeat ?? 0);
+        const side = sideOfBoard(this.#app.model, room, this.#turnsBoard);
+        const bottom = this.#isTurned ? 1 - (side ?? 0) : (side ?? 0);
         const sentMove = isLive ? this.#sentMove.move : null;
         const scene = board && {
             board,
             position: room.match ? this.#drawnPosition : null,
             moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
             pending: sentMove,
-            flip: isFlipped(board.board, viewerSeat, this.#isTurned),
+            flip: isFlipped(board.board, side, this.#isTurned),
             label: `${room.description?.title} board`,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
@@ -250,7 +263,7 @@ export class RoomPage {
                 thoughts[ply] !== undefined &&
                 thoughts[ply].state !== "absent" &&
                 thoughts[ply].state !== "done",
-            you: mySeat(this.#app.model) === seat,
+            you: viewerSeat(this.#app.model) === seat,
             prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
             result: resultFor(room.match?.over, seat),
             actions: drawSeatActions(this.#app, room, seat),
@@ -266,13 +279,13 @@ export class RoomPage {
     /** @param {Room} room */
     #drawState(room) {
         const over = room.match?.over ?? null;
-        const viewerSeat = mySeat(this.#app.model);
-        const result = over && resultFor(over, viewerSeat ?? over.winner ?? 0);
+        const seat = viewerSeat(this.#app.model);
+        const result = over && resultFor(over, seat ?? over.winner ?? 0);
         const back = () => this.#showPly(headPly(room));
         const text = this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
         return h(
             "section",
-            { class: ["card state", over && "over", over && viewerSeat !== null && result], "aria-label": "Match" },
+            { class: ["card state", over && "over", over && seat !== null && result], "aria-label": "Match" },
             h(
                 "div",
                 { class: "head" },
@@ -281,6 +294,7 @@ export class RoomPage {
                     "div",
                     { class: "tools" },
                     drawBell(() => this.#app.update()),
+                    isOneScreen(room) && this.#canTurnBoard(room) ? this.#drawTurning() : null,
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
@@ -357,6 +371,13 @@ export class RoomPage {
         this.#shown = ply >= head ? null : Math.max(0, ply);
         this.#missingParts.request(room, this.#shown ?? headPly(room));
         this.#app.announce(describePly(room, this.#shown ?? head));
+    }
+
+    #drawTurning() {
+        return drawTurning(this.#turnsBoard, (turns) => {
+            this.#turnsBoard = turns;
+            this.#app.update();
+        });
     }
 
     #turnBoard() {

@@ -1,6 +1,6 @@
-"""The parts of messages that describe a room, its match and its chat.
+"""The values in the messages of protocol version 1 that describe a room, its match and its chat.
 
-Their names can be imported from `server.protocol.messages` too.
+`server.protocol.messages` re-exports them.
 """
 
 from msgspec import Struct
@@ -12,7 +12,8 @@ from server.protocol.events import Occupant, Word
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The properties of a room that never change.
 
-    `view` is null when this server does not have the game.
+    `view` is null when this server does not have the game. `start`, `one_screen` and `takeback`
+    mean the same as in `created`.
     """
 
     game: str
@@ -23,6 +24,9 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     created_ms: int
     levels: int
     view: BoardView | None
+    start: str | None = None
+    one_screen: bool = False
+    takeback: bool = True
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -77,6 +81,17 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     moves: tuple[Played, ...]
     over: MatchResult | None = None
     substitutions: tuple[Substitution, ...] = ()
+
+
+class Proposal(Struct, frozen=True, omit_defaults=True):
+    """An open offer that is neither of a draw nor of a rematch.
+
+    The fields mean the same as in `offered`.
+    """
+
+    seat: int
+    what: Word
+    to_ply: int | None = None
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
