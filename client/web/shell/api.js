@@ -45,14 +45,24 @@ export class ApiError extends Error {
     }
 }
 
+/** The server does not answer: fetch() failed, in words for people. */
+export class NetworkError extends TypeError {
+    constructor() {
+        super("The server does not answer. Plyroom tries again when the connection is back.");
+        this.name = "NetworkError";
+    }
+}
+
 /**
- * The response's JSON; throws ApiError for an error response.
+ * The response's JSON; throws ApiError for an error response, and NetworkError without a response.
  * @param {string} path
  * @param {RequestInit} [init]
  * @returns {Promise<any>}
  */
 async function request(path, init) {
-    const response = await fetch(path, { credentials: "same-origin", ...init });
+    const response = await fetch(path, { credentials: "same-origin", ...init }).catch(() => {
+        throw new NetworkError();
+    });
     const body = await response
         .json()
         .catch(() => ({ code: "http.error", message: `the server answered ${response.status}` }));

@@ -255,7 +255,7 @@ export class RoomPage {
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
             hands: (room.match ? this.#drawnPosition?.hands : null) ?? {},
-            pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? {},
+            pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
             toMove,
             thinking:
                 toMove &&
