@@ -190,8 +190,8 @@ class Transcript:
             case PlayerReturned(seat=seat):
                 self._output.report(f"{words.player_name(model, seat)} is back and plays on.")
             case Renamed(identity=identity, name=name):
-                former = names.players(before).get(identity, "A player")
-                self._output.report(f"{former} is now {name}.")
+                old_name = names.players(before).get(identity, "A player")
+                self._output.report(f"{old_name} is now {name}.")
             case Said(identity=identity) if identity in self._muted:
                 pass
             case Said(identity=identity, name=name, text=text, to=to):
