@@ -78,7 +78,7 @@ export function drawGone(app, room, absence) {
         return h(
             "div",
             { class: "gone", key: "kept" },
-            h("p", null, `${occupantName(room.seats[kept])} plays for you.`),
+            h("p", null, `${room.seats[kept]?.name} plays for you.`),
             h("button", { class: "main", onclick: send("reclaim_seat") }, "Take your seat back"),
         );
     }
