@@ -97,6 +97,7 @@ class Code(StrEnum):
         "claim.unsure",
         "The server is not sure that the opponent has gone for so long; try again later.",
     )
+    DRAW_NONE = "draw.none", "The game cannot end in a draw."
     TAKEBACK_NONE = (
         "takeback.none",
         "The player has no move to take back, or the room does not allow it.",

@@ -22,7 +22,7 @@ import structlog
 from engine.dispatch.dispatcher import QueueFull
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
 from engine.strategies.contract import StrategyFailed
 from engine.strategy_pool.pool import StrategyPool
@@ -301,7 +301,7 @@ async def open_worker(
         make_strategies(settings or Settings()) as strategies,
         open_link(broker, client_id, work.worker_topic(client_id)) as link,
     ):
-        worker = EngineWorker(link, pool, cores, games or tuple(game_ids()), strategies)
+        worker = EngineWorker(link, pool, cores, games or tuple(production_ids()), strategies)
         task = asyncio.create_task(worker.run(), name="engine worker")
         try:
             yield worker
@@ -322,9 +322,9 @@ def _parse_games(
     if value is None:
         return None
     names = tuple(part.strip() for part in value.split(",") if part.strip())
-    unknown = set(names) - set(game_ids())
-    if unknown or not names:
-        raise click.BadParameter(f"the games are: {', '.join(game_ids())}")
+    known = production_ids()
+    if not names or not set(names) <= set(known):
+        raise click.BadParameter(f"the games are: {', '.join(known)}")
     return names
 
 

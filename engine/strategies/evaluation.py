@@ -1,13 +1,16 @@
 """The evaluators of strategies, and the root of their search."""
 
 from engine.game import Position
-from engine.teach.evaluators import evaluator_of, scale_of
+from engine.teach.errors import NotPossible
+from engine.teach.evaluators import check_weights, evaluator_of, scale_of
 from engine.teach.players import GameWithPoints
 from engine.teach.state import GameState, State
 
 #: The default evaluators of games without an evaluation of their own, by id. That of sticks is the
 #: one of the first founding text.
 DEFAULT_EVALUATORS = {"sticks": "random"}
+#: Maximum number of moves at the start of a game that `all-paths` may evaluate: tic-tac-toe's.
+MAX_PATH_MOVES = 9
 
 
 def default_evaluator(game_id: str) -> str:
@@ -16,8 +19,18 @@ def default_evaluator(game_id: str) -> str:
 
 
 def check_evaluator(position: Position, evaluator: str) -> None:
-    """Raises UnknownName or NotPossible if the evaluator cannot evaluate positions of the game."""
-    evaluator_of(evaluator, scale_of(evaluator), 0)(root_of(position, evaluator))
+    """Raises UnknownName or NotPossible if the evaluator cannot evaluate positions of the game.
+
+    It takes no time, so a server may call it: of `all-paths`, which may search thousands of states,
+    it checks only whether the position has few moves.
+    """
+    root = root_of(position, evaluator)
+    check_weights(root, evaluator)
+    if evaluator == "all-paths" and root.players == 1:
+        if len(position.moves()) > MAX_PATH_MOVES:
+            raise NotPossible(f"all-paths is for games with at most {MAX_PATH_MOVES} moves")
+        return
+    evaluator_of(evaluator, scale_of(evaluator), 0)(root)
 
 
 def root_of(position: Position, evaluator: str) -> State:

@@ -231,7 +231,7 @@ class Resign(RoomCommand, frozen=True, tag="resign", kw_only=True):
 class Abort(RoomCommand, frozen=True, tag="abort"):
     """Ends the match without a result.
 
-    A player may abort before the second move; the host may abort when only AI seats play.
+    A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 

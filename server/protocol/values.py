@@ -12,8 +12,9 @@ from server.protocol.events import Occupant, Word
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The properties of a room that never change.
 
-    `view` is null when this server does not have the game. `start`, `one_screen` and `takeback`
-    mean the same as in `created`.
+    `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
+    then. `view` is null when this server does not have the game. `start`, `one_screen` and
+    `takeback` mean the same as in `created`.
     """
 
     game: str
@@ -27,6 +28,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     start: str | None = None
     one_screen: bool = False
     takeback: bool = True
+    search: Word = "production"
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -63,6 +65,7 @@ class MatchResult(Struct, frozen=True, omit_defaults=True):
     winner: int | None
     how: Word
     reason: str
+    points: tuple[int, int] | None = None
     substitutions: tuple[Substitution, ...] = ()
 
 

@@ -36,6 +36,7 @@ from server.rooms.events import (
     TookBack,
     Unknown,
 )
+from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
     RECENT_POSITIONS,
@@ -43,7 +44,6 @@ from server.rooms.model import (
     ChatLine,
     ChatStamp,
     Match,
-    MatchResult,
     Room,
     Substitution,
     TakebackOffer,
@@ -113,9 +113,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Finished():
             if room.match is None or room.match.id != event.match:
                 return room
-            over = MatchResult(event.winner, event.how, event.reason)
             seats = tuple([_without_keeper(occupant) for occupant in room.seats])
-            match = replace(room.match, over=over)
+            match = replace(room.match, over=result_of(event))
             return _without_offers(replace(room, seats=seats, match=match))
         case TookBack():
             return _evolve_took_back(room, event)

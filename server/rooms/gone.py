@@ -1,11 +1,12 @@
 """The rules for a match whose opponent has gone, and for the player who comes back."""
 
-from engine.game import Game
+from msgspec.structs import replace
+
 from server.rooms import permissions
-from server.rooms.commands import CallDraw, ClaimWin, Command, LetAiPlay, ReclaimSeat
+from server.rooms.commands import AiSeat, CallDraw, ClaimWin, Command, LetAiPlay, ReclaimSeat
 from server.rooms.events import AiTookOver, Occupant, Player, PlayerReturned, RoomEvent
 from server.rooms.matches import end_match
-from server.rooms.model import AI_IDENTITY, Match, Moment, Room, Rule
+from server.rooms.model import Moment, Room, Rule
 from server.rooms.moves import side_name
 from server.rooms.permissions import (
     check,
@@ -15,6 +16,7 @@ from server.rooms.permissions import (
     require_running_match,
     viewer_of,
 )
+from server.rooms.seats import wished_occupant
 
 
 def claim_win(room: Room, command: ClaimWin, moment: Moment) -> list[RoomEvent]:
@@ -30,7 +32,8 @@ def call_draw(room: Room, command: CallDraw, moment: Moment) -> list[RoomEvent]:
 def let_ai_play(room: Room, command: LetAiPlay, moment: Moment) -> list[RoomEvent]:
     check(permissions.let_ai_play(room, claimant(room, moment)))
     match, seat = require_running_match(room), 1 - own_seat(room, moment.actor)
-    substitute = _substitute(game_of(room), match, seat)
+    player = match.seats[seat]
+    substitute = replace(_substitute(room), kept_for=Player(player.identity, player.name))
     return [AiTookOver(match.id, seat, match.ply, substitute)]
 
 
@@ -49,12 +52,14 @@ def _end_match(room: Room, seat: int, winner: int | None) -> RoomEvent:
     return end_match(require_running_match(room), winner, "gone", reason)
 
 
-def _substitute(game: Game, match: Match, seat: int) -> Occupant:
-    """The AI that plays on for a player: at the middle level of the game."""
-    level, player = (game.levels + 1) // 2, match.seats[seat]
-    return Occupant(
-        AI_IDENTITY, f"AI level {level}", "ai", level, kept_for=Player(player.identity, player.name)
-    )
+def _substitute(room: Room) -> Occupant:
+    """The AI that plays on for a player: at the middle level of the game, or by a strategy in a
+    game without levels.
+    """
+    game = game_of(room)
+    is_by_strategy = game.rules.SEARCH == "teach"
+    wish = AiSeat(strategy="alphabeta") if is_by_strategy else AiSeat((game.levels + 1) // 2)
+    return wished_occupant(game, room.options, wish, room.seats)
 
 
 #: The rules of this module.

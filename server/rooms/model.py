@@ -151,6 +151,7 @@ class MatchResult(Struct, frozen=True, omit_defaults=True):
     winner: int | None
     how: str
     reason: str
+    points: tuple[int, int] | None = None
     substitutions: tuple[Substitution, ...] = ()
 
 

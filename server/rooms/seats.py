@@ -102,6 +102,10 @@ def wished_occupant(
 
 def ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
     """The occupant of an AI seat that has either a level or a persona."""
+    if game.rules.SEARCH == "teach":
+        raise CommandRejected(
+            Code.LEVEL_UNKNOWN, f"{game.title} has no levels: its AI seats play strategies"
+        )
     if persona is not None and level is None:
         return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
     if level is None or persona is not None:

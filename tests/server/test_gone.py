@@ -151,6 +151,15 @@ def test_a_claim_ends_the_match() -> None:
         assert finished.reason == "Noughts left the match"
 
 
+def test_a_game_without_draws_is_not_called_a_draw() -> None:
+    """Where no draw can be offered, none can be called."""
+    played = gone(seated(game="hex"))
+    assert played.refuse(ADA, plain(CallDraw)) is Code.DRAW_NONE
+    assert ClaimWin in permitted(
+        played.room, ADA.identity, played.now_ms, SETTINGS, played.find_absence
+    )
+
+
 @given(st.integers(-200_000, 0), st.none() | st.integers(-200_000, 0), st.integers(0, 90_000))
 def test_the_list_changes_at_the_time_that_is_announced(
     since_ms: int, certain_ms: int | None, limit_ms: int

@@ -383,4 +383,4 @@ async def test_the_list_of_strategies() -> None:
     assert by_name["minimax"] == {"name": "minimax", "title": "MiniMax", "fixed_depth": None}
     assert by_name["greedy"]["fixed_depth"] == 1
     assert answer["depth"] == {"default": 3, "max": 30}
-    assert answer["evaluators"] == ["estimate", "zero", "random", "material"]
+    assert answer["evaluators"] == ["estimate", "zero", "random", "material", "all-paths"]

@@ -97,6 +97,24 @@ export async function readRefusalReason() {
     }
 }
 
+/**
+ * A position from which a match can start: its text as the server stores it, the board and the view.
+ * @typedef {{start: string, board: BoardView, view: PositionView}} StartPosition
+ */
+
+/**
+ * The position of a text; null stands for the game's own start. An ApiError says what the server
+ * expected.
+ * @param {string} game
+ * @param {Record<string, string>} options
+ * @param {string | null} start
+ * @returns {Promise<StartPosition>}
+ */
+export function readPosition(game, options, start) {
+    const query = new URLSearchParams({ ...options, game, ...(start === null ? null : { start }) });
+    return request(`/api/position?${query}`);
+}
+
 /** The cached list of games. @type {Promise<GameDescription[]> | null} */
 let games = null;
 
