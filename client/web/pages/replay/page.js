@@ -28,6 +28,7 @@ import {
     playersOfSeat,
     pointsText,
     resultText,
+    sentenceOf,
     sideColours,
     sideName,
     substitutionText,
@@ -150,7 +151,7 @@ export class ReplayPage {
                 "div",
                 { class: "notice card" },
                 h("h1", null, "This match cannot be shown"),
-                h("p", null, this.#failure),
+                h("p", null, sentenceOf(this.#failure)),
                 h("p", null, h("a", { href: "/replays" }, "To the replays")),
             );
         const match = this.#match;
