@@ -576,7 +576,6 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
         and type(events[0]) is Moved
         and match is not None
         and match.over is None
-        and second_turn_ply(match) != match.ply - 1
         and match.draw_offers == NO_DRAW_OFFERS
         and len(match.moves) - 1 not in match.takeback_requests
         and _has_moved_before(match)
@@ -588,7 +587,8 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
 def _has_moved_before(match: Match) -> bool:
     """Whether the side that moved last had chosen the last but one move before, too.
 
-    It then had a move to take back already. A seat is None where it is that of the ply.
+    It then had a move to take back already, and its first move had ended the right to abort. A seat
+    is None where it is that of the ply.
     """
     if len(match.moves) <= SEATS:
         return False
