@@ -248,6 +248,7 @@ def test_a_listed_command_applies_to_each_suitable_seat(opening: str, run: list[
 @given(openings, steps)
 @example("two people", [(ADA, commands.Move, 0, 1)] * 5)
 @example("a long match", [*MOVES[:3], (ADA, commands.OfferDraw, 0, 1), *MOVES[3:]])
+@example("a long match", [*MOVES[:4], (ADA, commands.Takeback, 0, 1), *MOVES[4:6]])
 def test_leaves_permissions_unchanged_has_no_false_positives(opening: str, run: list[Step]) -> None:
     """If `leaves_permissions_unchanged` returns true, the events change no viewer's list.
 
