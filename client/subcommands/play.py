@@ -28,7 +28,7 @@ DEFAULT_LEVEL = 3
 #: The personas of `server.protocol.messages`, repeated here so that `--help` need not import it.
 PERSONAS = ("average", "swindler", "random")
 #: The strategies of every server, for the help.
-STRATEGIES = ("minimax", "negamax", "alphabeta", "average", "greedy", "random")
+STRATEGIES = ("minimax", "negamax", "alphabeta", "average", "max-n", "greedy", "random")
 #: The default and the greatest depth of a strategy, in plies, as `GET /api/strategies` has them.
 DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
 

@@ -116,9 +116,9 @@ def _strategy_occupant(
             Code.STRATEGY_UNKNOWN,
             f"there is no strategy {name}; there are: {', '.join(strategy_names())}",
         )
-    evaluator = default_evaluator(game.id) if wish.evaluator is None else wish.evaluator
+    evaluator = default_evaluator(game) if wish.evaluator is None else wish.evaluator
     try:
-        check_evaluator(game.start(options), evaluator)
+        check_evaluator(name, game.start(options), evaluator)
     except (TeachError, GameFault) as error:
         raise CommandRejected(Code.STRATEGY_UNKNOWN, str(error)) from error
     depth = FIXED_DEPTHS.get(name, wish.depth or DEFAULT_DEPTH) or None

@@ -92,12 +92,27 @@ export const PERSONAS = {
     random: { name: "Random", about: "Plays any legal move." },
 };
 
+/** The strategies of every server: their names in commands and for people. @type {Record<string, string>} */
+export const STRATEGIES = {
+    minimax: "MiniMax",
+    negamax: "NegaMax",
+    alphabeta: "AlphaBeta",
+    average: "Average MiniMax",
+    "max-n": "MaxN",
+    greedy: "Greedy",
+    random: "Random",
+};
+/** The start of a choice that is a strategy: "strategy:minimax". */
+export const STRATEGY_PREFIX = "strategy:";
+
 /**
- * The fields of a command that name an AI, from the number of a level or the id of a persona.
+ * The fields of a command that name an AI, from the number of a level, the id of a persona, or the
+ * name of a strategy after STRATEGY_PREFIX.
  * @param {string} level
- * @returns {Pick<AddAi, "level" | "persona">}
+ * @returns {Pick<AddAi, "level" | "persona" | "strategy">}
  */
 export function aiFields(level) {
+    if (level.startsWith(STRATEGY_PREFIX)) return { strategy: level.slice(STRATEGY_PREFIX.length) };
     return level in PERSONAS ? { persona: /** @type {AddAi["persona"]} */ (level) } : { level: Number(level) };
 }
 
@@ -143,6 +158,15 @@ export function resultText(over, board) {
 export function resultForViewer(over, board, seat) {
     if (seat === null || over.winner === null) return resultText(over, board);
     return `You ${over.winner === seat ? "won" : "lost"}${pointsSuffix(over, seat)}`;
+}
+
+/**
+ * A message of the server as a sentence: "there is no such room" becomes "There is no such room."
+ * @param {string} message
+ */
+export function sentenceOf(message) {
+    const end = /[.!?]$/.test(message) ? "" : ".";
+    return message.charAt(0).toUpperCase() + message.slice(1) + end;
 }
 
 /**

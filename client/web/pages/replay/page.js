@@ -28,6 +28,7 @@ import {
     optionsText,
     pointsText,
     resultText,
+    sentenceOf,
     sideColours,
     sideName,
     versus,
@@ -149,7 +150,7 @@ export class ReplayPage {
                 "div",
                 { class: "notice card" },
                 h("h1", null, "This match cannot be shown"),
-                h("p", null, this.#failure),
+                h("p", null, sentenceOf(this.#failure)),
                 h("p", null, h("a", { href: "/replays" }, "To the replays")),
             );
         const match = this.#match;
