@@ -48,7 +48,7 @@ Step = tuple[Actor, type[Command], int, int]
 KINDS: list[type[Command]] = [
     *[commands.Move] * 4, *[commands.Chat] * 3, commands.Sit, commands.AddAi, commands.RemoveAi,
     commands.Stand, commands.Resign, commands.Abort, commands.Claim, commands.OfferDraw,
-    commands.Accept, commands.Rematch, commands.Decline,
+    commands.Accept, commands.Rematch, commands.Decline, commands.Takeback,
 ]  # fmt: skip
 steps = st.lists(
     st.tuples(
