@@ -97,7 +97,7 @@ def test_the_answer_to_an_offer_is_that_of_the_moves_that_count(
     score: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The AI judges a draw by its last move in the match, not by one that was taken back."""
-    monkeypatch.setattr(ai, "DRAW_PLIES", 2)
+    monkeypatch.setattr(ai, "DRAW_TURNS", 2)
 
     @virtual
     async def answered() -> None:
