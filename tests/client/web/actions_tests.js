@@ -1,6 +1,7 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
 import { render } from "/client/web/shell/elements.js";
+import { aiFields } from "/client/web/shell/words.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const ADA = { identity: "ada", name: "Ada" };
@@ -49,7 +50,8 @@ test("the buttons of a running match are those that the server permits", () => {
 });
 
 test("the buttons after a match are those that the server permits", () => {
-    const match = { over: OVER };
+    const match = { over: OVER, moves: [{ move: "a1" }] };
+    assertEqual(actions({ match: { over: OVER }, may: ["stand"] }), []);
     assertEqual(actions({ match, may: ["stand"] }), ["Replay"]);
     assertEqual(actions({ match, may: ["stand", "rematch"] }), ["Offer a rematch", "Replay"]);
     assertEqual(actions({ match, may: ["rematch"], seats: [AI, AI] }), ["Play again", "Replay"]);
@@ -60,7 +62,7 @@ test("the buttons after a match are those that the server permits", () => {
 
 test("an offer that is over is not shown, even before the new list of permitted commands arrives", () => {
     const may = ["resign", "offer_draw", "accept", "decline"];
-    assertEqual(actions({ match: { over: OVER }, may }), ["Replay"]);
+    assertEqual(actions({ match: { over: OVER, moves: [{ move: "a1" }] }, may }), ["Replay"]);
     assertEqual(actions({ may }), ["Offer a draw", "Resign"]);
 });
 
@@ -106,4 +108,25 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     assertEqual(text(1, [ADA, BEN]), "You lost: four in a row");
     assertEqual(text(1, [BEN, AI]), "Yellow wins: four in a row");
     assertEqual(text(null, [ADA, BEN]), "Draw: four in a row");
+});
+
+test("a result has the points of a game that counts them, the viewer's first", () => {
+    const text = (winner, seats) => {
+        const over = { winner, how: "board", reason: "the board is full", points: [3, -20] };
+        const model = roomWith({ may: [], seats, match: { over } });
+        return statusText(model, model.room);
+    };
+    assertEqual(text(0, [ADA, BEN]), "You won 3 to −20: the board is full");
+    assertEqual(text(1, [ADA, BEN]), "You lost 3 to −20: the board is full");
+    assertEqual(text(1, [BEN, ADA]), "You won −20 to 3: the board is full");
+    assertEqual(text(1, [BEN, AI]), "Yellow wins −20 to 3: the board is full");
+    assertEqual(text(null, [ADA, BEN]), "Draw 3 to −20: the board is full");
+});
+
+test("an AI has a level or a persona; in a game without levels it has a strategy", () => {
+    assertEqual(["5", "random", "strategy:random"].map(aiFields), [
+        { level: 5 },
+        { persona: "random" },
+        { strategy: "random" },
+    ]);
 });

@@ -24,13 +24,14 @@ import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import {
     agoText,
     numberedMove,
-    occupantName,
     optionsText,
+    playersOfSeat,
     pointsText,
     resultText,
     sentenceOf,
     sideColours,
     sideName,
+    substitutionText,
     versus,
 } from "../../shell/words.js";
 
@@ -162,7 +163,7 @@ export class ReplayPage {
             h(
                 "h1",
                 { class: "visually-hidden" },
-                `Replay of ${match.title}: ${match.seats.map(occupantName).join(" against ")}`,
+                `Replay of ${match.title}: ${match.seats.map((_, seat) => playersOfSeat(match, seat)).join(" against ")}`,
             ),
             this.#drawTable(match),
             h(
@@ -253,7 +254,8 @@ export class ReplayPage {
 
     /** @param {StoredMatch} match */
     #drawThinking(match) {
-        if (!hasAi(match.seats)) return null;
+        const substitutes = (match.over?.substitutions ?? []).map(({ occupant }) => occupant);
+        if (!hasAi([...match.seats, ...substitutes])) return null;
         const search = thoughtFor(this.#thoughts, this.#shown ?? 0, false);
         if (!search) return drawThinking({ thought: null, heading: "", played: null });
         const seat = this.#views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
@@ -282,7 +284,10 @@ export class ReplayPage {
                   ` ${resultText(match.over, match.view)}: ${match.over.reason}`,
               )
             : null;
-        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, result);
+        const substitutions = (match.over?.substitutions ?? []).map((substitution) =>
+            h("p", { class: "muted" }, substitutionText(substitution, match.moves)),
+        );
+        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, substitutions, result);
     }
 
     /** @param {StoredMatch} match */
