@@ -32,17 +32,25 @@ class OptionInfo(Struct, frozen=True):
 
 
 class GameInfo(Struct, frozen=True):
-    """A game that the server offers; `levels` is the number of its AI levels."""
+    """A game that the server offers; `levels` is the number of its AI levels.
+
+    It is 0 for a game with `search` "teach", whose AI seats play strategies.
+    """
 
     id: str
     title: str
     levels: int
     options: dict[str, OptionInfo]
     rules: str = ""
+    search: str = "production"
+    aliases: tuple[str, ...] = ()
 
 
 class Thought(Struct, frozen=True):
-    """What the AI's search reported before one of its moves."""
+    """What the AI's search reported before one of its moves.
+
+    A strategy has a `value` in its own units, and a `log` of its search as lines of text.
+    """
 
     depth: int
     score: int
@@ -50,6 +58,8 @@ class Thought(Struct, frozen=True):
     nps: int = 0
     time_ms: int = 0
     pv: tuple[str, ...] = ()
+    value: str = ""
+    log: str = ""
 
 
 class MatchRecord(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,8 @@
 """A client's model of a room: an immutable value, which `apply(model, message)` updates.
 
-This module does no I/O. The browser's model (client/web/model.js) works in the same way. Events are
-numbered v = 1, 2, 3, … An event that was applied already changes nothing. An event after a gap only
-clears `in_sync`, which stays False until a snapshot arrives; a join from 0 requests one.
+This module does no I/O. The browser's model (client/web/shell/model.js) works in the same way.
+Events are numbered v = 1, 2, 3, … An event that was applied already changes nothing. An event after
+a gap only clears `in_sync`, which stays False until a snapshot arrives; a join from 0 requests one.
 """
 
 from typing import assert_never
@@ -13,6 +13,7 @@ from msgspec import Struct
 from client.messages import LoggedEvent, RoomMessage
 from engine.view import SEATS, MoveView, PositionView
 from server.protocol.messages import (
+    AiTookOver,
     AnyEvent,
     ChatLine,
     Created,
@@ -27,21 +28,28 @@ from server.protocol.messages import (
     Occupant,
     Offered,
     Played,
+    Player,
+    PlayerReturned,
     Presence,
+    Proposal,
+    Renamed,
+    Required,
     RoomDescription,
     Said,
     SeatLeft,
     SeatTaken,
     Snapshot,
     Started,
+    Substitution,
     Thinking,
+    TookBack,
     Turn,
     View,
 )
 
 #: Maximum number of lines of chat in the model; older lines are dropped.
 MAX_CHAT_LINES = 200
-#: The offers that this client can answer. A newer server may know others.
+#: The offers that this client can answer, besides takebacks. A newer server may know others.
 OFFERS = ("draw", "rematch")
 
 
@@ -50,7 +58,10 @@ class Model(Struct, frozen=True, kw_only=True):
 
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
     ply. `frozen` is the code of the reason why the room cannot be played, or None. `offers` has the
-    seats with an open offer, and `present` tells for each seat whether it is connected. `may` names
+    seats with an open offer of a draw or a rematch, `takebacks` the open requests to take moves
+    back, and `present` tells for each seat whether it is connected. `gone_ms` has for a player who
+    has gone the time until the opponent may claim the match, as of the last `presence`; it is empty
+    when nobody has gone. `may` names
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them.
     """
@@ -65,11 +76,13 @@ class Model(Struct, frozen=True, kw_only=True):
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
     match: MatchState | None = None
     offers: tuple[int, ...] = ()
+    takebacks: tuple[Proposal, ...] = ()
     chat: tuple[ChatLine, ...] = ()
     latest_view: View | None = None
     turn: Turn | None = None
     thinking: Thinking | None = None
     present: tuple[bool, ...] = ()
+    gone_ms: tuple[int | None, ...] = ()
     watching: int = 0
     may: tuple[str, ...] | None = ()
 
@@ -82,6 +95,21 @@ class Model(Struct, frozen=True, kw_only=True):
             if occupant is not None and occupant.kind != "ai" and occupant.identity == self.me
         )
         return next(mine, None)
+
+    @property
+    def kept_seat(self) -> int | None:
+        """The seat that an AI keeps for the viewer, who had gone; or None."""
+        mine = (
+            seat
+            for seat, occupant in enumerate(self.seats)
+            if occupant is not None and occupant.kept_for and occupant.kept_for.identity == self.me
+        )
+        return next(mine, None)
+
+    @property
+    def is_one_screen(self) -> bool:
+        """Whether one player holds both seats."""
+        return self.description is not None and self.description.one_screen
 
     @property
     def ply(self) -> int:
@@ -153,7 +181,9 @@ def apply(model: Model, message: RoomMessage) -> Model:
             )
             return replace(model, thinking=message) if is_current else model
         case Presence():
-            return replace(model, present=message.seats, watching=message.watching)
+            return replace(
+                model, present=message.seats, watching=message.watching, gone_ms=message.gone_ms
+            )
         case _:
             assert_never(message)
 
@@ -167,6 +197,7 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         seats=snapshot.seats,
         match=snapshot.match,
         offers=snapshot.offers,
+        takebacks=tuple(each for each in snapshot.proposals if each.what == "takeback"),
         chat=snapshot.chat[-MAX_CHAT_LINES:],
         latest_view=None,
         turn=None,
@@ -188,12 +219,13 @@ def _apply_logged_event(model: Model, message: LoggedEvent) -> Model:
 def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
     replace = msgspec.structs.replace
     match event:
-        case Created() | Hidden():
+        case Created() | Required() | Hidden():
             return model
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))
         case SeatLeft():
-            return replace(model, seats=_with_seat(model.seats, event.seat, None), offers=())
+            seats = _with_seat(model.seats, event.seat, None)
+            return replace(model, seats=seats, offers=(), takebacks=())
         case Started():
             match_state = MatchState(
                 id=event.match,
@@ -203,19 +235,32 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
                 seats=event.seats,
                 moves=(),
             )
-            return replace(model, seats=event.seats, match=match_state, offers=(), thinking=None)
+            return replace(
+                model, seats=event.seats, match=match_state, offers=(), takebacks=(), thinking=None
+            )
         case Moved():
             return _apply_moved(model, event)
+        case TookBack():
+            return _apply_took_back(model, event)
         case Finished():
             return _apply_finished(model, event)
+        case Offered(what="takeback", to_ply=int()):
+            request = Proposal(event.seat, event.what, event.to_ply)
+            return replace(model, takebacks=(*model.takebacks, request))
+        case Declined(what="takeback"):
+            return replace(model, takebacks=_after_decline(model.takebacks, event.seat))
         case Offered() | Declined() if event.what not in OFFERS:
             return model
         case Offered():
             return replace(model, offers=(*model.offers, event.seat))
         case Declined():
             return replace(model, offers=())
+        case AiTookOver() | PlayerReturned():
+            return _apply_substitution(model, event)
+        case Renamed():
+            return _apply_renamed(model, event)
         case Said():
-            line = ChatLine(v=v, at=at, name=event.name, text=event.text, to=event.to)
+            line = ChatLine(v, at, event.name, event.text, event.to, event.identity)
             return replace(model, chat=(*model.chat, line)[-MAX_CHAT_LINES:])
         case _:
             assert_never(event)
@@ -230,17 +275,87 @@ def _apply_moved(model: Model, event: Moved) -> Model:
     # A move makes the other side's draw offer lapse.
     offers = tuple(seat for seat in model.offers if seat == event.seat)
     return msgspec.structs.replace(
-        model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers
+        model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers, takebacks=()
     )
+
+
+def _apply_took_back(model: Model, event: TookBack) -> Model:
+    """Removes the moves; their views, legal moves and searches no longer count."""
+    match, ply = model.match, event.to_ply
+    if match is None or event.match != match.id or match.over or not 0 <= ply < len(match.moves):
+        return model
+    substitutions = tuple(
+        msgspec.structs.replace(each, ply=min(each.ply, ply)) for each in match.substitutions
+    )
+    match = msgspec.structs.replace(match, moves=match.moves[:ply], substitutions=substitutions)
+    return msgspec.structs.replace(
+        model,
+        match=match,
+        offers=(),
+        takebacks=(),
+        latest_view=None,
+        turn=None,
+        thinking=None,
+    )
+
+
+def _after_decline(takebacks: tuple[Proposal, ...], seat: int) -> tuple[Proposal, ...]:
+    """The open requests without the opponent's; without one's own if the opponent has none."""
+    own = tuple(request for request in takebacks if request.seat == seat)
+    return own if own != takebacks else ()
 
 
 def _apply_finished(model: Model, event: Finished) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
     match = msgspec.structs.replace(
-        model.match, over=MatchResult(event.winner, event.how, event.reason)
+        model.match, over=MatchResult(event.winner, event.how, event.reason, event.points)
     )
-    return msgspec.structs.replace(model, match=match, offers=())
+    seats = tuple(_without_keeper(occupant) for occupant in model.seats)
+    return msgspec.structs.replace(model, seats=seats, match=match, offers=(), takebacks=())
+
+
+def _without_keeper(occupant: Occupant | None) -> Occupant | None:
+    """The occupant of a seat after a match: the player for whom an AI kept it."""
+    player = occupant.kept_for if occupant is not None else None
+    return Occupant(player.identity, player.name) if player is not None else occupant
+
+
+def _apply_substitution(model: Model, event: AiTookOver | PlayerReturned) -> Model:
+    match = model.match
+    if match is None or event.match != match.id or match.over is not None:
+        return model
+    substitution = Substitution(event.ply, event.seat, event.occupant)
+    match = msgspec.structs.replace(
+        match,
+        seats=tuple(
+            event.occupant if seat == event.seat else player
+            for seat, player in enumerate(match.seats)
+        ),
+        substitutions=(*match.substitutions, substitution),
+    )
+    seats = _with_seat(model.seats, event.seat, event.occupant)
+    return msgspec.structs.replace(model, seats=seats, match=match, offers=(), takebacks=())
+
+
+def _apply_renamed(model: Model, event: Renamed) -> Model:
+    seats = tuple(
+        _with_name(holder, event) if holder is not None else None for holder in model.seats
+    )
+    match = model.match
+    if match is not None and match.over is None:
+        players = tuple(_with_name(player, event) for player in match.seats)
+        match = msgspec.structs.replace(match, seats=players)
+    return msgspec.structs.replace(model, seats=seats, match=match)
+
+
+def _with_name(occupant: Occupant, event: Renamed) -> Occupant:
+    player = occupant.kept_for
+    if occupant.identity == event.identity and occupant.kind != "ai":
+        return msgspec.structs.replace(occupant, name=event.name)
+    if player is not None and player.identity == event.identity:
+        return msgspec.structs.replace(occupant, kept_for=Player(player.identity, event.name))
+    return occupant
 
 
 def _with_seat(

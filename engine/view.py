@@ -16,8 +16,9 @@ SEATS = 2
 #: The look of a board; with "points" the cells of a grid are the intersections of its lines.
 Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
 #: The look of a piece without a sprite: a stack is two discs, as for a king in draughts; a stick
-#: stands upright; a line crosses its cell from the left edge to the right edge.
-Shape = Literal["disc", "cross", "ring", "stick", "stack", "line"]
+#: stands upright; a line crosses its cell from the left edge to the right edge. Rock, paper and
+#: scissors are drawn as such.
+Shape = Literal["disc", "cross", "ring", "stick", "stack", "line", "rock", "paper", "scissors"]
 Sprite = Literal["king", "queen", "rook", "bishop", "knight", "pawn"]
 SiteShape = Literal["square", "hex", "point", "round"]
 
@@ -96,13 +97,15 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
 
     `targets` maps a label, such as a column, to the cells that count as clicks on it. A label
     without cells, such as "pass", is a button beside the board. The server plays the move of such a
-    button for a player who has no other move.
+    button for a player who has no other move. `counted` is the noun for a side's pieces, such as
+    "disc"; clients then show how many pieces each side has on the board.
     """
 
     board: Grid | Sites
     kinds: dict[str, Kind]
     seats: tuple[SeatView, ...]
     targets: dict[str, tuple[str, ...]] = {}
+    counted: str = ""
 
 
 class PositionView(Struct, frozen=True, omit_defaults=True):

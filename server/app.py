@@ -18,7 +18,9 @@ from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
+from engine.compiler.code_cache import cache_folder
 from engine.rules.registry import game_ids, load_game
+from engine.strategy_pool.pool import StrategyPool
 from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
@@ -35,13 +37,15 @@ from server.process.metrics import Metrics
 from server.process.watchdog import watch_loop
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
+from server.seats.strategies import Strategies, StrategyEngines
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import lock_folder
 from server.store.sqlite import open_sqlite
 from server.web.api import Api, body_limit, make_app
+from server.web.client_files import client_folder
 from server.web.connection import HttpConnections
-from server.web.pages import Pages, client_folder
+from server.web.pages import Pages
 
 #: The name of the SQLite file in the data folder.
 DATABASE_FILE = "plyroom.sqlite3"
@@ -102,15 +106,20 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
         yield bus
 
 
-def make_engines(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
-    """The engines of this node: the local pool, if any, and workers if there is a broker."""
+def make_engines(
+    bus: Bus, node: str, local: Engines | None, strategies: Strategies, metrics: Metrics
+) -> Engines:
+    """The engines of this node: the local pool, if any, the processes for strategies, and workers
+    if there is a broker.
+    """
     if isinstance(bus, LocalBus):
-        return local or NoEngines()
+        return StrategyEngines(local or NoEngines(), strategies, load_game)
     from server.bus.mqtt import MqttBus
     from server.seats.remote import RemoteEngines
 
     assert isinstance(bus, MqttBus), "a bus is local or MQTT"
-    return RemoteEngines(bus.link, node, load_game, local, metrics)
+    engines = RemoteEngines(bus.link, node, load_game, local, metrics)
+    return StrategyEngines(engines, strategies, load_game, has_workers=True)
 
 
 @asynccontextmanager
@@ -119,11 +128,15 @@ async def _open_with_store(
 ) -> AsyncIterator[RunningServer]:
     """Runs a node on the store and the bus that the settings name."""
     node = node_name(settings)
-    async with open_store(settings) as store, open_bus(settings, node, store) as bus:
+    async with (
+        open_store(settings) as store,
+        open_bus(settings, node, store) as bus,
+        StrategyPool(settings.strategy_processes, settings.strategy_memory_mib << 20) as strategies,
+    ):
         metrics = Metrics()
         ports = Ports(
             node=node, settings=settings, store=store, bus=bus,
-            engines=make_engines(bus, node, engines, metrics), find_game=load_game,
+            engines=make_engines(bus, node, engines, strategies, metrics), find_game=load_game,
             now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
             reached=make_failpoint(settings.failpoint),
         )  # fmt: skip
@@ -183,7 +196,11 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms)
-        application = make_app(api, Pages(client, settings.names).routes())
+        pages = Pages(client, ports)
+        encode_task = asyncio.create_task(
+            pages.encode_files(cache_folder), name="compressed client files"
+        )
+        application = make_app(api, pages.routes(), [pages.answer_missing_page])
         runner = web.AppRunner(application, shutdown_timeout=SHUTDOWN_S)
         await runner.setup()
         http = HttpConnections(runner, body_limit, settings.silence_s)
@@ -221,6 +238,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         finally:
             watch_task.cancel()
             sweep_task.cancel()
+            encode_task.cancel()
             await runner.cleanup()
 
 

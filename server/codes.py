@@ -51,7 +51,12 @@ class Code(StrEnum):
     OPTION_UNKNOWN = "option.unknown", "The game has no such option, or no such value of it."
     LEVEL_UNKNOWN = (
         "level.unknown",
-        "The game has no such AI level, or the command gives both or neither of level and persona.",
+        "The game has no such AI level, or the command does not give exactly one of level, persona"
+        " and strategy.",
+    )
+    STRATEGY_UNKNOWN = (
+        "strategy.unknown",
+        "The server has no such strategy, or it cannot have that depth or evaluator in this game.",
     )
     ROOM_UNKNOWN = "room.unknown", "There is no such room."
     ROOM_FROZEN = "room.frozen", "The room can be read but not played."
@@ -86,7 +91,21 @@ class Code(StrEnum):
     )
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
-    CLAIM_NONE = "claim.none", "The player has no draw to claim now."
+    CHAT_REPEATED = "chat.repeated", "The line equals one of the author's last lines."
+    CLAIM_NONE = "claim.none", "The player has nothing to claim now."
+    CLAIM_UNSURE = (
+        "claim.unsure",
+        "The server is not sure that the opponent has gone for so long; try again later.",
+    )
+    DRAW_NONE = "draw.none", "The game cannot end in a draw."
+    TAKEBACK_NONE = (
+        "takeback.none",
+        "The player has no move to take back, or the room does not allow it.",
+    )
+    POSITION_REFUSED = (
+        "position.refused",
+        "The text is not a position of this game from which a match can start.",
+    )
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
     STORE_RETRY = (

@@ -40,6 +40,13 @@ class Settings:
     hsts_s: int = 0
     #: Search processes; 0 leaves all searches to engine workers.
     workers: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
+    #: Processes that run strategies, such as minimax and those of other packages, each with its
+    #: own limits; they start when they are needed. 0 runs none in this server.
+    strategy_processes: int = 2
+    #: Longest time of a strategy's move, in seconds. After it the process is killed.
+    strategy_move_s: float = 2.0
+    #: Largest address space of such a process, in MiB.
+    strategy_memory_mib: int = 512
 
     #: Silence after which a connection is closed, in seconds.
     silence_s: float = 20.0
@@ -103,6 +110,10 @@ class Settings:
     #: Time after which the server passes for a person with no other move, so that everyone sees the
     #: position, in ms.
     forced_pass_ms: int = 1000
+    #: Time after a player's last connection when the opponent may claim the match, in ms.
+    gone_ms: int = 60_000
+    #: The same time for a player who has closed the page, in ms.
+    page_closed_ms: int = 20_000
     #: Attempts at a search before the match ends because the AI has no move.
     ai_tries: int = 2
 
@@ -148,6 +159,8 @@ class Settings:
     limit_chat: int = 4
     #: Lines of chat that a room may receive in 10 s; at most CHAT_STAMPS.
     limit_chat_room: int = 20
+    #: Last lines of an identity in a room from which its next line must differ.
+    limit_chat_repeats: int = 3
 
     @property
     def is_sole_node(self) -> bool:

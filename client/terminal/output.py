@@ -1,26 +1,44 @@
 """Prints data to stdout and messages to stderr, and shows an open prompt again after them."""
 
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from typing import TextIO
+
+#: Returns to the beginning of the line and erases it.
+ERASE_LINE = "\r\x1b[K"
+#: The least width to which text is wrapped, in characters.
+MIN_WIDTH = 20
 
 
 class Output:
     """Prints lines to a stream for data and a stream for messages.
 
-    On a terminal a line interrupts an open prompt, which is then shown again. Elsewhere a prompt is
-    a line that begins with "? ".
+    On a terminal a line interrupts an open prompt, which is then shown again, and a line that is
+    longer than the terminal is wide is wrapped between words. Elsewhere a prompt is a line that
+    begins with "? ".
+
+    With `erases`, a line replaces a prompt that only says what the program waits for, so that such
+    prompts do not remain between the lines.
     """
 
     def __init__(
-        self, data: TextIO, messages: TextIO, interactive: bool, colour: bool = False
+        self,
+        data: TextIO,
+        messages: TextIO,
+        interactive: bool,
+        colour: bool = False,
+        erases: bool = False,
     ) -> None:
         self.colour = colour
         self.interactive = interactive
         self._data = data
         self._messages = messages
         self._prompt = ""
+        self._erases = erases
+        self._is_erasable = False
 
     @property
     def has_prompt(self) -> bool:
@@ -35,12 +53,16 @@ class Output:
         """Prints a message for the user: about progress, or about an error."""
         self._print_to(self._messages, text)
 
-    def prompt(self, prompt: str) -> None:
-        """Shows a prompt for input; on a terminal, nothing if it is shown already."""
+    def prompt(self, prompt: str, is_waiting: bool = False) -> None:
+        """Shows a prompt for input; on a terminal, nothing if it is shown already.
+
+        With `is_waiting` it only says what the program waits for.
+        """
         if self.interactive:
             if self._prompt != f"{prompt} > ":
                 self.end_prompt()
                 self._prompt = f"{prompt} > "
+                self._is_erasable = is_waiting and self._erases
                 self._write(self._data, self._prompt)
         else:
             self._write(self._data, f"? {prompt}\n")
@@ -52,12 +74,18 @@ class Output:
     def end_prompt(self) -> None:
         """Ends an open prompt."""
         if self._prompt:
+            self._leave_prompt()
             self._prompt = ""
-            self._write(self._data, "\n")
+
+    def _leave_prompt(self) -> None:
+        """Ends the line of the prompt, or erases it."""
+        self._write(self._data, ERASE_LINE if self._is_erasable else "\n")
 
     def _print_to(self, stream: TextIO, text: str) -> None:
         if self._prompt:
-            self._write(self._data, "\n")
+            self._leave_prompt()
+        if self.interactive:
+            text = wrap(text, shutil.get_terminal_size().columns)
         self._write(stream, f"{text}\n")
         if self._prompt:
             self._write(self._data, self._prompt)
@@ -73,6 +101,29 @@ class Output:
         stream.flush()
 
 
+def wrap(text: str, width: int) -> str:
+    """Wraps each line that is longer than `width` characters between its words.
+
+    The continuation of a line is indented by two more spaces than the line. A line without a space
+    is left as it is.
+    """
+    return "\n".join(_wrap_line(line, width) for line in text.split("\n"))
+
+
+def _wrap_line(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    wrapped = textwrap.wrap(
+        line,
+        max(width, MIN_WIDTH),
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(wrapped)
+
+
 def should_use_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether to use colour: on a terminal that has colours, unless NO_COLOR is set."""
     return (
@@ -85,4 +136,10 @@ def should_use_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -
 def standard_output() -> Output:
     """The output to this process's stdout and stderr."""
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
-    return Output(sys.stdout, sys.stderr, interactive, should_use_colour(sys.stdout))
+    return Output(
+        sys.stdout,
+        sys.stderr,
+        interactive,
+        should_use_colour(sys.stdout),
+        erases=os.environ.get("TERM", "") not in ("", "dumb"),
+    )

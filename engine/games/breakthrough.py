@@ -16,6 +16,7 @@ TITLE = "Breakthrough"
 WORDS = 3
 MAX_MOVES = 48  # 16 men, 3 ways each
 LEVELS = 8
+CAN_BE_DRAWN = False  # every move goes forward, and the foremost man can always move
 LEVEL_TABLE = (
     (1, 17, 270),
     (2, 92, 800),
@@ -415,6 +416,7 @@ def board(options: Mapping[str, str]) -> BoardView:
             "B": Kind(name="black man", side=1, text="B"),
         },
         seats=(SeatView("White", "#f3efe4"), SeatView("Black", "#33302d")),
+        counted="piece",
     )
 
 

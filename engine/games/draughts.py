@@ -89,6 +89,7 @@ LEVEL_TABLE = (
     (25_000, 2, 100),
     (50_000, 1, 27),
 )
+ALIASES = ("checkers",)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/draughts.txt",)
 PARTS = (board_part, movement, evaluation, tables, notation_part)
@@ -201,6 +202,7 @@ def board(options: Mapping[str, str]) -> BoardView:
             "W": Kind(name="white king", side=1, shape="stack", text="W"),
         },
         seats=(SeatView(NAMES[0], "#2f2b28"), SeatView(NAMES[1], "#f3ead6")),
+        counted="piece",
     )
 
 

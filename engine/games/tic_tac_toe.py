@@ -23,6 +23,7 @@ LEVEL_TABLE = (
     (54, 1, 266),
 )
 NUMBERING = "ply"
+ALIASES = ("noughts-and-crosses",)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
 RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.
@@ -128,7 +129,7 @@ def ending(s: State) -> str:
 
 def board(options: Mapping[str, str]) -> BoardView:
     return BoardView(
-        board=Grid(cols=3, rows=3, style="plain", labels=False),
+        board=Grid(cols=3, rows=3, style="plain"),
         kinds={
             "X": Kind(name="cross", side=0, shape="cross", text="X"),
             "O": Kind(name="nought", side=1, shape="ring", text="O"),

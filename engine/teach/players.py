@@ -55,6 +55,9 @@ class StateForPlayer:
         pieces = self.state.pieces()
         return pieces if pieces is None or self.player == 1 else (pieces[1], pieces[0])
 
+    def piece_names(self) -> frozenset[str]:
+        return self.state.piece_names()
+
     def moves(self) -> Sequence[int]:
         return self.state.moves()
 
@@ -124,6 +127,9 @@ class GameForBoth:
 
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
         return self.views[0].pieces()
+
+    def piece_names(self) -> frozenset[str]:
+        return self.views[0].piece_names()
 
     def moves(self) -> Sequence[int]:
         return self.views[0].moves()

@@ -61,6 +61,7 @@ def parse_create(message: wire.Create) -> commands.Create:
     return commands.Create(
         message.id, message.game, message.options, message.visibility,
         tuple(_parse_seat(seat) for seat in message.seats),
+        message.start, message.one_screen, message.takeback,
     )  # fmt: skip
 
 
@@ -69,6 +70,7 @@ def format_create(command: commands.Create) -> wire.Create:
     return wire.Create(
         id=command.id, game=command.game, options=command.options, visibility=command.visibility,
         seats=tuple(_format_seat(seat) for seat in command.seats),
+        start=command.start, one_screen=command.one_screen, takeback=command.takeback,
     )  # fmt: skip
 
 
@@ -78,8 +80,8 @@ def _parse_seat(seat: wire.MySeat | wire.OpenSeat | wire.AiSeat) -> SeatWish:
             return commands.MySeat()
         case wire.OpenSeat():
             return commands.OpenSeat()
-        case wire.AiSeat(level=level, persona=persona):
-            return commands.AiSeat(level, persona)
+        case wire.AiSeat():
+            return commands.AiSeat(**asdict(seat))
         case _:
             assert_never(seat)
 
@@ -90,7 +92,7 @@ def _format_seat(seat: SeatWish) -> wire.MySeat | wire.OpenSeat | wire.AiSeat:
             return wire.MySeat()
         case commands.OpenSeat():
             return wire.OpenSeat()
-        case commands.AiSeat(level=level, persona=persona):
-            return wire.AiSeat(level, persona)
+        case commands.AiSeat():
+            return wire.AiSeat(**asdict(seat))
         case _:
             assert_never(seat)

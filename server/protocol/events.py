@@ -14,10 +14,19 @@ from msgspec import Meta, Struct
 Word = Annotated[str, Meta(max_length=24)]
 
 
-class Occupant(Struct, frozen=True, omit_defaults=True):
-    """The holder of a seat: a player with the name they had, or the AI at a level or persona.
+class Player(Struct, frozen=True):
+    """A person, with the name at that time."""
 
-    `kind` is `guest` or `ai`.
+    identity: str
+    name: str
+
+
+class Occupant(Struct, frozen=True, omit_defaults=True):
+    """The holder of a seat: a player with the name they had, or the AI at a level, as a persona
+    or by a strategy.
+
+    `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI
+    that plays on for a player who has gone keeps the seat for that player, `kept_for`.
     """
 
     identity: str
@@ -25,6 +34,10 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
     kind: Word = "guest"
     level: int | None = None
     persona: str | None = None
+    strategy: str | None = None
+    depth: int | None = None
+    evaluator: str | None = None
+    kept_for: Player | None = None
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -34,13 +47,30 @@ class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
 class Created(Event, frozen=True, tag="created"):
     """The room was created. Always the first event of the log, v = 1.
 
-    `visibility` is `public` or `unlisted`.
+    - `visibility` is `public` or `unlisted`.
+    - `start` is the position, as text, from which the room's matches start; null for the game's
+      own start.
+    - `one_screen` says that one player holds both seats.
+    - `takeback` says whether players may take moves back.
     """
 
     game: str
     options: dict[str, str]
     visibility: Word
     host: str
+    start: str | None = None
+    one_screen: bool = False
+    takeback: bool = True
+
+
+class Required(Event, frozen=True, tag="required"):
+    """From now on the room needs a capability of the server's program.
+
+    A program that does not define `what` shows the room, but does not play it. `what` is
+    `strategies`: a strategy may hold a seat; `start` or `one_screen`: those fields of `created`.
+    """
+
+    what: Word
 
 
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
@@ -101,23 +131,46 @@ class Finished(Event, frozen=True, tag="finished"):
     `winner` is a seat, or null when nobody won; `reason` is a sentence for people.
 
     `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
-    draw, `agreement` for an agreed one, and `failure` when the AI could not move.
+    draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a
+    player claimed the win or a draw because the opponent had gone.
+
+    `points` are those of both seats, if the match ended on the board of a game with points: discs
+    in Othello. Old logs have none.
     """
 
     match: str
     winner: int | None
     how: Word
     reason: str
+    points: tuple[int, int] | None = None
+
+
+class TookBack(Event, frozen=True, tag="took_back"):
+    """A player took moves back: the match goes on at ply `to_ply`.
+
+    The log keeps the moves that were taken back; the next `moved` has their ply again. `seat` is
+    the player who wanted it, and `digest` identifies the position. Every open offer lapses.
+    """
+
+    match: str
+    to_ply: int
+    seat: int
+    digest: str
 
 
 class Offered(Event, frozen=True, tag="offered"):
-    """A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves.
+    """A player offered a draw or a rematch, or asked to take a move back.
 
-    `what` is `rematch` or `draw`.
+    An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any
+    change of the position.
+
+    `what` is `rematch`, `draw` or `takeback`. `to_ply` is the ply to which a takeback would return,
+    null for other offers.
     """
 
     seat: int
     what: Word = "rematch"
+    to_ply: int | None = None
 
 
 class Declined(Event, frozen=True, tag="declined"):
@@ -125,6 +178,37 @@ class Declined(Event, frozen=True, tag="declined"):
 
     seat: int
     what: Word = "rematch"
+
+
+class AiTookOver(Event, frozen=True, tag="ai_took_over"):
+    """The AI plays on for a player who has gone, from the move at `ply` on.
+
+    It keeps the seat for the player in `occupant.kept_for`, who may take it back until the match
+    ends. At the end the seat is the player's again.
+    """
+
+    match: str
+    seat: int
+    ply: int
+    occupant: Occupant
+
+
+class PlayerReturned(Event, frozen=True, tag="player_returned"):
+    """The player took the seat back from the AI, and plays from the move at `ply` on."""
+
+    match: str
+    seat: int
+    ply: int
+    occupant: Occupant
+
+
+class Renamed(Event, frozen=True, tag="renamed"):
+    """A player changed their name. The seats that they hold, or that an AI keeps for them, show the
+    new name from now on.
+    """
+
+    identity: str
+    name: str
 
 
 class Said(Event, frozen=True, tag="said"):
@@ -144,6 +228,21 @@ class Hidden(Event, frozen=True, tag="hidden"):
 
 
 #: Every event that a server of this version writes to a log.
-RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+RoomEvent = (
+    Created
+    | Required
+    | SeatTaken
+    | SeatLeft
+    | Started
+    | Moved
+    | TookBack
+    | Finished
+    | Offered
+    | Declined
+    | AiTookOver
+    | PlayerReturned
+    | Renamed
+    | Said
+)
 #: Every event that a client may receive.
 AnyEvent = RoomEvent | Hidden

@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.search.job import Persona, RootMove
-from engine.view import SEATS, BoardView, MoveView, PositionView
+from engine.view import SEATS, MoveView, PositionView
 from server.codes import Code
+from server.protocol.events import AiTookOver as AiTookOver
 from server.protocol.events import AnyEvent as AnyEvent
 from server.protocol.events import Created as Created
 from server.protocol.events import Declined as Declined
@@ -27,52 +28,43 @@ from server.protocol.events import Hidden as Hidden
 from server.protocol.events import Moved as Moved
 from server.protocol.events import Occupant as Occupant
 from server.protocol.events import Offered as Offered
+from server.protocol.events import Player as Player
+from server.protocol.events import PlayerReturned as PlayerReturned
+from server.protocol.events import Renamed as Renamed
+from server.protocol.events import Required as Required
 from server.protocol.events import RoomEvent as RoomEvent
 from server.protocol.events import Said as Said
 from server.protocol.events import SeatLeft as SeatLeft
 from server.protocol.events import SeatTaken as SeatTaken
 from server.protocol.events import Started as Started
+from server.protocol.events import TookBack as TookBack
 from server.protocol.events import Word as Word
-
-#: The protocol version of this server.
-PROTOCOL = 1
-#: Maximum length of a client's frame, in bytes.
-MAX_FRAME_BYTES = 8192
-#: Maximum nesting of objects and lists in a client's frame.
-MAX_DEPTH = 8
-#: Maximum length of a player's name, in characters.
-MAX_NAME = 24
-#: Maximum length of a line of chat, in characters.
-MAX_CHAT = 400
-#: Maximum length of a move token, in characters.
-MAX_MOVE = 64
-
-#: A count that JavaScript can represent exactly.
-Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-#: The pattern of a text without NUL: SQLite's JSON functions end a text at NUL, so two ids that
-#: differ only after it would be the same, and PostgreSQL rejects NUL.
-NO_NUL = "^[^\\x00]*$"
-#: The id of a command, by which the server recognises repeated ones.
-CommandId = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=36,
-        pattern=NO_NUL,
-        description="chosen by the client, unique per room and identity",
-    ),
-]
-#: The id of a room.
-RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
-#: The number of a seat: 0 is the first side.
-SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
-#: An AI level. A game may have fewer than 8.
-Level = Annotated[int, Meta(ge=1, le=8)]
-#: Whether a room is in the lobby's list. An unlisted room is found only by its id.
-Visibility = Literal["public", "unlisted"]
-#: The audience of a line of chat.
-ChatTo = Literal["room", "spectators"]
-
+from server.protocol.limits import MAX_CHAT as MAX_CHAT
+from server.protocol.limits import MAX_DEPTH as MAX_DEPTH
+from server.protocol.limits import MAX_FRAME_BYTES as MAX_FRAME_BYTES
+from server.protocol.limits import MAX_MOVE as MAX_MOVE
+from server.protocol.limits import MAX_NAME as MAX_NAME
+from server.protocol.limits import MAX_START as MAX_START
+from server.protocol.limits import NO_NUL as NO_NUL
+from server.protocol.limits import PROTOCOL as PROTOCOL
+from server.protocol.limits import ChatTo as ChatTo
+from server.protocol.limits import CommandId as CommandId
+from server.protocol.limits import Count as Count
+from server.protocol.limits import Depth as Depth
+from server.protocol.limits import EvaluatorName as EvaluatorName
+from server.protocol.limits import Level as Level
+from server.protocol.limits import OfferKind as OfferKind
+from server.protocol.limits import RoomId as RoomId
+from server.protocol.limits import SeatNumber as SeatNumber
+from server.protocol.limits import StrategyName as StrategyName
+from server.protocol.limits import Visibility as Visibility
+from server.protocol.values import ChatLine as ChatLine
+from server.protocol.values import MatchResult as MatchResult
+from server.protocol.values import MatchState as MatchState
+from server.protocol.values import Played as Played
+from server.protocol.values import Proposal as Proposal
+from server.protocol.values import RoomDescription as RoomDescription
+from server.protocol.values import Substitution as Substitution
 
 # --- what clients send --------------------------------------------------------------------------
 
@@ -108,17 +100,29 @@ class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
     """The seat stays open for the first player to sit down."""
 
 
-class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
-    """The AI takes this seat, either at one of the game's levels or as a persona."""
+class AiSeat(Struct, frozen=True, tag_field="who", tag="ai", omit_defaults=True):
+    """The AI takes this seat: at one of the game's levels, as a persona, or by a strategy.
+
+    `GET /api/strategies` lists the strategies and evaluators. A strategy without a `depth` searches
+    3 plies deep; one without an `evaluator` has the default of the game.
+    """
 
     level: Level | None = None
     persona: Persona | None = None
+    strategy: StrategyName | None = None
+    depth: Depth | None = None
+    evaluator: EvaluatorName | None = None
 
 
 class Create(Incoming, frozen=True, tag="create", kw_only=True):
     """Creates a room.
 
     The ack carries the room's id. The match starts as soon as both seats are taken.
+
+    - `start` is the text of a position from which the room's matches start, null for the game's
+      own start. `GET /api/position` checks such a text and shows the board.
+    - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides.
+    - `takeback` says whether players may take moves back.
     """
 
     id: CommandId
@@ -134,6 +138,9 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
         MySeat(),
         OpenSeat(),
     )
+    start: Annotated[str, Meta(max_length=MAX_START)] | None = None
+    one_screen: bool = False
+    takeback: bool = True
 
 
 class RoomCommand(Incoming, frozen=True, kw_only=True):
@@ -170,11 +177,14 @@ class Stand(RoomCommand, frozen=True, tag="stand"):
 
 
 class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
-    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
+    """Puts the AI on an empty seat, as the seat `ai` of `create` does. Host only."""
 
     seat: SeatNumber
     level: Level | None = None
     persona: Persona | None = None
+    strategy: StrategyName | None = None
+    depth: Depth | None = None
+    evaluator: EvaluatorName | None = None
 
 
 class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
@@ -187,21 +197,41 @@ class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
     """Plays a move.
 
     `ply` is the number of moves already played, so that a late move cannot be played in another
-    position.
+    position. `seat` is the seat that moves, null for the player's own.
     """
 
     ply: Count
     move: Annotated[str, Meta(max_length=MAX_MOVE)]
+    seat: SeatNumber | None = None
 
 
-class Resign(RoomCommand, frozen=True, tag="resign"):
-    """Resigns the running match."""
+class Takeback(RoomCommand, frozen=True, tag="takeback", kw_only=True):
+    """Takes back the player's last move and the moves after it.
+
+    Against an AI, and in a room for one screen, this happens at once. Another player is asked
+    (`offered` with `takeback`), and may accept until the position changes.
+
+    `ply` is the number of moves that the player has seen. The command is refused if moves were
+    taken back since, or if it would take back a later move.
+    """
+
+    ply: Count
+
+
+class Resign(RoomCommand, frozen=True, tag="resign", kw_only=True):
+    """Resigns the running match.
+
+    `seat` is the side that resigns, null for the player's own; on one screen that is the side to
+    move.
+    """
+
+    seat: SeatNumber | None = None
 
 
 class Abort(RoomCommand, frozen=True, tag="abort"):
     """Ends the match without a result.
 
-    A player may abort before the second move; the host may abort when only AI seats play.
+    A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 
@@ -227,18 +257,52 @@ class OfferDraw(RoomCommand, frozen=True, tag="offer_draw"):
     """
 
 
-class Accept(RoomCommand, frozen=True, tag="accept"):
-    """Accepts the opponent's offer: a draw while a match is running, otherwise a rematch."""
+class Accept(RoomCommand, frozen=True, tag="accept", kw_only=True):
+    """Accepts the opponent's offer.
+
+    `what` names the offer; null stands for the draw while a match is running, otherwise for the
+    rematch, and for the takeback if nothing else is offered. `ply` is the number of moves at which
+    a takeback was asked for, so that a late answer cannot accept another one.
+    """
+
+    what: OfferKind | None = None
+    ply: Count | None = None
 
 
-class Decline(RoomCommand, frozen=True, tag="decline"):
-    """Declines the opponent's offer of a draw or a rematch, or withdraws one's own."""
+class Decline(RoomCommand, frozen=True, tag="decline", kw_only=True):
+    """Declines the opponent's offer, or withdraws one's own. `what` is as for `accept`."""
+
+    what: OfferKind | None = None
+
+
+class ClaimWin(RoomCommand, frozen=True, tag="claim_win"):
+    """Claims the win of a match whose opponent has gone.
+
+    `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The
+    same holds for `call_draw` and `let_ai_play`. No player may claim against an AI.
+    """
+
+
+class CallDraw(RoomCommand, frozen=True, tag="call_draw"):
+    """Ends a match whose opponent has gone as a draw."""
+
+
+class LetAiPlay(RoomCommand, frozen=True, tag="let_ai_play"):
+    """Lets the AI play on for an opponent who has gone, at the middle one of the game's levels.
+
+    The AI keeps the seat for that player, who may take it back until the match ends.
+    """
+
+
+class ReclaimSeat(RoomCommand, frozen=True, tag="reclaim_seat"):
+    """Takes one's seat back from the AI that keeps it."""
 
 
 class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
     """Sends a line of chat to the whole room, or to the spectators only.
 
-    Players receive a `hidden` event for a line to the spectators.
+    Players receive a `hidden` event for a line to the spectators. A line that equals one of the
+    sender's last lines is refused.
     """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
@@ -264,6 +328,7 @@ ClientMessage = (
     | AddAi
     | RemoveAi
     | Move
+    | Takeback
     | Resign
     | Abort
     | Claim
@@ -271,6 +336,10 @@ ClientMessage = (
     | Accept
     | Rematch
     | Decline
+    | ClaimWin
+    | CallDraw
+    | LetAiPlay
+    | ReclaimSeat
     | Chat
     | WatchLobby
 )
@@ -332,22 +401,6 @@ class Pong(Outgoing, frozen=True, tag="pong"):
     id: str | None = None
 
 
-class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The properties of a room that never change.
-
-    `view` is null when this server does not have the game.
-    """
-
-    game: str
-    title: str
-    options: dict[str, str]
-    visibility: Word
-    host: str
-    created_ms: int
-    levels: int
-    view: BoardView | None
-
-
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     """The client now follows the room. Sent again when `frozen` changes.
 
@@ -385,58 +438,13 @@ class May(Outgoing, frozen=True, tag="may", kw_only=True):
     may: tuple[str, ...]
 
 
-class Played(Struct, frozen=True, omit_defaults=True):
-    """One move of a match. The fields mean the same as in `moved`.
-
-    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
-    `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that
-    the second seat began.
-    """
-
-    move: str
-    text: str | None = None
-    number: str | None = None
-    forced: bool = False
-    seat: int | None = None
-
-
-class MatchResult(Struct, frozen=True):
-    """The result of a match. The fields mean the same as in `finished`."""
-
-    winner: int | None
-    how: Word
-    reason: str
-
-
-class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A match with its result so far. The start position and the moves define the position."""
-
-    id: str
-    number: int
-    start: str
-    rules: str
-    seats: tuple[Occupant, ...]
-    moves: tuple[Played, ...]
-    over: MatchResult | None = None
-
-
-class ChatLine(Struct, frozen=True, omit_defaults=True):
-    """One line of chat with the version and the time of its event."""
-
-    v: int
-    at: int
-    name: str
-    text: str
-    to: Word = "room"
-
-
 class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     """The whole room at version `v`, as this viewer may see it.
 
     The client applies later events to it.
 
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
-    rematch.
+    rematch. `proposals` lists the other open offers: the requests to take moves back.
     """
 
     room: str
@@ -445,6 +453,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     match: MatchState | None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
@@ -490,6 +499,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
       compiled. A game is compiled once per installation.
     - `warming` means that the search is shorter than the level's because the game is not compiled
       yet.
+    - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator
+      `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the
+      strategy writes about its search, when it is done: lines of text, at most 16 KiB.
     """
 
     room: str
@@ -507,10 +519,17 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     number: str = ""
     warming: bool = False
     ready: Annotated[int, Meta(ge=0, le=99)] | None = None
+    value: str = ""
+    log: str = ""
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     """Which seats are connected (an AI seat always is) and how many spectators watch.
+
+    While the opponent of a person has gone from a running match, `gone_ms` has for that seat the
+    time until the other player may claim the match, in ms from this message on; 0 means now. It is
+    null for all other seats. The time begins anew when the server cannot be sure that it would know
+    of a new connection.
 
     May be dropped.
     """
@@ -518,6 +537,7 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     room: str
     seats: tuple[bool, ...]
     watching: int
+    gone_ms: tuple[int | None, ...] = ()
 
 
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):

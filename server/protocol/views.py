@@ -13,7 +13,7 @@ from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
 from server.rooms import positions
 from server.rooms.events import Occupant
-from server.rooms.model import Match, MatchResult, Played, Room
+from server.rooms.model import Match, MatchResult, Played, Room, Substitution
 
 
 def description(room: Room) -> wire.RoomDescription:
@@ -29,21 +29,30 @@ def description(room: Room) -> wire.RoomDescription:
         options=dict(room.options), visibility=room.visibility,
         host=room.host, created_ms=room.created_ms,
         levels=room.game.levels if room.game else 1, view=board,
+        start=room.start, one_screen=room.one_screen, takeback=room.takeback,
+        search=room.game.rules.SEARCH if room.game else "production",
     )  # fmt: skip
 
 
 def snapshot(room: Room, player: bool) -> wire.Snapshot:
     """The whole room as a player, or as a spectator, may see it."""
     chat = tuple(
-        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to)
+        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to, line.identity)
         for line in room.chat
         if line.to == "room" or (line.to == "spectators" and not player)
     )
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
-        offers=room.offers, chat=chat,
+        offers=room.offers, chat=chat, proposals=format_proposals(room),
     )  # fmt: skip
+
+
+def format_proposals(room: Room) -> tuple[wire.Proposal, ...]:
+    """The open requests for a takeback for clients."""
+    return tuple(
+        [wire.Proposal(offer.seat, "takeback", offer.to_ply) for offer in room.takeback_offers]
+    )
 
 
 def match_state(match: Match) -> wire.MatchState:
@@ -53,14 +62,20 @@ def match_state(match: Match) -> wire.MatchState:
         seats=tuple(map(format_occupant, match.seats)),
         moves=tuple([format_played(played) for played in match.moves]),
         over=format_result(match.over) if match.over is not None else None,
+        substitutions=tuple(
+            [format_substitution(substitution) for substitution in match.substitutions]
+        ),
     )  # fmt: skip
 
 
 def format_occupant(occupant: Occupant) -> wire.Occupant:
     """The holder of a seat for clients."""
+    player = occupant.kept_for
     return wire.Occupant(
-        occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona
-    )
+        occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
+        occupant.strategy, occupant.depth, occupant.evaluator,
+        wire.Player(player.identity, player.name) if player is not None else None,
+    )  # fmt: skip
 
 
 def format_seats(seats: Sequence[Occupant | None]) -> tuple[wire.Occupant | None, ...]:
@@ -73,9 +88,16 @@ def format_played(played: Played) -> wire.Played:
     return wire.Played(played.move, played.text, played.number, played.forced, played.seat)
 
 
+def format_substitution(substitution: Substitution) -> wire.Substitution:
+    """A substitution of a match for clients."""
+    return wire.Substitution(
+        substitution.ply, substitution.seat, format_occupant(substitution.occupant)
+    )  # fmt: skip
+
+
 def format_result(over: MatchResult) -> wire.MatchResult:
     """The result of a match for clients."""
-    return wire.MatchResult(over.winner, over.how, over.reason)
+    return wire.MatchResult(over.winner, over.how, over.reason, over.points)
 
 
 def view(room: Room, match: Match) -> wire.View | None:

@@ -16,6 +16,8 @@ from engine.search.job import Persona
 Visibility = Literal["public", "unlisted"]
 #: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
+#: What a player may offer the opponent.
+OfferKind = Literal["draw", "rematch", "takeback"]
 
 
 class MySeat(Struct, frozen=True):
@@ -27,10 +29,16 @@ class OpenSeat(Struct, frozen=True):
 
 
 class AiSeat(Struct, frozen=True):
-    """The AI takes this seat, either at one of the game's levels or as a persona."""
+    """The AI takes this seat: at one of the game's levels, as a persona, or by a strategy.
+
+    A strategy may have a depth, in plies, and an evaluator.
+    """
 
     level: int | None = None
     persona: Persona | None = None
+    strategy: str | None = None
+    depth: int | None = None
+    evaluator: str | None = None
 
 
 #: How the creator of a room wants a seat to be filled.
@@ -40,7 +48,9 @@ SeatWish = MySeat | OpenSeat | AiSeat
 class Create(Struct, frozen=True):
     """Creates a room, with a wish for each seat.
 
-    The match starts as soon as both seats are taken.
+    The match starts as soon as both seats are taken. `start` is the text of the position from which
+    the matches start, None for the game's own start. With `one_screen` the creator takes both
+    seats, whatever `seats` says. `takeback` says whether players may take moves back.
     """
 
     id: str
@@ -48,6 +58,9 @@ class Create(Struct, frozen=True):
     options: dict[str, str] = {}
     visibility: Visibility = "public"
     seats: tuple[SeatWish, ...] = (MySeat(), OpenSeat())
+    start: str | None = None
+    one_screen: bool = False
+    takeback: bool = True
 
 
 class Command(Struct, frozen=True):
@@ -67,11 +80,14 @@ class Stand(Command, frozen=True):
 
 
 class AddAi(Command, frozen=True):
-    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
+    """Puts the AI on an empty seat, as `AiSeat` does. Host only."""
 
     seat: int
     level: int | None = None
     persona: Persona | None = None
+    strategy: str | None = None
+    depth: int | None = None
+    evaluator: str | None = None
 
 
 class RemoveAi(Command, frozen=True):
@@ -84,21 +100,34 @@ class Move(Command, frozen=True):
     """Plays a move.
 
     `ply` is the number of moves already played, so that a late move cannot be played in another
-    position.
+    position. `seat` is the seat that moves; None stands for the actor's.
     """
 
     ply: int
     move: str
+    seat: int | None = None
+
+
+class Takeback(Command, frozen=True):
+    """Takes back the actor's last move and the moves after it, or asks the opponent to agree.
+
+    `ply` is the number of moves that the actor has seen. The command is refused if moves were taken
+    back since, or if it would take back a later move.
+    """
+
+    ply: int
 
 
 class Resign(Command, frozen=True):
-    """Resigns the running match."""
+    """Resigns the running match. `seat` is the side that resigns; None stands for the actor's."""
+
+    seat: int | None = None
 
 
 class Abort(Command, frozen=True):
     """Ends the match without a result.
 
-    A player may abort before the second move; the host may abort when only AI seats play.
+    A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 
@@ -122,11 +151,36 @@ class OfferDraw(Command, frozen=True):
 
 
 class Accept(Command, frozen=True):
-    """Accepts the opponent's offer: a draw while a match is running, otherwise a rematch."""
+    """Accepts the opponent's offer.
+
+    `what` names the offer; None stands for the draw or the rematch, or else for the takeback. `ply`
+    is the number of moves at which a takeback was asked for; None stands for the current one.
+    """
+
+    what: OfferKind | None = None
+    ply: int | None = None
 
 
 class Decline(Command, frozen=True):
-    """Declines the opponent's offer of a draw or a rematch, or withdraws one's own."""
+    """Declines the opponent's offer, or withdraws one's own. `what` is as for `Accept`."""
+
+    what: OfferKind | None = None
+
+
+class ClaimWin(Command, frozen=True):
+    """Claims the win of a match whose opponent has gone."""
+
+
+class CallDraw(Command, frozen=True):
+    """Ends a match whose opponent has gone as a draw."""
+
+
+class LetAiPlay(Command, frozen=True):
+    """Lets the AI play on for an opponent who has gone. The AI keeps the seat for them."""
+
+
+class ReclaimSeat(Command, frozen=True):
+    """Takes one's seat back from the AI that keeps it."""
 
 
 class Chat(Command, frozen=True):
@@ -144,6 +198,13 @@ class Tick(Command, frozen=True):
     """
 
     at_ms: int
+
+
+class Rename(Command, frozen=True):
+    """The server's own command: a player's identity has another name now."""
+
+    identity: str
+    name: str
 
 
 class AiFailure(Command, frozen=True):

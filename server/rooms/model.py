@@ -17,6 +17,10 @@ from server.settings import Settings
 #: Maximum number of lines of chat in a snapshot, which has the newest. The log has all lines.
 SNAPSHOT_CHAT_LINES = 50
 
+#: Number of positions before the current one that a match keeps for takebacks. An earlier position
+#: is computed from the start.
+RECENT_POSITIONS = 4
+
 #: The identity of AI seats and of the server's own commands in the log. People have random
 #: identities of 12 characters, so none can equal it.
 AI_IDENTITY = IdentityId("ai")
@@ -59,11 +63,41 @@ AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
 SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
+class Absence(Struct, frozen=True):
+    """A player without a connection to any node, as the node that decides knows it.
+
+    The last connection ended at `since_ms`. Since `certain_since_ms` the node would have learned of
+    a new connection on another node; None means that it might not learn of one now. Both times are
+    in ms since 1970. The opponent may claim the match after `limit_ms`.
+    """
+
+    since_ms: int
+    certain_since_ms: int | None
+    limit_ms: int
+
+    @property
+    def claimable_ms(self) -> int | None:
+        """The time from which the opponent may claim; None if this node cannot tell."""
+        if self.certain_since_ms is None:
+            return None
+        return max(self.since_ms, self.certain_since_ms) + self.limit_ms
+
+
+#: Returns the absence of a player; None for a player who is connected.
+FindAbsence = Callable[[IdentityId], Absence | None]
+
+
+def nobody_absent(_identity: IdentityId) -> None:
+    """Returns None: every player counts as connected. A FindAbsence."""
+
+
 class Moment(Struct, frozen=True):
-    """The context of a command: its actor and time, the source of new ids, and the settings.
+    """The context of a command: its actor and time, the source of new ids, the settings, and who is
+    connected.
 
     `received_ms` is the time at which the command arrived at this node, before any queue. Both
-    times are in ms since 1970.
+    times are in ms since 1970. Connections are not in the log, so `find_absence` gives the view of
+    this node.
     """
 
     actor: Actor
@@ -71,6 +105,7 @@ class Moment(Struct, frozen=True):
     received_ms: int
     new_id: Callable[[], str]
     settings: Settings
+    find_absence: FindAbsence = nobody_absent
 
 
 class Played(Struct, frozen=True):
@@ -87,12 +122,37 @@ class Played(Struct, frozen=True):
     seat: int | None = None
 
 
-class MatchResult(Struct, frozen=True):
-    """The result of a match. The fields mean the same as in `Finished`."""
+class TakebackOffer(Struct, frozen=True):
+    """A player's open request to take moves back, in the match's current position.
+
+    `to_ply` is the ply to which the match would return.
+    """
+
+    seat: int
+    to_ply: int
+
+
+class Substitution(Struct, frozen=True):
+    """From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or
+    the player again.
+    """
+
+    ply: int
+    seat: int
+    occupant: Occupant
+
+
+class MatchResult(Struct, frozen=True, omit_defaults=True):
+    """The result of a match. The fields mean the same as in `Finished`.
+
+    `substitutions` are those of the match. They are filled in for the list of matches only.
+    """
 
     winner: int | None
     how: str
     reason: str
+    points: tuple[int, int] | None = None
+    substitutions: tuple[Substitution, ...] = ()
 
 
 class ChatLine(Struct, frozen=True):
@@ -103,6 +163,7 @@ class ChatLine(Struct, frozen=True):
     name: str
     text: str
     to: str = "room"
+    identity: str = ""
 
 
 class Match(Struct, frozen=True):
@@ -127,15 +188,32 @@ class Match(Struct, frozen=True):
     over: MatchResult | None = None
     #: The ply at which each seat last offered a draw; -1 for never.
     draw_offers: tuple[int, ...] = (-1,) * SEATS
+    #: The ply at which each seat last asked for a takeback; -1 for never since the last takeback.
+    takeback_requests: tuple[int, ...] = (-1,) * SEATS
     #: The seat that moves first.
     first_seat: int = 0
     turn: int = 0
     turn_started_ms: int = 0
+    #: Where an AI played on for a player who had gone, and where the player returned.
+    substitutions: tuple[Substitution, ...] = ()
+    #: The positions before the current one, the newest last, at most RECENT_POSITIONS.
+    recent: tuple[Position, ...] = ()
 
     @property
     def ply(self) -> int:
         """The number of moves played."""
         return len(self.moves)
+
+    def last_ply_of(self, seat: int | None) -> int | None:
+        """The ply of the last move that a seat chose itself; of either seat for None. None if there
+        is none.
+        """
+        for ply in range(len(self.moves) - 1, -1, -1):
+            played = self.moves[ply]
+            mover = ply % 2 if played.seat is None else played.seat
+            if not played.forced and seat in (None, mover):
+                return ply
+        return None
 
 
 class ChatStamp(Struct, frozen=True):
@@ -161,10 +239,17 @@ class Room(Struct, frozen=True):
     host: IdentityId
     created_ms: int
     changed_ms: int
+    #: The position from which the matches start, as text; None for the game's own start.
+    start: str | None = None
+    #: Whether one player holds both seats.
+    one_screen: bool = False
+    #: Whether players may take moves back.
+    takeback: bool = True
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
     match: Match | None = None
     #: The seats that have an open offer of a draw or a rematch.
     offers: tuple[int, ...] = ()
+    takeback_offers: tuple[TakebackOffer, ...] = ()
     chat: tuple[ChatLine, ...] = ()
     #: Authors and times of the last CHAT_STAMPS lines of chat.
     chat_stamps: tuple[ChatStamp, ...] = ()
@@ -182,10 +267,48 @@ class Room(Struct, frozen=True):
                 return number
         return None
 
+    def acting_seat(self, identity: IdentityId) -> int | None:
+        """The seat for which a person's identity acts, or None: its own, and on one screen the seat
+        to move.
+        """
+        seat = self.seat_of(identity)
+        if seat is None or not self.one_screen or self.match is None:
+            return seat
+        return self.match.turn
+
+    def kept_seat(self, identity: IdentityId) -> int | None:
+        """The seat that an AI keeps for a person's identity, or None."""
+        for number, occupant in enumerate(self.seats):
+            player = None if occupant is None else occupant.kept_for
+            if player is not None and player.identity == identity:
+                return number
+        return None
+
+    def has_player(self, identity: IdentityId) -> bool:
+        """Whether an identity holds a seat, or an AI keeps one for it."""
+        return self.player_name(identity) is not None
+
+    def player_name(self, identity: IdentityId) -> str | None:
+        """The name that the seat of a player shows, also while an AI keeps it; None without one."""
+        for occupant in self.seats:
+            if occupant is None:
+                continue
+            if occupant.identity == identity and occupant.kind != "ai":
+                return occupant.name
+            if occupant.kept_for is not None and occupant.kept_for.identity == identity:
+                return occupant.kept_for.name
+        return None
+
     @property
     def has_ai(self) -> bool:
         """Whether an AI holds a seat."""
         return "ai" in [occupant.kind for occupant in self.seats if occupant is not None]
+
+    @property
+    def needs_search(self) -> bool:
+        """Whether an AI holds a seat at a level or as a persona, not by a strategy."""
+        occupants = [occupant for occupant in self.seats if occupant is not None]
+        return any(seat.kind == "ai" and seat.strategy is None for seat in occupants)
 
     def ai_to_move(self) -> int | None:
         """The seat to move, if an AI holds it and this server can play the match; else None."""

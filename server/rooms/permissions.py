@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from engine.game import Game, GameFault, OptionError, Position
+from engine.game import Game, GameFault, OptionError, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId
@@ -21,26 +21,41 @@ from server.rooms.commands import (
     Abort,
     Accept,
     AddAi,
+    CallDraw,
     Chat,
+    ClaimWin,
     Command,
     Decline,
+    LetAiPlay,
     OfferDraw,
+    OfferKind,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
     Resign,
     Sit,
     Stand,
+    Takeback,
 )
-from server.rooms.events import Moved, RoomEvent
-from server.rooms.model import Actor, CommandRejected, Match, Room
+from server.rooms.events import Moved, Occupant, RoomEvent
+from server.rooms.model import (
+    Absence,
+    Actor,
+    CommandRejected,
+    FindAbsence,
+    Match,
+    Moment,
+    Room,
+    TakebackOffer,
+    nobody_absent,
+)
+from server.rooms.starts import start_position
+from server.rooms.turns import second_turn_ply, turns_since
 from server.settings import Settings
 
-#: Plies after which a player can no longer abort a match.
-ABORT_PLIES = 2
-
-#: Plies after an offer before the player may offer a draw again, so that repeated offers do not
-#: harass the opponent.
-OFFER_AGAIN_PLIES = 10
+#: Turns after an offer before the player may offer a draw again, so that repeated offers do not
+#: harass the opponent. A turn is one ply, or more in games with extra turns.
+OFFER_AGAIN_TURNS = 10
 
 
 class Refusal(NamedTuple):
@@ -51,11 +66,16 @@ class Refusal(NamedTuple):
 
 
 class Viewer(Struct, frozen=True):
-    """The role of an identity in a room: the seat that it holds, and whether it is the host."""
+    """The role of an identity in a room: the seat that it holds, and whether it is the host.
+
+    `absence` is that of the opponent at the time `now_ms`; `viewer_at` fills in both.
+    """
 
     identity: IdentityId
     seat: int | None
     is_host: bool
+    now_ms: int = 0
+    absence: Absence | None = None
 
 
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
@@ -82,7 +102,7 @@ NO_MATCH = Refusal(Code.MATCH_NONE, "there has been no match yet")
 MATCH_RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
 MATCH_OVER = Refusal(Code.MATCH_OVER, "the match is over")
 ABORT_TOO_LATE = Refusal(
-    Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
+    Code.MATCH_STARTED, "a match can be aborted until both sides have moved; you may resign"
 )
 ABORT_BY_SPECTATOR = Refusal(
     Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
@@ -92,12 +112,50 @@ REMATCH_BY_SPECTATOR = Refusal(
 )
 NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
 NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
+NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")
+ONE_SCREEN = Refusal(Code.SEAT_LOCKED, "one player holds both seats of this room")
+NO_TAKEBACKS = Refusal(Code.TAKEBACK_NONE, "no moves are taken back in this room")
+NO_MOVE_TO_TAKE_BACK = Refusal(Code.TAKEBACK_NONE, "you have no move to take back")
+READ_ONLY = Refusal(
+    Code.ROOM_FROZEN,
+    "this match was played by other rules than this server has; it can only be read",
+)
+TAKEBACK_REQUESTED = Refusal(
+    Code.OFFER_TWICE, "you have asked to take a move back in this position already"
+)
 REMATCH_OFFERED = Refusal(Code.OFFER_TWICE, "you have offered a rematch already")
+NOBODY_TO_GO = Refusal(
+    Code.CLAIM_NONE, "only a player whose opponent is another person may claim that"
+)
+OPPONENT_PRESENT = Refusal(Code.CLAIM_NONE, "your opponent is connected")
+UNSURE = Refusal(
+    Code.CLAIM_UNSURE,
+    "the server is not sure yet that your opponent has gone for so long; try again later",
+)
+CANNOT_PLAY_ON = Refusal(Code.ROOM_FROZEN, "the AI cannot play this match on")
+NO_KEPT_SEAT = Refusal(Code.SEAT_NONE, "the AI keeps no seat for you")
 
 
 def viewer_of(room: Room, identity: IdentityId) -> Viewer:
     """Returns the role of an identity in a room."""
-    return Viewer(identity, room.seat_of(identity), identity == room.host)
+    return Viewer(identity, room.acting_seat(identity), identity == room.host)
+
+
+def viewer_at(
+    room: Room, identity: IdentityId, now_ms: int, find_absence: FindAbsence
+) -> Viewer:  # fmt: skip
+    """Returns the role of an identity in a room, with the absence of its opponent."""
+    viewer = viewer_of(room, identity)
+    opponent = _opponent_who_may_go(room, viewer)
+    if opponent is None:
+        return viewer
+    absence = find_absence(IdentityId(opponent.identity))
+    return Viewer(identity, viewer.seat, viewer.is_host, now_ms, absence)
+
+
+def claimant(room: Room, moment: Moment) -> Viewer:
+    """Returns the role of a command's actor, with the absence of the opponent."""
+    return viewer_at(room, moment.actor.identity, moment.now_ms, moment.find_absence)
 
 
 def check(refusal: Refusal | None) -> None:
@@ -129,18 +187,22 @@ def require_running_match(room: Room) -> Match:
 def playable_position(room: Room, match: Match) -> Position:
     """The match's position. Raises CommandRejected if the match can only be read."""
     if room.frozen is not None or match.position is None:
-        raise CommandRejected(
-            room.frozen or Code.ROOM_FROZEN,
-            "this match was played by other rules than this server has; it can only be read",
-        )
+        raise CommandRejected(room.frozen or READ_ONLY.code, READ_ONLY.message)
     return match.position
 
 
-def own_seat(room: Room, actor: Actor) -> int:
-    """The actor's seat. Raises CommandRejected if the actor has none."""
-    seat = room.seat_of(actor.identity)
-    if seat is None:
+def own_seat(room: Room, actor: Actor, seat: int | None = None) -> int:
+    """The seat for which the actor acts: `seat` if the actor holds it.
+
+    Raises CommandRejected if the actor has no seat, or not that one.
+    """
+    acting = room.acting_seat(actor.identity)
+    if acting is None:
         raise CommandRejected(*NO_SEAT)
+    if seat is None or seat == acting:
+        return acting
+    if not room.one_screen:
+        raise CommandRejected(Code.SEAT_NONE, "you do not hold that seat")
     return seat
 
 
@@ -157,7 +219,9 @@ def sit(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
 def stand(room: Room, viewer: Viewer) -> Refusal | None:
     if viewer.seat is None:
         return NO_SEAT
-    return SEAT_LOCKED if room.running_match is not None else None
+    if room.running_match is not None:
+        return SEAT_LOCKED
+    return ONE_SCREEN if room.one_screen else None
 
 
 def add_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
@@ -189,7 +253,8 @@ def abort(room: Room, viewer: Viewer) -> Refusal | None:
         return None if viewer.is_host and _has_only_ai(room) else ABORT_BY_SPECTATOR
     # A frozen match cannot be played on, so its players may abort it at any ply.
     may_continue = match.position is not None and room.frozen is None
-    return ABORT_TOO_LATE if match.ply >= ABORT_PLIES and may_continue else None
+    has_begun = second_turn_ply(match) is not None
+    return ABORT_TOO_LATE if has_begun and may_continue else None
 
 
 def rematch(room: Room, viewer: Viewer) -> Refusal | None:
@@ -214,31 +279,111 @@ def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
         return NO_SEAT
     if match is None:
         return refusal_unless_running(room)
+    if room.game is not None and not room.game.rules.CAN_BE_DRAWN:
+        return NO_DRAWS
     if 1 - seat in room.offers:
         return None
-    plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
-    if match.draw_offers[seat] < 0 or plies_to_wait <= 0:
+    offered_ply = match.draw_offers[seat]
+    turns_to_wait = OFFER_AGAIN_TURNS - turns_since(match, offered_ply)
+    if offered_ply < 0 or turns_to_wait <= 0:
         return None
     return Refusal(
-        Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more plies"
+        Code.OFFER_TWICE, f"you may offer a draw again after {turns_to_wait} more turns"
     )  # fmt: skip
 
 
-def accept(room: Room, viewer: Viewer) -> Refusal | None:
+def takeback(room: Room, viewer: Viewer) -> Refusal | None:
+    seat, match = viewer.seat, room.running_match
+    if seat is None:
+        return NO_SEAT
+    if match is None:
+        return refusal_unless_running(room)
+    if not room.takeback:
+        return NO_TAKEBACKS
+    if match.position is None or room.frozen is not None:
+        return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
+    if takeback_ply(room, match, seat) is None:
+        return NO_MOVE_TO_TAKE_BACK
+    if match.takeback_requests[seat] == match.ply and not takes_back_at_once(room, match, seat):
+        return TAKEBACK_REQUESTED
+    return None
+
+
+def accept(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal | None:
+    """`what` is the offer to accept; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
-    if 1 - viewer.seat not in room.offers:
+    if what in (None, "takeback") and takeback_offer_of(room, 1 - viewer.seat) is not None:
+        return None
+    if 1 - viewer.seat not in room.offers or what not in (None, draw_or_rematch(room)):
         return NO_OFFER_BY_OPPONENT
     return rematch(room, viewer) if room.running_match is None else None
 
 
-def decline(room: Room, viewer: Viewer) -> Refusal | None:
+def decline(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal | None:
+    """`what` is the offer to decline; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
-    return None if room.offers else NO_OFFER
+    if room.takeback_offers and what in (None, "takeback"):
+        return None
+    return None if room.offers and what in (None, draw_or_rematch(room)) else NO_OFFER
+
+
+def claim_win(room: Room, viewer: Viewer) -> Refusal | None:
+    """The viewer must be that of `viewer_at`, as for the next two conditions."""
+    if viewer.seat is None:
+        return NO_SEAT
+    if room.running_match is None:
+        return refusal_unless_running(room)
+    if _opponent_who_may_go(room, viewer) is None:
+        return NOBODY_TO_GO
+    return OPPONENT_PRESENT if viewer.absence is None else _refusal_to_claim(viewer)
+
+
+def call_draw(room: Room, viewer: Viewer) -> Refusal | None:
+    refusal = claim_win(room, viewer)
+    if refusal is None and room.game is not None and not room.game.rules.CAN_BE_DRAWN:
+        return NO_DRAWS
+    return refusal
+
+
+def let_ai_play(room: Room, viewer: Viewer) -> Refusal | None:
+    refusal = claim_win(room, viewer)
+    match = room.running_match
+    if refusal is None and (room.frozen is not None or match is None or match.position is None):
+        return CANNOT_PLAY_ON
+    return refusal
+
+
+def reclaim_seat(room: Room, viewer: Viewer) -> Refusal | None:
+    return NO_KEPT_SEAT if room.kept_seat(viewer.identity) is None else None
 
 
 # --- shared conditions --------------------------------------------------------------------------
+
+
+def _opponent_who_may_go(room: Room, viewer: Viewer) -> Occupant | None:
+    """The viewer's opponent in a running match, if that is another person; otherwise None."""
+    if viewer.seat is None or room.running_match is None:
+        return None
+    opponent = room.seats[1 - viewer.seat]
+    is_other_person = (
+        opponent is not None and opponent.kind != "ai" and opponent.identity != viewer.identity
+    )
+    return opponent if is_other_person else None
+
+
+def _refusal_to_claim(viewer: Viewer) -> Refusal | None:
+    """The reason to refuse a claim against an opponent who is absent: it is too early."""
+    absence = viewer.absence
+    assert absence is not None, "the opponent is absent"
+    early_ms = absence.since_ms + absence.limit_ms - viewer.now_ms
+    if early_ms > 0:
+        return Refusal(
+            Code.CLAIM_NONE, f"your opponent has gone; you may claim in {-(-early_ms // 1000)} s"
+        )
+    claimable_ms = absence.claimable_ms
+    return UNSURE if claimable_ms is None or claimable_ms > viewer.now_ms else None
 
 
 def refusal_if_newer(room: Room) -> Refusal | None:
@@ -262,9 +407,34 @@ def refusal_without_game(room: Room) -> Refusal | None:
     )
 
 
+def draw_or_rematch(room: Room) -> OfferKind:
+    """What the open offers of the room concern, besides takebacks."""
+    return "draw" if room.running_match is not None else "rematch"
+
+
+def takeback_ply(room: Room, match: Match, seat: int) -> int | None:
+    """The ply to which a takeback of a seat returns; None if there is no move to take back.
+
+    It is that of the last move that the seat chose itself: two plies back if the opponent has
+    answered, one if not, and more after extra turns. On one screen it is the last move of either
+    side.
+    """
+    return match.last_ply_of(None if room.one_screen else seat)
+
+
+def takes_back_at_once(room: Room, match: Match, seat: int) -> bool:
+    """Whether a seat takes its move back without asking: against an AI, and on one screen."""
+    return room.one_screen or match.seats[1 - seat].kind == "ai"
+
+
+def takeback_offer_of(room: Room, seat: int) -> TakebackOffer | None:
+    """The open request of a seat to take moves back, or None."""
+    return next((offer for offer in room.takeback_offers if offer.seat == seat), None)
+
+
 def starts_rematch(room: Room, viewer: Viewer) -> bool:
     """Whether a rematch that the viewer asks for starts at once, without an offer."""
-    if viewer.seat is None or 1 - viewer.seat in room.offers:
+    if viewer.seat is None or 1 - viewer.seat in room.offers or room.one_screen:
         return True
     opponent = room.seats[1 - viewer.seat]
     return opponent is not None and opponent.kind == "ai"
@@ -283,20 +453,25 @@ def _refusal_to_fill(room: Room) -> Refusal | None:
 
 
 def _refusal_to_start(room: Room) -> Refusal | None:
-    """The reason to refuse to start a match: the game no longer has the room's options.
+    """The reason to refuse to start a match: the game no longer has the room's options or its start
+    position.
 
     Raises GameFault when the rules fail.
     """
     assert room.game is not None, "the caller has checked the game"
-    return _check_start(room.game, tuple(room.options.items()))
+    return _check_start(room.game, tuple(room.options.items()), room.start)
 
 
 @lru_cache(maxsize=1024)
-def _check_start(game: Game, options: tuple[tuple[str, str], ...]) -> Refusal | None:
+def _check_start(
+    game: Game, options: tuple[tuple[str, str], ...], start: str | None
+) -> Refusal | None:
     try:
-        game.start(dict(options))
+        start_position(game, dict(options), start)
     except OptionError as error:
         return Refusal(Code.OPTION_UNKNOWN, str(error))
+    except PositionError as error:
+        return Refusal(Code.POSITION_REFUSED, str(error))
     return None
 
 
@@ -312,8 +487,13 @@ DURING_MATCH: dict[type[Command], Condition] = {
     Resign: resign,
     Abort: abort,
     OfferDraw: offer_draw,
+    Takeback: takeback,
     Accept: accept,
     Decline: decline,
+    ClaimWin: claim_win,
+    CallDraw: call_draw,
+    LetAiPlay: let_ai_play,
+    ReclaimSeat: reclaim_seat,
 }
 #: The conditions of the commands that may be accepted while no match is running.
 BETWEEN_MATCHES: dict[type[Command], Condition] = {
@@ -331,7 +511,11 @@ NO_DRAW_OFFERS = (-1,) * SEATS
 
 
 def permitted(
-    room: Room, identity: IdentityId, now_ms: int, settings: Settings
+    room: Room,
+    identity: IdentityId,
+    now_ms: int,
+    settings: Settings,
+    find_absence: FindAbsence = nobody_absent,
 ) -> tuple[type[Command], ...]:
     """The types of the commands that the room accepts from an identity now, with some arguments.
 
@@ -340,7 +524,7 @@ def permitted(
     """
     if refusal_if_newer(room) is not None:
         return ()
-    viewer = viewer_of(room, identity)
+    viewer = viewer_at(room, identity, now_ms, find_absence)
     types: list[type[Command]] = []
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for command_type, condition in conditions.items():
@@ -360,12 +544,24 @@ def _share(types: tuple[type[Command], ...]) -> tuple[type[Command], ...]:
     return types
 
 
-def next_change_ms(room: Room, identity: IdentityId, now_ms: int, settings: Settings) -> int | None:
-    """The time at which `permitted` changes for an identity without an event; None for never."""
+def next_change_ms(
+    room: Room,
+    identity: IdentityId,
+    now_ms: int,
+    settings: Settings,
+    find_absence: FindAbsence = nobody_absent,
+) -> int | None:
+    """The time at which `permitted` changes for an identity without an event; None for never.
+
+    It changes earlier when players connect and disconnect.
+    """
     if refusal_if_newer(room) is not None:
         return None
-    due_ms = chat.next_line_ms(room, identity, now_ms, settings)
-    return due_ms if due_ms > now_ms else None
+    times_ms = [chat.next_line_ms(room, identity, now_ms, settings)]
+    absence = viewer_at(room, identity, now_ms, find_absence).absence
+    if absence is not None and absence.claimable_ms is not None:
+        times_ms.append(absence.claimable_ms)
+    return min((at_ms for at_ms in times_ms if at_ms > now_ms), default=None)
 
 
 def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> bool:
@@ -380,8 +576,21 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
         and type(events[0]) is Moved
         and match is not None
         and match.over is None
-        and len(match.moves) != ABORT_PLIES
+        and second_turn_ply(match) != match.ply - 1
         and match.draw_offers == NO_DRAW_OFFERS
+        and len(match.moves) - 1 not in match.takeback_requests
+        and _has_moved_before(match)
         and room.frozen is None
         and match.position is not None
     )
+
+
+def _has_moved_before(match: Match) -> bool:
+    """Whether the side that moved last had chosen the last but one move before, too.
+
+    It then had a move to take back already. A seat is None where it is that of the ply.
+    """
+    if len(match.moves) <= SEATS:
+        return False
+    last, earlier = match.moves[-1], match.moves[-1 - SEATS]
+    return (last.seat is None) == (earlier.seat is None) and not earlier.forced

@@ -7,12 +7,16 @@ import structlog
 from server.ports import Engines
 from server.process.metrics import Metrics
 from server.rooms.events import (
+    AiTookOver,
     Finished,
     Moved,
+    PlayerReturned,
+    Renamed,
     RoomEvent,
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
 )
 from server.rooms.model import Room
 from server.runtime.log import Cause, Committed
@@ -24,10 +28,13 @@ RoomCommit = Committed[Room, RoomEvent]
 #: log. It does no I/O and does not block.
 Observer = Callable[[RoomCommit], None]
 
-#: Events that change the board.
-BOARD_EVENTS = frozenset({Moved, Started, Finished})
-#: Events that change who holds a seat.
-SEAT_EVENTS = frozenset({SeatTaken, SeatLeft, Started})
+#: Events that change the board, or who may move.
+BOARD_EVENTS = frozenset({Moved, TookBack, Started, Finished, AiTookOver, PlayerReturned})
+#: Events that change who holds a seat, or the name of the holder. At the end of a match an AI
+#: leaves the seats that it kept.
+SEAT_EVENTS = frozenset(
+    {SeatTaken, SeatLeft, Started, Finished, AiTookOver, PlayerReturned, Renamed}
+)
 
 
 def changes_board(events: Sequence[RoomEvent]) -> bool:
@@ -72,7 +79,7 @@ def engine_observer(engines: Engines) -> Observer:
     """Returns an observer that announces to the engines the games that an AI is about to play."""
 
     def expect_game(commit: RoomCommit) -> None:
-        if changes_seats(commit.events) and commit.after.has_ai:
+        if changes_seats(commit.events) and commit.after.needs_search:
             engines.expect(commit.after.game_id)
 
     return expect_game

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,12 +19,15 @@ from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
     Accept,
     AddAi,
+    CallDraw,
     Chat,
+    ClaimWin,
     Create,
     Decline,
     Hidden,
     Incoming,
     Joined,
+    LetAiPlay,
     MatchState,
     Move,
     Occupant,
@@ -31,6 +35,7 @@ from server.protocol.messages import (
     OpenSeat,
     Played,
     Presence,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
     Resign,
@@ -40,13 +45,14 @@ from server.protocol.messages import (
     Snapshot,
     Stand,
     Started,
+    Takeback,
     Thinking,
     Turn,
     View,
 )
 from server.protocol.views import snapshot
 from server.rooms.events import format_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs, room_log
 from tests.support.room_log import SETTINGS, seated
@@ -54,8 +60,10 @@ from tests.support.room_log import SETTINGS, seated
 ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
+#: The absence of a player who has gone long ago, so that every claim is accepted.
+LONG_GONE = Absence(-(10**9), -(10**9), 0)
 #: The fields that every command message has.
-HEAD = {"id": "x", "room": ROOM}
+HEAD: dict[str, Any] = {"id": "x", "room": ROOM}
 
 
 # --- histories of the server's rooms
@@ -78,7 +86,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS)
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, lambda _: LONG_GONE)
             events = decide(room, parse_command(command), moment)  # type: ignore[arg-type]
         except CommandRejected:
             continue
@@ -117,6 +125,7 @@ def as_snapshot(model: Model) -> Snapshot:
         match=model.match,
         offers=model.offers,
         chat=model.chat[-50:],
+        proposals=model.takebacks,
     )
 
 
@@ -128,12 +137,20 @@ room_commands = st.one_of(
         st.sampled_from(CELLS),
     ),
     st.builds(lambda seat: Sit(seat=seat, **HEAD), st.integers(0, 1)),
-    st.builds(lambda seat: AddAi(seat=seat, level=1, persona=None, **HEAD), st.integers(0, 1)),
+    st.builds(
+        lambda seat: AddAi(
+            seat=seat, level=1, persona=None, strategy=None, depth=None, evaluator=None, **HEAD
+        ),
+        st.integers(0, 1),
+    ),
     st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
+    st.builds(lambda ply: Takeback(ply=ply, **HEAD), st.integers(0, 8)),
     st.sampled_from(
         [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
+    st.sampled_from([kind(**HEAD) for kind in (LetAiPlay, ReclaimSeat, ClaimWin, CallDraw)]),
+    st.sampled_from([kind(what="takeback", **HEAD) for kind in (Decline, Accept)]),
 )
 sit_commands: list[tuple[Actor, Incoming]] = [
     (ADA, Sit(seat=0, **HEAD)),

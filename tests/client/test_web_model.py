@@ -1,4 +1,4 @@
-"""The browser's model (client/web/model.js) equals the server's room after the same events."""
+"""The browser's model (client/web/shell/model.js) equals the server's room after equal events."""
 
 import json
 import random
@@ -18,22 +18,36 @@ from server.rooms.commands import (
     Abort,
     Accept,
     AddAi,
+    CallDraw,
     Chat,
     Claim,
+    ClaimWin,
     Command,
     Create,
     Decline,
+    LetAiPlay,
     Move,
     OfferDraw,
     OpenSeat,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
+    Rename,
     Resign,
     Sit,
     Stand,
+    Takeback,
 )
 from server.rooms.events import RoomEvent, format_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import (
+    SERVER,
+    Absence,
+    Actor,
+    CommandRejected,
+    Moment,
+    Room,
+    nobody_absent,
+)
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs
 from tests.support.browser import open_chromium, open_files
@@ -42,7 +56,7 @@ from tests.support.room_log import SETTINGS
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: The field that every command of a room has.
-HEAD = {"id": "x"}
+HEAD: dict[str, Any] = {"id": "x"}
 ROOM = RoomId("r")
 PEOPLE = (Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
@@ -50,9 +64,9 @@ CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 #: A script that applies each list of messages to an empty model; it returns the room after each
 #: message.
 APPLY_ALL = """async (histories) => {
-    const { EMPTY_MODEL, apply, follow } = await import("/client/web/model.js");
-    const pick = ({ v, gap, seats, match, offers, chat }) => (
-        { v, gap, seats, match, offers, chat }
+    const { EMPTY_MODEL, apply, follow } = await import("/client/web/shell/model.js");
+    const pick = ({ v, gap, seats, match, offers, takebacks, chat }) => (
+        { v, gap, seats, match, offers, proposals: takebacks, chat }
     );
     return histories.map((messages) => {
         let model = follow(EMPTY_MODEL, "r");
@@ -70,7 +84,7 @@ async def page() -> AsyncIterator[Page]:
 #: Commands without arguments.
 PLAIN_COMMANDS = (
     Stand, Resign, Abort, Rematch, Decline, OfferDraw, Accept,
-    Claim,
+    Claim, ClaimWin, CallDraw, LetAiPlay, ReclaimSeat, ReclaimSeat,
 )  # fmt: skip
 
 
@@ -87,11 +101,22 @@ def random_command(rng: random.Random, room: Room) -> Command:
                 to=rng.choice(["room", "spectators"]),
                 **HEAD,
             ),
-            AddAi(seat=seat, level=1, persona=None, **HEAD),
+            AddAi(
+                seat=seat, level=1, persona=None, strategy=None, depth=None, evaluator=None, **HEAD
+            ),
             RemoveAi(seat=seat, **HEAD),
             *(command_type(**HEAD) for command_type in PLAIN_COMMANDS),
+            Rename(**HEAD, identity=rng.choice(PEOPLE).identity, name=rng.choice(["Al", "Bo"])),
+            *(Takeback(ply=ply, **HEAD) for _ in range(3)),
+            *(Accept(what="takeback", **HEAD) for _ in range(3)),
+            Decline(what="takeback", **HEAD),
         ]
     )
+
+
+def everyone_gone(_identity: IdentityId) -> Absence:
+    """The absence of a player who has gone long ago."""
+    return Absence(-(10**9), -(10**9), 0)
 
 
 def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
@@ -105,7 +130,7 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     events: list[RoomEvent] = create(
         PEOPLE[0], opening, load_game("tic-tac-toe"), lambda: next(ids)
     )
-    for _ in range(60):
+    for _ in range(90):
         for event in events:
             room = (
                 evolve(room, event, room.v + 1) if room else initial_room(ROOM, event, 0, load_game)
@@ -114,8 +139,11 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            moment = Moment(rng.choice(PEOPLE), 0, 0, ids.__next__, SETTINGS)
-            events = decide(room, random_command(rng, room), moment)
+            command = random_command(rng, room)
+            actor = SERVER if isinstance(command, Rename) else rng.choice(PEOPLE)
+            find_absence = everyone_gone if rng.random() < 0.5 else nobody_absent
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, find_absence)
+            events = decide(room, command, moment)
         except CommandRejected:
             events = []
     return history
@@ -131,6 +159,7 @@ def expected_room(room: Room) -> dict[str, Any]:
     fields = as_snapshot(room)
     return {
         "offers": [],
+        "proposals": [],
         "chat": [],
         **{name: fields[name] for name in fields if name not in ("t", "room")},
         "gap": False,
@@ -146,9 +175,13 @@ async def test_after_each_event_the_model_equals_the_servers_room(page: Page) ->
     assert rooms == [[expected_room(room) for room, _ in history] for history in HISTORIES]
     assert {event["kind"] for history in HISTORIES for _, event in history} >= {
         "finished",
+        "took_back",
         "offered",
         "declined",
         "said",
+        "ai_took_over",
+        "player_returned",
+        "renamed",
     }
 
 
@@ -195,6 +228,7 @@ async def test_a_log_of_a_newer_version_makes_the_servers_room(page: Page) -> No
     assert [rooms[-1] for rooms in results] == [
         {
             "offers": [],
+            "proposals": [],
             "chat": [],
             "gap": False,
             **{

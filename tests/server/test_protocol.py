@@ -22,6 +22,7 @@ from server.protocol.codec import (
 )
 from server.protocol.codes import Close, Code
 from server.rooms.events import (
+    AiTookOver,
     Created,
     Declined,
     Finished,
@@ -29,11 +30,16 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Player,
+    PlayerReturned,
+    Renamed,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
     Unknown,
     format_event_body,
     parse_event_body,
@@ -112,7 +118,7 @@ def test_an_unknown_type(t: str) -> None:
     """A type that clients cannot send is message.unknown, with the known types and the id."""
     error = refusal_of(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
-    assert "add_ai, chat, claim, create" in error.message
+    assert "add_ai, call_draw, chat, claim, claim_win, create" in error.message
     assert error.command_id == "7"
     assert len(error.message) < 400
 
@@ -271,6 +277,8 @@ SEATS = st.tuples(
     * 2
 )
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+PLIES = st.integers(0, 2**53 - 1)
+OFFERS = st.sampled_from([None, "draw", "rematch", "takeback"])
 ROOMS = {"id": IDS, "room": IDS.map(lambda text: text[:24])}
 #: The messages that only name a room.
 WITHOUT_FIELDS = [
@@ -288,12 +296,19 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
         options=st.dictionaries(PLAIN, PLAIN, max_size=4),
         visibility=st.sampled_from(["public", "unlisted"]),
         seats=SEATS,
+        start=st.none() | PLAIN,
+        one_screen=st.booleans(),
+        takeback=st.booleans(),
     ),
     st.builds(wire.Join, since=st.integers(0, 2**53 - 1), epoch=st.none() | PLAIN, **ROOMS),
     *(st.builds(kind, **ROOMS) for kind in WITHOUT_FIELDS),
     *(st.builds(kind, seat=st.integers(0, 1), **ROOMS) for kind in (wire.Sit, wire.RemoveAi)),
     st.builds(wire.AddAi, seat=st.integers(0, 1), level=st.integers(1, 8), **ROOMS),
-    st.builds(wire.Move, ply=st.integers(0, 2**53 - 1), move=PLAIN, **ROOMS),
+    st.builds(wire.Move, ply=PLIES, move=PLAIN, seat=st.none() | st.integers(0, 1), **ROOMS),
+    st.builds(wire.Takeback, ply=PLIES, **ROOMS),
+    st.builds(wire.Resign, seat=st.none() | st.integers(0, 1), **ROOMS),
+    st.builds(wire.Accept, what=OFFERS, ply=st.none() | PLIES, **ROOMS),
+    st.builds(wire.Decline, what=OFFERS, **ROOMS),
     st.builds(wire.Chat, text=PLAIN, to=st.sampled_from(["room", "spectators"]), **ROOMS),
     st.builds(wire.WatchLobby, id=IDS, on=st.booleans()),
 )
@@ -368,18 +383,28 @@ def assert_parses_or_refuses(frame: bytes | str) -> None:
 SEATED = Occupant("ada", 'A"da\\', "guest")
 EVENTS: list[RoomEvent] = [
     Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+    Required("strategies"),
     SeatTaken(0, SEATED),
     SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3)),
+    SeatTaken(
+        1, Occupant("ai", "CP #1 Greedy", "ai", strategy="greedy", depth=1, evaluator="zero")
+    ),
     SeatLeft(1),
     Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
     Moved("m1", 0, 0, "3x2", "0123456789abcdef"),
     Moved("m1", 0, 0, "e2e4", "0123456789abcdef", "e4", 1500),
     Finished("m1", None, "abort", "the match was aborted"),
+    Created("chess", {}, "public", "ada", "8/8/8/8/8/8/8/K6k w - - 0 1", True, False),
+    TookBack("m1", 4, 0, "0123456789abcdef"),
+    Offered(1, "takeback", 4),
     Offered(0),
     Declined(1),
     Offered(1, "draw"),
     Declined(0, "draw"),
     Finished("m1", None, "claim", "the same position 3 times"),
+    AiTookOver("m1", 1, 3, Occupant("ai", "AI level 4", "ai", 4, kept_for=Player("ben", "Ben"))),
+    PlayerReturned("m1", 1, 5, Occupant("ben", "Ben")),
+    Renamed("ben", "Benjamin"),
     Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),
 ]
 
@@ -454,8 +479,8 @@ def test_an_event_of_a_newer_version_is_unchanged(kind: str, body: bytes) -> Non
         Created("sticks", {}, "friends", "ada"),
         SeatTaken(0, Occupant("eve", "Eve", "account")),
         Finished("m1", 1, "flag", "Red ran out of time"),
-        Offered(0, "takeback"),
-        Declined(0, "takeback"),
+        Offered(0, "pause"),
+        Declined(0, "pause"),
         Said("ada", "Ada", "psst", "players"),
     ],
 )

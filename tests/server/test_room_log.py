@@ -10,9 +10,20 @@ from engine.rules.registry import load_game
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.commands import Abort, Decline, Rematch, Resign, Stand
+from server.rooms.commands import (
+    Abort,
+    AddAi,
+    Decline,
+    LetAiPlay,
+    ReclaimSeat,
+    Rematch,
+    Rename,
+    Resign,
+    Stand,
+    Takeback,
+)
 from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
-from server.rooms.model import AI, CommandRejected, Room
+from server.rooms.model import AI, SERVER, Absence, CommandRejected, Room
 from tests.support.room_log import (
     ADA,
     AI_SEAT,
@@ -41,20 +52,29 @@ from tests.support.room_log import (
 def test_the_log_alone_makes_the_room() -> None:
     """I8: parsing the bodies again gives the same room, after every kind of event."""
     played = LoggedRoom()
-    played.create(ADA, "sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
+    start: dict[str, Any] = {"options": {"rows": "1-3-5-7"}, "start": "1-3-5-6 first"}
+    played.create(ADA, "sticks", seats=(OPEN, OPEN), **start)
     played.do(ADA, sit(1))
     played.do(ADA, plain(Stand))
     played.do(BEN, sit(0))
     played.do(CYD, chat("hello", "spectators"))
-    played.do(ADA, add_ai(1))
-    played.do(BEN, played.move("4x7"))
-    played.do(AI, played.ai_move("3x5"))
+    played.do(ADA, AddAi("a", 1, strategy="random"))
+    for _ in range(2):
+        played.do(BEN, played.move("4x6"))
+        played.do(AI, played.ai_move("3x5"))
+        played.do(BEN, Takeback("b", 2))
     played.do(BEN, plain(Resign))
     played.do(ADA, remove_ai(1))
     played.do(CYD, sit(1))
     played.do(CYD, plain(Abort))
     played.do(CYD, plain(Rematch))
     played.do(BEN, plain(Decline))
+    played.do(BEN, plain(Rematch))
+    played.do(CYD, plain(Rematch))
+    played.find_absence = lambda _: Absence(-(10**9), -(10**9), 0)
+    played.do(BEN, plain(LetAiPlay))
+    played.do(CYD, plain(ReclaimSeat))
+    played.do(SERVER, Rename("r", CYD.identity, "Cydney"))
     kinds = {type(parse_event_body(body)) for _, body in played.log}
     assert kinds == set(KnownEvent.__args__)
     assert played.fold() == played.room

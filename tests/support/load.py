@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from tests.oracle.history import READER, History, Message
+from tests.oracle.history import CLAIMS, READER, History, Message
 from tests.oracle.referee import Referee, new_referee
 
 #: The time limit for an answer or a connection, in seconds.
@@ -39,7 +39,14 @@ class KnownRoom:
     referee: Referee | None = None
     over: bool = True
     offers: list[int] = field(default_factory=list)
-    plies: int = 0
+    kept_for: list[str | None] = field(default_factory=lambda: [None, None])
+    is_takeback_asked: bool = False
+    moves: list[str] = field(default_factory=list)
+
+    @property
+    def plies(self) -> int:
+        """The number of moves played."""
+        return len(self.moves)
 
     def apply(self, message: Message) -> None:
         """Applies a message."""
@@ -52,6 +59,8 @@ class KnownRoom:
             case "snapshot":
                 self.v = message["v"]
                 self.seats = [seat["identity"] if seat else None for seat in message["seats"]]
+                keepers = [(seat or {}).get("kept_for") for seat in message["seats"]]
+                self.kept_for = [keeper and keeper["identity"] for keeper in keepers]
                 self.offers = list(message.get("offers", ()))
                 match = message["match"]
                 if match is not None:
@@ -75,24 +84,49 @@ class KnownRoom:
                 self._start(event["match"])
             case "moved":
                 self._move(event["move"])
+                self.is_takeback_asked = False
                 self.offers = [seat for seat in self.offers if seat == event["seat"]]
+            case "took_back":
+                moves = self.moves[: event["to_ply"]]
+                self.offers, self.is_takeback_asked = [], False
+                self._start(self.match)
+                for move in moves:
+                    self._move(move)
             case "finished":
                 self.over, self.offers = True, []
+                self.seats = [
+                    keeper or seat for keeper, seat in zip(self.kept_for, self.seats, strict=True)
+                ]
+                self.kept_for = [None, None]
+            case "ai_took_over" | "player_returned":
+                occupant = event["occupant"]
+                self.seats[event["seat"]] = occupant["identity"]
+                keeper = occupant.get("kept_for")
+                self.kept_for[event["seat"]] = keeper and keeper["identity"]
+                self.offers = []
+            case "offered" if event.get("what") == "takeback":
+                self.is_takeback_asked = True
+            case "declined" if event.get("what") == "takeback":
+                self.is_takeback_asked = False
             case "offered":
                 self.offers.append(event["seat"])
             case "declined":
                 self.offers = []
 
     def _start(self, match: str) -> None:
-        self.match, self.over, self.plies = match, False, 0
+        self.match, self.over, self.moves = match, False, []
         self.referee = new_referee(self.game, self.options)
 
     def _move(self, token: str) -> None:
-        self.plies += 1
+        self.moves.append(token)
         if self.referee is not None:
             # A planted fault may have let an illegal move through; the checker must find that.
             with suppress(Exception):
                 self.referee.play(token)
+
+    def is_asked(self, identity: str) -> bool:
+        """Returns whether a player may answer a request for a takeback."""
+        return self.is_takeback_asked and not self.over and identity in self.seats
 
     def is_my_turn(self, identity: str) -> bool:
         referee = self.referee
@@ -304,7 +338,14 @@ class LoadClient:
             link = await self.link(self.rng.randrange(len(self.links)))
             open_rooms = [(r, known) for r, known in link.rooms.items() if known.v < MAX_EVENTS]
             my_turns = [(r, known) for r, known in open_rooms if known.is_my_turn(self.identity)]
-            if my_turns and self.rng.random() < 0.75:
+            asked = [r for r, known in open_rooms if known.is_asked(self.identity)]
+            if asked and self.rng.random() < 0.5:
+                answer = self.rng.choice(["accept", "accept", "decline"])
+                await self.command(link, answer, self.rng.choice(asked), what="takeback")
+            elif my_turns and self.rng.random() < 0.06:
+                room, known = self.rng.choice(my_turns)
+                await self.command(link, "takeback", room, ply=known.plies)
+            elif my_turns and self.rng.random() < 0.75:
                 await self._move(link, *self.rng.choice(my_turns))
             elif open_rooms:
                 await self._other_command(link, *self.rng.choice(open_rooms))
@@ -372,7 +413,9 @@ class LoadClient:
             lambda: self.ask(
                 link, rng.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])
             ),
-            lambda: self.command(link, rng.choice(["resign", "abort", "stand"]), room),
+            lambda: self.command(
+                link, rng.choice(["resign", "abort", "stand", *CLAIMS, "reclaim_seat"]), room
+            ),
             lambda: self.join(link, room, rng.choice([0, known.v, max(1, known.v - 3)])),
             link.close,
         ]

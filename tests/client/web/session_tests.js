@@ -1,5 +1,5 @@
-import { JOIN_TIMEOUT_MS } from "/client/web/room-socket.js";
-import { Session } from "/client/web/session.js";
+import { JOIN_TIMEOUT_MS } from "/client/web/shell/room-socket.js";
+import { Session } from "/client/web/shell/session.js";
 import { assertEqual, flushPromises, test } from "./testing.js";
 
 const ROOM = "r7Kq2";
@@ -33,7 +33,7 @@ class FakeServer {
         };
         this.session = new Session(
             { openSocket, identify: async () => {}, readRefusalReason: async () => null, clock, random: () => 0 },
-            { onchange() {}, onerror: (code) => this.errors.push(code) },
+            { onchange() {}, onevent() {}, onerror: (code) => this.errors.push(code) },
         );
     }
 

@@ -1,0 +1,167 @@
+/**
+ * The chat of a room, with the log of what happens in the room.
+ *
+ * @import {ChatLine} from "../../shell/protocol.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {LogLine} from "./feedback.js"
+ * @import {Muted} from "./muted.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+
+/** The longest line that the server accepts, in characters. */
+const MAX_CHAT_CHARACTERS = 400;
+/** The list counts as scrolled to its end if less than this is hidden below, in pixels. */
+const END_TOLERANCE_PX = 30;
+
+/**
+ * @typedef {object} Chat
+ * @property {ChatLine[]} lines
+ * @property {LogLine[]} log
+ * @property {string | null} error why the server refused the last line
+ * @property {() => void} clearError
+ * @property {(text: string, to: "room" | "spectators") => Promise<boolean>} send resolves with
+ *     whether the server accepted the line
+ * @property {boolean} isSpectator whether the viewer is a spectator, who can also write to the
+ *     spectators alone
+ * @property {(isAtEnd: boolean) => void} onScroll called with whether the newest line is visible
+ * @property {string | null} me the viewer's identity
+ * @property {Map<string, string>} marks what tells people of the same name apart
+ * @property {Muted} muted
+ * @property {() => void} redraw called when somebody has been muted, or no longer is
+ */
+
+/**
+ * @param {Chat} chat
+ * @returns {VNode}
+ */
+export function drawChat(chat) {
+    const { lines, log, error, clearError, send, isSpectator, onScroll, muted } = chat;
+    const shown = lines.filter(({ identity }) => !muted.has(identity));
+    const submit = (/** @type {SubmitEvent} */ event) => {
+        event.preventDefault();
+        const form = event.currentTarget;
+        if (!(form instanceof HTMLFormElement)) return;
+        const data = new FormData(form);
+        const text = String(data.get("text") ?? "").trim();
+        if (text === "") return;
+        const field = form.elements.namedItem("text");
+        if (!(field instanceof HTMLInputElement)) return;
+        field.focus();
+        field.value = "";
+        // A refused line comes back, unless the user has begun another one.
+        void send(text, isSpectator && data.get("to") === "spectators" ? "spectators" : "room").then(
+            (isAccepted) => !isAccepted && field.value === "" && (field.value = text),
+        );
+    };
+    const scroll = (/** @type {Event} */ event) => {
+        const list = event.currentTarget;
+        if (list instanceof Element) onScroll(list.scrollHeight - list.scrollTop - list.clientHeight < END_TOLERANCE_PX);
+    };
+    const list = {
+        class: "lines",
+        role: "log",
+        "aria-live": "polite",
+        "aria-label": "Messages",
+        tabindex: 0,
+        onscroll: scroll,
+    };
+    const input = {
+        name: "text",
+        maxlength: MAX_CHAT_CHARACTERS,
+        autocomplete: "off",
+        placeholder: "Say something",
+        "aria-label": "Say something",
+        "aria-invalid": error !== null,
+        "aria-describedby": error === null ? null : "say-error",
+        oninput: clearError,
+        onblur: clearError,
+    };
+    return h(
+        "section",
+        { class: "card chat", "aria-label": "Chat" },
+        h("h2", null, "Chat", isSpectator ? drawRecipientChoice() : null),
+        h(
+            "div",
+            list,
+            withLog(shown, log, chat),
+            shown.length + log.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
+        ),
+        drawMutedPeople(chat),
+        h(
+            "form",
+            { id: "say", onsubmit: submit },
+            h("input", input),
+            h("button", { class: "icon-button", "aria-label": "Send" }, icon("send")),
+        ),
+        error === null ? null : h("p", { key: "error", id: "say-error", class: "field-error", role: "alert" }, error),
+    );
+}
+
+/**
+ * The lines of the chat and of the log, in the order of the room's events.
+ * @param {ChatLine[]} lines
+ * @param {LogLine[]} log
+ * @param {Chat} chat
+ * @returns {VNode[]}
+ */
+function withLog(lines, log, chat) {
+    const all = [
+        ...lines.map((line) => ({ v: line.v, drawn: drawLine(line, chat) })),
+        ...log.map(({ v, key, text }) => ({ v, drawn: h("p", { key, class: "event" }, text) })),
+    ];
+    return all.sort((a, b) => a.v - b.v).map(({ drawn }) => drawn);
+}
+
+/** A spectator's choice between everybody and spectators; players do not receive the latter. */
+function drawRecipientChoice() {
+    const options = [
+        h("option", { value: "room" }, "to everybody"),
+        h("option", { value: "spectators" }, "to spectators"),
+    ];
+    return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);
+}
+
+/**
+ * A line with its author, and a button to mute the author.
+ * @param {ChatLine} line
+ * @param {Chat} chat
+ */
+function drawLine({ v, identity, name, text, to }, { me, marks, muted, redraw }) {
+    const aside = to === "spectators" ? h("span", { class: "badge", title: "for spectators only" }, "aside") : null;
+    const author = `${name}${marks.get(identity ?? "") ?? ""}`;
+    const mute = () => {
+        if (identity) muted.add({ identity, name });
+        redraw();
+    };
+    const label = `Mute ${author}`;
+    const button =
+        identity && identity !== me
+            ? h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute")
+            : null;
+    return h("p", { key: v }, h("b", null, author), aside, " ", h("span", { class: "said" }, text), button);
+}
+
+/**
+ * The muted people who have written here, each with a button to show their lines again.
+ * @param {Chat} chat
+ * @returns {Content}
+ */
+function drawMutedPeople({ lines, marks, muted, redraw }) {
+    /** @type {Map<string, string>} */
+    const names = new Map();
+    for (const { identity, name } of lines) if (identity && muted.has(identity)) names.set(identity, name);
+    return [...names].map(([identity, name]) => {
+        const unmute = () => {
+            muted.remove(identity);
+            redraw();
+        };
+        return h(
+            "p",
+            { class: "muted muted-person", key: identity },
+            `You do not see what ${name}${marks.get(identity) ?? ""} writes. `,
+            h("button", { class: "small", onclick: unmute }, "Show it"),
+        );
+    });
+}

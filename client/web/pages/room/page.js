@@ -1,0 +1,420 @@
+/**
+ * The page of a room with its current match, for players and spectators.
+ *
+ * @import {App, Page} from "../../shell/app.js"
+ * @import {EventMessage, HiddenMessage, MoveView, PositionView} from "../../shell/protocol.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Model, Room} from "../../shell/model.js"
+ * @import {Player} from "../../ui/players.js"
+ */
+
+import { drawBell } from "./bell.js";
+import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
+import { drawChat } from "./chat.js";
+import { closeDialogs } from "../../ui/dialogs.js";
+import { h } from "../../shell/elements.js";
+import {
+    headPly,
+    isNewer,
+    isOneScreen,
+    keptSeat,
+    legalMoves,
+    mySeat,
+    permits,
+    viewerSeat,
+} from "../../shell/model.js";
+import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
+import { drawActions, drawSeatActions, statusText } from "./actions.js";
+import { RoomFeedback } from "./feedback.js";
+import { Absence, drawGone } from "./gone.js";
+import { MissingParts } from "./missing.js";
+import { Muted, browserStorage } from "./muted.js";
+import { nameMarks } from "./names.js";
+import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
+import { describePly, drawInfo, drawInvite, drawRefusal, drawStatus } from "./parts.js";
+import { RoomTabs } from "./tabs.js";
+import { SentMove } from "./sent-move.js";
+import { drawShare } from "../../ui/share.js";
+import { openKeysHelp } from "../../ui/sheets.js";
+import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
+import { drawPanel } from "../../ui/tabs.js";
+import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
+import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
+
+/** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
+const NO_MOVES = [];
+
+/** @implements {Page} */
+export class RoomPage {
+    #app;
+    #id;
+    /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
+    #shown = null;
+    #isTurned = false;
+    /** Whether the board of a room for one screen turns to the side to move. */
+    #turnsBoard = turnsBoard();
+    #sentMove;
+    #missingParts;
+    #absence;
+    /** The people whose lines of chat are hidden. */
+    #muted = new Muted(browserStorage());
+    #feedback;
+    #tabs;
+    /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
+    #drawnPosition = null;
+    /** The position that was last announced to screen readers: match, ply and result. */
+    #announcedKey = "";
+    #isChatAtEnd = true;
+    /** The match and the ply to which the list of moves was last scrolled, and the list's height. */
+    #scrolledTo = "";
+    /** Whether to take the first free seat when the room has arrived. */
+    #wantsSeat = false;
+    /** What the player must choose on the board to complete a move, or "". */
+    #prompt = "";
+    /** Why the server refused the last line of chat. @type {string | null} */
+    #chatError = null;
+
+    /**
+     * @param {App} app
+     * @param {string} id
+     */
+    constructor(app, id) {
+        this.#app = app;
+        this.#id = id;
+        this.#missingParts = new MissingParts(app);
+        this.#absence = new Absence(
+            () => performance.now(),
+            () => app.update(),
+        );
+        this.#feedback = new RoomFeedback(app);
+        this.#sentMove = new SentMove(app);
+        this.#tabs = new RoomTabs(app);
+    }
+
+    start() {
+        // After a click on "Join" the user takes the first free seat, but not again after a reload.
+        this.#wantsSeat = history.state?.sit === true;
+        history.replaceState(null, "");
+        this.#app.session.followRoom(this.#id);
+    }
+
+    stop() {
+        this.#absence.stop();
+        this.#feedback.stop();
+        this.#tabs.stop();
+        this.#app.session.followRoom(null);
+    }
+
+    title() {
+        const { room } = this.#app.model;
+        if (!room?.description) return "Plyroom";
+        const players = room.seats.filter((occupant) => occupant !== null);
+        const subject = `${room.description.title}${players.length > 0 ? `: ${versus(players)}` : ""}`;
+        return `${legalMoves(room).length > 0 ? "Your turn – " : ""}${subject} – Plyroom`;
+    }
+
+    /**
+     * @param {EventMessage | HiddenMessage} event
+     * @param {Model} before
+     */
+    onEvent(event, before) {
+        this.#feedback.onEvent(event, before);
+    }
+
+    /** @param {Model} before */
+    onModelChange(before) {
+        const { room } = this.#app.model;
+        if (!room) return;
+        if (before.room?.presence !== room.presence) this.#absence.set(room.presence?.gone_ms ?? []);
+        if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
+        if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
+        if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
+        this.#sentMove.forgetUnlessOpen(room);
+        if (before.room && before.room !== room) this.#feedback.onRoomChange(before.room, room);
+        if (before.room !== room) this.#announce(room);
+        this.#missingParts.request(room, this.#shown ?? headPly(room));
+        if (this.#wantsSeat && room.v > 0) this.#takeSeat(room);
+    }
+
+    /** @param {Room} room */
+    #takeSeat(room) {
+        this.#wantsSeat = false;
+        const seat = room.seats.indexOf(null);
+        if (seat >= 0 && permits(this.#app.model, "sit")) void this.#app.command({ t: "sit", room: room.id, seat });
+    }
+
+    #resetForMatch() {
+        this.#shown = null;
+        this.#drawnPosition = null;
+    }
+
+    /** @param {KeyboardEvent} event */
+    onKey(event) {
+        const { room } = this.#app.model;
+        if (!room) return;
+        if (event.key === "?") openKeysHelp(this.#app);
+        else if (event.key === "f" && this.#canTurnBoard(room)) this.#turnBoard();
+        else {
+            const ply = plyForKey(event.key, this.#shown ?? headPly(room), headPly(room));
+            if (ply === null) return;
+            this.#showPly(ply);
+        }
+        event.preventDefault();
+    }
+
+    afterDraw() {
+        const list = document.querySelector(".moves");
+        const { room } = this.#app.model;
+        const shownKey = `${room?.match?.id} ${this.#shown ?? (room ? headPly(room) : 0)} ${list?.clientHeight}`;
+        if (list && shownKey !== this.#scrolledTo) {
+            this.#scrolledTo = shownKey;
+            scrollToShown(list);
+        }
+        const lines = document.querySelector(".chat .lines");
+        if (lines && this.#isChatAtEnd) lines.scrollTop = lines.scrollHeight;
+        this.#tabs.afterDraw();
+    }
+
+    /** @returns {Content} */
+    draw() {
+        const { session, model } = this.#app;
+        const { room } = model;
+        if (session.refusal) return drawRefusal(session.refusal.message);
+        if (!room?.description || room.v === 0)
+            return h("p", { class: "loading", key: "loading" }, "Joining the room…");
+        const { description } = room;
+        const title = room.match ? `${description.title}, match ${room.match.number}` : description.title;
+        const thinking = this.#drawThinking(room);
+        const selected = this.#tabs.selected(thinking !== null);
+        return h(
+            "div",
+            { class: "match-page", key: room.id, "--board-aspect": boardAspect(description.view?.board ?? null) },
+            h("h1", { class: "visually-hidden" }, `${title}: ${room.seats.map(occupantName).join(" against ")}`),
+            this.#drawTable(room),
+            h(
+                "div",
+                { class: "right" },
+                this.#drawState(room),
+                this.#tabs.draw(thinking !== null),
+                drawPanel("thinking", selected, thinking),
+                drawPanel("moves", selected, this.#drawMoves(room)),
+            ),
+            h(
+                "div",
+                { class: "left" },
+                drawPanel("room", selected, drawInfo(room, this.#drawShare(), this.#app)),
+                drawPanel("chat", selected, this.#drawChat(room)),
+            ),
+        );
+    }
+
+    /** @param {Room} room */
+    #drawTable(room) {
+        const board = room.description?.view ?? null;
+        const shown = this.#shown ?? headPly(room);
+        const isLive = this.#shown === null;
+        this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
+        const side = sideOfBoard(this.#app.model, room, this.#turnsBoard);
+        const bottom = this.#isTurned ? 1 - (side ?? 0) : (side ?? 0);
+        const sentMove = isLive ? this.#sentMove.move : null;
+        const scene = board && {
+            board,
+            position: room.match ? this.#drawnPosition : null,
+            moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
+            pending: sentMove,
+            flip: isFlipped(board.board, side, this.#isTurned),
+            label: `${room.description?.title} board`,
+        };
+        const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
+        const isWaiting = room.match === null && room.seats.some((occupant) => occupant === null);
+        return drawTable({
+            scene,
+            players,
+            bottom,
+            play: (move) => void this.#play(move),
+            announce: (text) => this.#app.announce(text),
+            prompt: (text) => this.#setPrompt(text),
+            overlay: isWaiting ? drawInvite(this.#drawShare()) : null,
+        });
+    }
+
+    /**
+     * @param {Room} room
+     * @param {number} seat
+     * @returns {Player}
+     */
+    #player(room, seat) {
+        const isRunning = room.match !== null && !room.match.over;
+        const ply = headPly(room);
+        const toMove = isRunning && room.views[ply]?.turn === seat;
+        const { thoughts, presence } = room;
+        return {
+            seat,
+            occupant: room.seats[seat],
+            mark: nameMarks(room).get(room.seats[seat]?.identity ?? ""),
+            board: room.description?.view ?? null,
+            online: presence ? (presence.seats[seat] ?? null) : null,
+            hands: (room.match ? this.#drawnPosition?.hands : null) ?? {},
+            pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
+            toMove,
+            thinking:
+                toMove &&
+                room.seats[seat]?.kind === "ai" &&
+                thoughts[ply] !== undefined &&
+                thoughts[ply].state !== "absent" &&
+                thoughts[ply].state !== "done",
+            you: viewerSeat(this.#app.model) === seat,
+            prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
+            result: resultFor(room.match?.over, seat),
+            actions: drawSeatActions(this.#app, room, seat),
+        };
+    }
+
+    #drawShare() {
+        const onCopied = (/** @type {boolean} */ isCopied) =>
+            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
+        return drawShare({ label: "Link to this room", path: `/room/${this.#id}`, onCopied });
+    }
+
+    /** @param {Room} room */
+    #drawState(room) {
+        const over = room.match?.over ?? null;
+        const seat = viewerSeat(this.#app.model);
+        const result = over && resultFor(over, seat ?? over.winner ?? 0);
+        const back = () => this.#showPly(headPly(room));
+        const text = this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
+        return h(
+            "section",
+            { class: ["card state", over && "over", over && seat !== null && result], "aria-label": "Match" },
+            h(
+                "div",
+                { class: "head" },
+                drawStatus(text, result),
+                h(
+                    "div",
+                    { class: "tools" },
+                    drawBell(() => this.#app.update()),
+                    isOneScreen(room) && this.#canTurnBoard(room) ? this.#drawTurning() : null,
+                    this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
+                ),
+            ),
+            over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
+            room.match && !over ? drawGone(this.#app, room, this.#absence) : null,
+            this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room)),
+        );
+    }
+
+    /** @param {Room} room */
+    #canTurnBoard(room) {
+        const board = room.description?.view;
+        return board != null && (canFlip(board.board) || mySeat(this.#app.model) === null);
+    }
+
+    /** @param {Room} room */
+    #drawThinking(room) {
+        const { match, description } = room;
+        if (!hasAi(match?.seats ?? room.seats)) return null;
+        const shown = this.#shown ?? headPly(room);
+        const isLive = this.#shown === null && !match?.over;
+        const search = match ? thoughtFor(room.thoughts, shown, isLive) : null;
+        if (!match || !search) return drawThinking({ thought: null, heading: "", played: null });
+        const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
+        const played = match.moves[search.ply];
+        const heading = thoughtHeading(sideName(description?.view, seat), search, played);
+        return drawThinking({ thought: search.thought, heading, played: played?.move ?? null });
+    }
+
+    /** @param {Room} room */
+    #drawMoves(room) {
+        const head = headPly(room);
+        const shown = this.#shown ?? head;
+        const sides = [0, 1].map((seat) => sideName(room.description?.view, seat));
+        const colours = sideColours(room.description?.view);
+        const go = (/** @type {number} */ ply) => this.#showPly(ply);
+        return h(
+            "section",
+            { class: "card move-card", "aria-label": "Moves" },
+            drawStepper({ shown, head, go }),
+            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
+        );
+    }
+
+    /** @param {Room} room */
+    #drawChat(room) {
+        const refuse = (/** @type {string | null} */ message) => {
+            this.#chatError = message;
+            this.#app.update();
+        };
+        const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
+            (await this.#app.command({ t: "chat", room: room.id, text, to }, refuse)) !== null;
+        return drawChat({
+            lines: room.chat,
+            log: this.#feedback.lines,
+            error: this.#chatError,
+            clearError: () => this.#chatError !== null && refuse(null),
+            send,
+            isSpectator: mySeat(this.#app.model) === null && keptSeat(this.#app.model) === null,
+            onScroll: (isAtEnd) => (this.#isChatAtEnd = isAtEnd),
+            me: this.#app.model.you?.identity ?? null,
+            marks: nameMarks(room),
+            muted: this.#muted,
+            redraw: () => this.#app.update(),
+        });
+    }
+
+    /** @param {number} ply */
+    #showPly(ply) {
+        const { room } = this.#app.model;
+        if (!room) return;
+        const head = headPly(room);
+        this.#shown = ply >= head ? null : Math.max(0, ply);
+        this.#missingParts.request(room, this.#shown ?? headPly(room));
+        this.#app.announce(describePly(room, this.#shown ?? head));
+    }
+
+    #drawTurning() {
+        return drawTurning(this.#turnsBoard, (turns) => {
+            this.#turnsBoard = turns;
+            this.#app.update();
+        });
+    }
+
+    #turnBoard() {
+        this.#isTurned = !this.#isTurned;
+        this.#app.update();
+    }
+
+    /** @param {string} text */
+    #setPrompt(text) {
+        this.#prompt = text;
+        this.#app.update();
+    }
+
+    /** @param {MoveView} move */
+    async #play(move) {
+        const { room } = this.#app.model;
+        if (!room?.match || this.#sentMove.move) return;
+        await this.#sentMove.send(room.id, room.match.id, headPly(room), move);
+    }
+
+    /** @param {Room} room */
+    #announce(room) {
+        const { match } = room;
+        const ply = headPly(room);
+        if (!match || !room.views[ply]) return;
+        const key = `${match.id} ${ply} ${match.over?.how ?? ""}`;
+        if (key === this.#announcedKey) return;
+        this.#announcedKey = key;
+        this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
+    }
+}
+
+/**
+ * The legal moves, or NO_MOVES.
+ * @param {Room} room
+ */
+function movesOrNone(room) {
+    const moves = legalMoves(room);
+    return moves.length > 0 ? moves : NO_MOVES;
+}

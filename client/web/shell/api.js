@@ -1,0 +1,167 @@
+/**
+ * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
+ * error.
+ *
+ * @import {BoardView, Info, Occupant, MatchResult, Played, PositionView} from "./protocol.js"
+ */
+
+/** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
+/**
+ * @typedef {{id: string, title: string, levels: number, options: Record<string, GameOption>, rules:
+ *     string, view: BoardView, start?: PositionView}} GameDescription
+ */
+/**
+ * @typedef {object} MatchSummary
+ * @property {string} match
+ * @property {string} room
+ * @property {string} game
+ * @property {string} title
+ * @property {number} number
+ * @property {Occupant[]} seats
+ * @property {MatchResult | null} [over]
+ * @property {number} plies
+ * @property {string} length as text, such as "12 moves"; the game counts the moves
+ * @property {number} started_ms
+ * @property {number | null} [finished_ms]
+ */
+/**
+ * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
+ *     BoardView | null, thoughts: Record<string, Info>}} StoredMatch
+ */
+
+/** Maximum number of views that the server returns for one request. */
+export const MAX_VIEWS_PER_REQUEST = 100;
+
+/** The server answered a request with an error. */
+export class ApiError extends Error {
+    /**
+     * @param {string} code
+     * @param {string} message
+     */
+    constructor(code, message) {
+        super(message);
+        this.name = "ApiError";
+        this.code = code;
+    }
+}
+
+/** The server does not answer: fetch() failed, in words for people. */
+export class NetworkError extends TypeError {
+    constructor() {
+        super("The server does not answer. Plyroom tries again when the connection is back.");
+        this.name = "NetworkError";
+    }
+}
+
+/**
+ * The response's JSON; throws ApiError for an error response, and NetworkError without a response.
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<any>}
+ */
+async function request(path, init) {
+    const response = await fetch(path, { credentials: "same-origin", ...init }).catch(() => {
+        throw new NetworkError();
+    });
+    const body = await response
+        .json()
+        .catch(() => ({ code: "http.error", message: `the server answered ${response.status}` }));
+    if (!response.ok)
+        throw new ApiError(body.code ?? "http.error", body.message ?? `the server answered ${response.status}`);
+    return body;
+}
+
+/**
+ * Registers this browser as a guest, or renames its guest. The server sets a cookie that no script
+ * can read. A `notice` says that the guest of the browser's cookie was not found.
+ * @param {string} [name]
+ * @returns {Promise<{identity: string, name: string, notice?: string}>}
+ */
+export function registerGuest(name) {
+    const body = JSON.stringify(name === undefined ? {} : { name });
+    return request("/api/guest", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+}
+
+/**
+ * The server's message if it refuses sockets because this address has opened too many; otherwise
+ * null. It is requested over HTTP, because a browser hides the response to a failed WebSocket
+ * handshake.
+ * @returns {Promise<string | null>}
+ */
+export async function readRefusalReason() {
+    try {
+        await request("/ws");
+        return null;
+    } catch (error) {
+        return error instanceof ApiError && error.code === "rate.exceeded" ? error.message : null;
+    }
+}
+
+/**
+ * A position from which a match can start: its text as the server stores it, the board and the view.
+ * @typedef {{start: string, board: BoardView, view: PositionView}} StartPosition
+ */
+
+/**
+ * The position of a text; null stands for the game's own start. An ApiError says what the server
+ * expected.
+ * @param {string} game
+ * @param {Record<string, string>} options
+ * @param {string | null} start
+ * @returns {Promise<StartPosition>}
+ */
+export function readPosition(game, options, start) {
+    const query = new URLSearchParams({ ...options, game, ...(start === null ? null : { start }) });
+    return request(`/api/position?${query}`);
+}
+
+/** The cached list of games. @type {Promise<GameDescription[]> | null} */
+let games = null;
+
+/**
+ * All games of this server; requested once.
+ * @returns {Promise<GameDescription[]>}
+ */
+export function listGames() {
+    games ??= request("/api/games").then(
+        (body) => body.games,
+        (error) => {
+            games = null;
+            throw error;
+        },
+    );
+    return games;
+}
+
+/**
+ * Finished matches, the latest first.
+ * @param {number} limit
+ * @param {string | null} [before] the `next` of the previous page
+ * @returns {Promise<{matches: MatchSummary[], next: string | null}>}
+ */
+export function listMatches(limit, before = null) {
+    const query = before === null ? "" : `&before=${encodeURIComponent(before)}`;
+    return request(`/api/matches?limit=${limit}${query}`);
+}
+
+/**
+ * One match with its moves, and the AI's search report for each move of an AI.
+ * @param {string} match
+ * @returns {Promise<StoredMatch>}
+ */
+export function readMatch(match) {
+    return request(`/api/matches/${encodeURIComponent(match)}`);
+}
+
+/**
+ * The views of a match at plies `from` to `to`, inclusive; at most MAX_VIEWS_PER_REQUEST.
+ * @param {string} match
+ * @param {number} from
+ * @param {number} to
+ * @returns {Promise<Record<number, PositionView>>}
+ */
+export async function readViews(match, from, to) {
+    /** @type {{views: {ply: number, view: PositionView}[]}} */
+    const { views } = await request(`/api/matches/${encodeURIComponent(match)}/views?from=${from}&to=${to}`);
+    return Object.fromEntries(views.map(({ ply, view }) => [ply, view]));
+}

@@ -1,0 +1,635 @@
+/**
+ * The browser's model: an immutable value, which `apply` updates with the server's messages. `apply`
+ * is a pure function, so a room that was resumed equals one that was never left.
+ *
+ * @import {BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState,
+ *     Message, MoveView, Occupant, Played, PositionView, Proposal, RoomDescription, RoomSummary,
+ *     Snapshot, Thinking, Turn} from "./protocol.js"
+ */
+
+/** Maximum number of lines of chat in the model; older lines are dropped. */
+export const MAX_CHAT_LINES = 300;
+
+/**
+ * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
+ * and null when the game is compiled. `number` is the move's label in the list of moves, "3...".
+ * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null,
+ *     number?: string}} Thought
+ */
+
+/**
+ * A room as this viewer may see it. `v` is 0 until a snapshot arrives. `gap` means that events are
+ * missing and the session must join again from 0. `frozen` is the code of the reason why the room
+ * cannot be played, or null. `offers` has the seats with an open offer of a draw or a rematch, and
+ * `takebacks` the open requests to take moves back. `may` names the commands that
+ * the server permits you, besides those that come with `turn`; it is null if the server is of an
+ * earlier version, which does not send them. `views` and `thoughts` are those of the current match, by
+ * ply.
+ * @typedef {object} Room
+ * @property {string} id
+ * @property {number} v
+ * @property {boolean} gap
+ * @property {RoomDescription | null} description
+ * @property {string | null} frozen
+ * @property {string[] | null} may
+ * @property {(Occupant | null)[]} seats
+ * @property {MatchState | null} match
+ * @property {number[]} offers
+ * @property {Proposal[]} takebacks
+ * @property {ChatLine[]} chat
+ * @property {{seats: boolean[], watching: number, gone_ms: (number | null)[]} | null} presence
+ *     `gone_ms` has for a player who has gone the time until the opponent may claim the match, as of
+ *     the message
+ * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
+ * @property {Record<number, PositionView>} views
+ * @property {Record<number, Thought>} thoughts
+ */
+
+/**
+ * @typedef {object} Model
+ * @property {{identity: string, name: string} | null} you
+ * @property {string | null} epoch
+ * @property {Record<string, RoomSummary> | null} lobby the public rooms by id; null until the list
+ *     arrives
+ * @property {Room | null} room the followed room
+ */
+
+/** The model before the first message. @type {Model} */
+export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, room: null });
+
+/**
+ * The model with another followed room, or none; `apply` ignores messages about other rooms.
+ * @param {Model} model
+ * @param {string | null} id
+ * @returns {Model}
+ */
+export function follow(model, id) {
+    return { ...model, room: id === null ? null : emptyRoom(id) };
+}
+
+/**
+ * A room before its first message.
+ * @param {string} id
+ * @returns {Room}
+ */
+function emptyRoom(id) {
+    return {
+        id,
+        v: 0,
+        gap: false,
+        description: null,
+        frozen: null,
+        may: [],
+        seats: [null, null],
+        match: null,
+        offers: [],
+        takebacks: [],
+        chat: [],
+        presence: null,
+        turn: null,
+        views: {},
+        thoughts: {},
+    };
+}
+
+/**
+ * The model after a message of the server.
+ * @param {Model} model
+ * @param {Message} message
+ * @returns {Model}
+ */
+export function apply(model, message) {
+    switch (message.t) {
+        case "welcome":
+            return applyWelcome(model, message.identity, message.name, message.epoch);
+        case "lobby":
+            return { ...model, lobby: applyLobby(model.lobby, message) };
+        case "ack":
+        case "error":
+        case "pong":
+            return model;
+        default:
+            if (model.room === null || model.room.id !== message.room) return model;
+            return { ...model, room: applyToRoom(model.room, message) };
+    }
+}
+
+/**
+ * Applies a welcome. Another epoch means another history (a restored backup), so the room starts
+ * again without content.
+ * @param {Model} model
+ * @param {string} identity
+ * @param {string} name
+ * @param {string} epoch
+ * @returns {Model}
+ */
+function applyWelcome(model, identity, name, epoch) {
+    const isNewEpoch = model.epoch !== null && model.epoch !== epoch;
+    const room = model.room !== null && isNewEpoch ? emptyRoom(model.room.id) : model.room;
+    return { ...model, you: { identity, name }, epoch, room };
+}
+
+/**
+ * @param {Record<string, RoomSummary> | null} lobby
+ * @param {Lobby} message
+ * @returns {Record<string, RoomSummary> | null}
+ */
+function applyLobby(lobby, message) {
+    if (lobby === null && !message.full) return null;
+    const rooms = message.full ? {} : { ...lobby };
+    for (const summary of message.rooms ?? []) rooms[summary.room] = summary;
+    for (const id of message.gone ?? []) delete rooms[id];
+    return rooms;
+}
+
+/**
+ * @param {Room} room
+ * @param {Exclude<Message, {t: "welcome" | "lobby" | "ack" | "error" | "pong"}>} message
+ * @returns {Room}
+ */
+function applyToRoom(room, message) {
+    switch (message.t) {
+        case "joined":
+            return applyJoined(room, message);
+        case "may":
+            return { ...room, may: message.may };
+        case "snapshot":
+            return applySnapshot(room, message);
+        case "event":
+            return applyEventMessage(room, message);
+        case "view":
+            return message.match === room.match?.id
+                ? withViews(room, message.match, { [message.ply]: message.view })
+                : room;
+        case "turn":
+            return { ...room, turn: turnOf(message) };
+        case "thinking":
+            return applyThinking(room, message);
+        case "presence":
+            return {
+                ...room,
+                presence: { seats: message.seats, watching: message.watching, gone_ms: message.gone_ms ?? [] },
+            };
+        default: // a newer server may send other types
+            return room;
+    }
+}
+
+/** @param {Turn} message */
+function turnOf({ match, ply, moves, claim = null }) {
+    return { match, ply, moves, claim };
+}
+
+/**
+ * @param {Room} room
+ * @param {Joined} message
+ * @returns {Room}
+ */
+function applyJoined(room, message) {
+    const { description, frozen = null, may = null } = message;
+    return { ...room, description, frozen, may };
+}
+
+/**
+ * Replaces the room. Views and thoughts stay where the moves are the same: moves may have been taken
+ * back meanwhile.
+ * @param {Room} room
+ * @param {Snapshot} message
+ * @returns {Room}
+ */
+function applySnapshot(room, message) {
+    const common = commonPlies(room.match, message.match);
+    const isPrefix = common === headPly(room);
+    return {
+        ...room,
+        v: message.v,
+        gap: false,
+        seats: message.seats,
+        match: message.match,
+        offers: message.offers ?? [],
+        takebacks: (message.proposals ?? []).filter(({ what }) => what === "takeback"),
+        chat: message.chat ?? [],
+        views: upTo(room.views, common),
+        thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
+    };
+}
+
+/**
+ * The number of first plies that two states have in common; -1 if they are of different matches.
+ * @param {MatchState | null} before
+ * @param {MatchState | null} after
+ */
+function commonPlies(before, after) {
+    if (before === null || after === null || before.id !== after.id) return -1;
+    const first = before.moves.findIndex(({ move }, ply) => move !== after.moves[ply]?.move);
+    return first < 0 ? before.moves.length : first;
+}
+
+/**
+ * Applies the next event; ignores an old one; sets `gap` for one after a missing event. The gap ends
+ * with the next snapshot.
+ * @param {Room} room
+ * @param {EventMessage | HiddenMessage} event
+ * @returns {Room}
+ */
+function applyEventMessage(room, event) {
+    if (event.v <= room.v) return room;
+    if (event.v > room.v + 1) return { ...room, gap: true };
+    return { ...(isReadable(event) ? applyEvent(room, event) : room), v: event.v };
+}
+
+/**
+ * Whether the event's fields have the types that this client expects. A newer server may send
+ * others.
+ * @param {EventMessage | HiddenMessage} event
+ */
+function isReadable(event) {
+    switch (event.kind) {
+        case "seat_taken":
+        case "ai_took_over":
+        case "player_returned":
+            return Number.isInteger(event.seat) && typeof event.occupant?.name === "string";
+        case "renamed":
+            return [event.identity, event.name].every((text) => typeof text === "string");
+        case "seat_left":
+        case "offered":
+        case "declined":
+            return Number.isInteger(event.seat);
+        case "started":
+            return Number.isInteger(event.number) && Array.isArray(event.seats);
+        case "moved":
+            return Number.isInteger(event.ply) && typeof event.move === "string";
+        case "took_back":
+            return Number.isInteger(event.to_ply);
+        case "finished":
+            return (
+                [event.how, event.reason].every((text) => typeof text === "string") &&
+                (event.points == null || (Array.isArray(event.points) && event.points.length === 2))
+            );
+        case "said":
+            return [event.name, event.text].every((text) => typeof text === "string");
+        default:
+            return true;
+    }
+}
+
+/**
+ * @param {Room} room
+ * @param {EventMessage | HiddenMessage} event
+ * @returns {Room}
+ */
+function applyEvent(room, event) {
+    switch (event.kind) {
+        case "seat_taken":
+            return { ...room, seats: withItem(room.seats, event.seat, event.occupant) };
+        case "seat_left":
+            return { ...room, seats: withItem(room.seats, event.seat, null), offers: [], takebacks: [] };
+        case "started": {
+            const { match: id, number, start, rules, seats } = event;
+            return {
+                ...room,
+                match: { id, number, start, rules, seats, moves: [] },
+                seats,
+                offers: [],
+                takebacks: [],
+                views: {},
+                thoughts: {},
+            };
+        }
+        case "moved": {
+            if (room.match?.id !== event.match) return room;
+            const moves = [...room.match.moves.slice(0, event.ply), playedOf(event)];
+            // A move makes the other side's draw offer lapse.
+            const offers = room.offers.filter((seat) => seat === event.seat);
+            return { ...room, match: { ...room.match, moves }, offers, takebacks: [] };
+        }
+        case "took_back":
+            return applyTookBack(room, event);
+        case "finished": {
+            if (room.match?.id !== event.match) return room;
+            const { winner, how, reason, points } = event;
+            const seats = room.seats.map(withoutKeeper);
+            const match = { ...room.match, over: { winner, how, reason, ...(points && { points }) } };
+            return { ...room, seats, match, offers: [], takebacks: [] };
+        }
+        case "ai_took_over":
+        case "player_returned":
+            return applySubstitution(room, event);
+        case "renamed":
+            return applyRenamed(room, event);
+        case "offered":
+            if (event.what === "takeback" && event.to_ply != null) {
+                const request = { seat: event.seat, what: event.what, to_ply: event.to_ply };
+                return { ...room, takebacks: [...room.takebacks, request] };
+            }
+            return isKnownOffer(event) ? { ...room, offers: [...room.offers, event.seat] } : room;
+        case "declined":
+            if (event.what === "takeback") return { ...room, takebacks: afterDecline(room.takebacks, event.seat) };
+            return isKnownOffer(event) ? { ...room, offers: [] } : room;
+        case "said": {
+            const { v, at, identity, name, text, to } = event;
+            const line = to === undefined ? { v, at, name, text, identity } : { v, at, name, text, to, identity };
+            return { ...room, chat: [...room.chat, line].slice(-MAX_CHAT_LINES) };
+        }
+        default: // "created", "required", "hidden", and kinds that only a newer server sends
+            return room;
+    }
+}
+
+/**
+ * The occupant of a seat after a match: the player for whom an AI kept it.
+ * @param {Occupant | null} occupant
+ * @returns {Occupant | null}
+ */
+function withoutKeeper(occupant) {
+    return occupant?.kept_for ? { identity: occupant.kept_for.identity, name: occupant.kept_for.name } : occupant;
+}
+
+/**
+ * The room with another player on a seat of the running match.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "ai_took_over" | "player_returned"}>} event
+ * @returns {Room}
+ */
+function applySubstitution(room, { match: id, seat, ply, occupant }) {
+    const { match } = room;
+    if (!match || match.id !== id || match.over) return room;
+    const substitutions = [...(match.substitutions ?? []), { ply, seat, occupant }];
+    return {
+        ...room,
+        seats: withItem(room.seats, seat, occupant),
+        match: { ...match, seats: withItem(match.seats, seat, occupant), substitutions },
+        offers: [],
+        takebacks: [],
+    };
+}
+
+/**
+ * Removes the moves that were taken back, with their views, legal moves and thoughts.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "took_back"}>} event
+ * @returns {Room}
+ */
+function applyTookBack(room, { match: id, to_ply }) {
+    const { match } = room;
+    if (match?.id !== id || match.over || to_ply < 0 || to_ply >= match.moves.length) return room;
+    return {
+        ...room,
+        match: withMovesUpTo(match, to_ply),
+        offers: [],
+        takebacks: [],
+        turn: null,
+        views: upTo(room.views, to_ply),
+        // The thought of a ply belongs to the move that followed it.
+        thoughts: upTo(room.thoughts, to_ply - 1),
+    };
+}
+
+/**
+ * The room with another name on the seats that the player holds or that an AI keeps for the player.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "renamed"}>} event
+ * @returns {Room}
+ */
+function applyRenamed(room, event) {
+    const seats = room.seats.map((occupant) => occupant && withName(occupant, event));
+    const { match } = room;
+    if (!match || match.over) return { ...room, seats };
+    return { ...room, seats, match: { ...match, seats: match.seats.map((occupant) => withName(occupant, event)) } };
+}
+
+/**
+ * @param {Occupant} occupant
+ * @param {{identity: string, name: string}} renamed
+ * @returns {Occupant}
+ */
+function withName(occupant, { identity, name }) {
+    if (occupant.kind !== "ai" && occupant.identity === identity) return { ...occupant, name };
+    return occupant.kept_for?.identity === identity ? { ...occupant, kept_for: { identity, name } } : occupant;
+}
+
+/**
+ * The match with the moves before a ply. Those who play it now have played since that ply at most.
+ * @param {MatchState} match
+ * @param {number} ply
+ * @returns {MatchState}
+ */
+function withMovesUpTo(match, ply) {
+    const moves = match.moves.slice(0, ply);
+    if (!match.substitutions) return { ...match, moves };
+    const substitutions = match.substitutions.map((each) => ({ ...each, ply: Math.min(each.ply, ply) }));
+    return { ...match, moves, substitutions };
+}
+
+/**
+ * The entries up to a ply.
+ * @template T
+ * @param {Record<number, T>} byPly
+ * @param {number} lastPly
+ * @returns {Record<number, T>}
+ */
+function upTo(byPly, lastPly) {
+    return Object.fromEntries(Object.entries(byPly).filter(([ply]) => Number(ply) <= lastPly));
+}
+
+/**
+ * The open requests without the opponent's; without one's own if the opponent has none.
+ * @param {Proposal[]} takebacks
+ * @param {number} seat the seat that declined or withdrew
+ */
+function afterDecline(takebacks, seat) {
+    const own = takebacks.filter((request) => request.seat === seat);
+    return own.length < takebacks.length ? own : [];
+}
+
+/**
+ * Whether a newer version of the server made the room, so that nothing can be done in it here.
+ * @param {Room} room
+ */
+export function isNewer(room) {
+    return room.frozen === "room.newer";
+}
+
+/**
+ * Whether this client can answer the offer; a newer server may know others.
+ * @param {{what?: string}} event
+ */
+function isKnownOffer({ what = "rematch" }) {
+    return what === "draw" || what === "rematch";
+}
+
+/**
+ * The move of an event in the form that a snapshot has.
+ * @param {Extract<EventMessage, {kind: "moved"}>} event
+ * @returns {Played}
+ */
+function playedOf({ ply, seat, move, text, number, forced }) {
+    return {
+        move,
+        ...(text == null ? null : { text }),
+        ...(number == null ? null : { number }),
+        ...(forced ? { forced } : null),
+        ...(seat !== ply % 2 ? { seat } : null),
+    };
+}
+
+/**
+ * @template T
+ * @param {T[]} list
+ * @param {number} index
+ * @param {T} item
+ */
+function withItem(list, index, item) {
+    return list.map((old, i) => (i === index ? item : old));
+}
+
+/**
+ * The room with views of a match, if it is the current match.
+ * @param {Room} room
+ * @param {string} match
+ * @param {Record<number, PositionView>} views
+ * @returns {Room}
+ */
+export function withViews(room, match, views) {
+    return room.match?.id === match ? { ...room, views: { ...room.views, ...views } } : room;
+}
+
+/**
+ * The room with thoughts of a match that were read over HTTP; thoughts from the socket stay, because
+ * they are newer.
+ * @param {Room} room
+ * @param {string} match
+ * @param {Record<string, Info>} infos
+ * @returns {Room}
+ */
+export function withThoughts(room, match, infos) {
+    if (room.match?.id !== match) return room;
+    return { ...room, thoughts: { ...thoughtsOf(infos), ...room.thoughts } };
+}
+
+/**
+ * @param {Record<string, Info>} infos
+ * @returns {Record<number, Thought>}
+ */
+export function thoughtsOf(infos) {
+    return Object.fromEntries(
+        Object.entries(infos).map(([ply, info]) => [
+            Number(ply),
+            {
+                ...info,
+                moves: info.moves ?? [],
+                warming: info.warming ?? false,
+                value: info.value ?? "",
+                log: info.log ?? "",
+                seat: null,
+                state: "done",
+                ready: null,
+            },
+        ]),
+    );
+}
+
+/**
+ * Applies a message about an AI's search. A message without a depth reports only the state, so the
+ * earlier search stays.
+ * @param {Room} room
+ * @param {Thinking} message
+ * @returns {Room}
+ */
+function applyThinking(room, message) {
+    if (message.match !== room.match?.id) return room;
+    const before = room.thoughts[message.ply];
+    const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = message;
+    const { warming = false, ready = null, value = "", log = "" } = message;
+    const label = number ? { number } : null;
+    const thought =
+        depth === 0 && before
+            ? { ...before, seat, state, ready }
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, value, log, ...label };
+    return { ...room, thoughts: { ...room.thoughts, [message.ply]: thought } };
+}
+
+/**
+ * The seat that you hold, or null.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function mySeat(model) {
+    const { you, room } = model;
+    if (you === null || room === null) return null;
+    const seat = room.seats.findIndex((occupant) => occupant?.kind !== "ai" && occupant?.identity === you.identity);
+    return seat < 0 ? null : seat;
+}
+
+/**
+ * The seat that an AI keeps for you, or null.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function keptSeat({ you, room }) {
+    const seat = room?.seats.findIndex((occupant) => occupant?.kept_for && occupant.kept_for.identity === you?.identity);
+    return seat === undefined || seat < 0 ? null : seat;
+}
+
+/**
+ * Whether one player holds both seats of the room.
+ * @param {Room} room
+ */
+export function isOneScreen(room) {
+    return room.description?.one_screen ?? false;
+}
+
+/**
+ * The seat whose side the viewer takes, or null: on one screen the viewer takes neither.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function viewerSeat(model) {
+    return model.room !== null && isOneScreen(model.room) ? null : mySeat(model);
+}
+
+/** The commands that are offered to every spectator. */
+const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
+
+/**
+ * Whether a command is offered to you. The server may still refuse it.
+ *
+ * Spectators receive their list of commands only when they join, and a seat may become free later.
+ * So the commands of OPEN_TO_SPECTATORS are always offered to them, unless the room is frozen.
+ * @param {Model} model
+ * @param {string} command
+ */
+export function permits(model, command) {
+    const { room } = model;
+    if (room === null) return false;
+    if (room.may === null || room.may.includes(command)) return true;
+    const isSpectator = mySeat(model) === null && keptSeat(model) === null;
+    return OPEN_TO_SPECTATORS.has(command) && isSpectator && room.frozen === null;
+}
+
+/**
+ * The number of plies played in the current match.
+ * @param {Room} room
+ */
+export function headPly(room) {
+    return room.match?.moves.length ?? 0;
+}
+
+/**
+ * The reason that lets you claim a draw now, or null.
+ * @param {Room} room
+ */
+export function claimReason(room) {
+    return legalMoves(room).length > 0 ? (room.turn?.claim ?? null) : null;
+}
+
+/**
+ * Your legal moves in the current position; none when it is not your turn.
+ * @param {Room} room
+ * @returns {MoveView[]}
+ */
+export function legalMoves(room) {
+    const { match, turn } = room;
+    if (!match || match.over || room.frozen || turn?.match !== match.id || turn.ply !== match.moves.length) return [];
+    return turn.moves;
+}

@@ -1,0 +1,689 @@
+// The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.
+
+/** The first message of a connection. It identifies the client by its secret `token`. A client without a token is identified by the handshake's `Authorization: Bearer …` or the browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and returns the guest's token once, in `welcome`. An unknown token is refused. */
+export interface Hello {
+    t: "hello";
+    protocol: number;
+    token?: string | null;
+    name?: string | null;
+}
+
+/** Asks for a `pong`. Any message within 20 s keeps the connection open. */
+export interface Ping {
+    t: "ping";
+    id?: string | null;
+}
+
+/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. - `takeback` says whether players may take moves back. */
+export interface Create {
+    t: "create";
+    id: string;
+    game: string;
+    options?: Record<string, string>;
+    visibility?: "public" | "unlisted";
+    seats?: (MySeat | OpenSeat | AiSeat)[];
+    start?: string | null;
+    one_screen?: boolean;
+    takeback?: boolean;
+}
+
+/** The creator of the room takes this seat. */
+export interface MySeat {
+    who: "me";
+}
+
+/** The seat stays open for the first player to sit down. */
+export interface OpenSeat {
+    who: "open";
+}
+
+/** The AI takes this seat: at one of the game's levels, as a persona, or by a strategy. `GET /api/strategies` lists the strategies and evaluators. A strategy without a `depth` searches 3 plies deep; one without an `evaluator` has the default of the game. */
+export interface AiSeat {
+    who: "ai";
+    level?: number | null;
+    persona?: "average" | "random" | "swindler" | null;
+    strategy?: string | null;
+    depth?: number | null;
+    evaluator?: string | null;
+}
+
+/** Follows a room, or resumes following it after a reconnect. The server answers with `ack` and `joined`, sends the missed events or a `snapshot`, and then every later event. `since` is the version of the last event that the client has. The client receives a `snapshot` when `since` is 0 or too far behind, or when `epoch` is not the server's. */
+export interface Join {
+    t: "join";
+    id: string;
+    room: string;
+    since?: number;
+    epoch?: string | null;
+}
+
+/** Stops following a room. A player keeps their seat. */
+export interface Leave {
+    t: "leave";
+    id: string;
+    room: string;
+}
+
+/** Takes an empty seat. */
+export interface Sit {
+    t: "sit";
+    id: string;
+    room: string;
+    seat: number;
+}
+
+/** Gives up one's own seat. Refused while a match is running. */
+export interface Stand {
+    t: "stand";
+    id: string;
+    room: string;
+}
+
+/** Puts the AI on an empty seat, as the seat `ai` of `create` does. Host only. */
+export interface AddAi {
+    t: "add_ai";
+    id: string;
+    room: string;
+    seat: number;
+    level?: number | null;
+    persona?: "average" | "random" | "swindler" | null;
+    strategy?: string | null;
+    depth?: number | null;
+    evaluator?: string | null;
+}
+
+/** Removes the AI from a seat. Host only; refused while a match is running. */
+export interface RemoveAi {
+    t: "remove_ai";
+    id: string;
+    room: string;
+    seat: number;
+}
+
+/** Plays a move. `ply` is the number of moves already played, so that a late move cannot be played in another position. `seat` is the seat that moves, null for the player's own. */
+export interface Move {
+    t: "move";
+    id: string;
+    room: string;
+    ply: number;
+    move: string;
+    seat?: number | null;
+}
+
+/** Takes back the player's last move and the moves after it. Against an AI, and in a room for one screen, this happens at once. Another player is asked (`offered` with `takeback`), and may accept until the position changes. `ply` is the number of moves that the player has seen. The command is refused if moves were taken back since, or if it would take back a later move. */
+export interface Takeback {
+    t: "takeback";
+    id: string;
+    room: string;
+    ply: number;
+}
+
+/** Resigns the running match. `seat` is the side that resigns, null for the player's own; on one screen that is the side to move. */
+export interface Resign {
+    t: "resign";
+    id: string;
+    room: string;
+    seat?: number | null;
+}
+
+/** Ends the match without a result. A player may abort until both sides have moved; the host may abort when only AI seats play. */
+export interface Abort {
+    t: "abort";
+    id: string;
+    room: string;
+}
+
+/** Claims a draw under the game's rules. Only the side to move may claim; the `claim` of `turn` says whether it can. */
+export interface Claim {
+    t: "claim";
+    id: string;
+    room: string;
+}
+
+/** Offers a draw, or accepts the opponent's offer. The offer stands until the opponent moves or declines. */
+export interface OfferDraw {
+    t: "offer_draw";
+    id: string;
+    room: string;
+}
+
+/** Accepts the opponent's offer. `what` names the offer; null stands for the draw while a match is running, otherwise for the rematch, and for the takeback if nothing else is offered. `ply` is the number of moves at which a takeback was asked for, so that a late answer cannot accept another one. */
+export interface Accept {
+    t: "accept";
+    id: string;
+    room: string;
+    what?: "draw" | "rematch" | "takeback" | null;
+    ply?: number | null;
+}
+
+/** Offers another match with the sides swapped, or accepts that offer. The match starts at once when the opponent is an AI, or when the host of a match between AI seats asks. */
+export interface Rematch {
+    t: "rematch";
+    id: string;
+    room: string;
+}
+
+/** Declines the opponent's offer, or withdraws one's own. `what` is as for `accept`. */
+export interface Decline {
+    t: "decline";
+    id: string;
+    room: string;
+    what?: "draw" | "rematch" | "takeback" | null;
+}
+
+/** Claims the win of a match whose opponent has gone. `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The same holds for `call_draw` and `let_ai_play`. No player may claim against an AI. */
+export interface ClaimWin {
+    t: "claim_win";
+    id: string;
+    room: string;
+}
+
+/** Ends a match whose opponent has gone as a draw. */
+export interface CallDraw {
+    t: "call_draw";
+    id: string;
+    room: string;
+}
+
+/** Lets the AI play on for an opponent who has gone, at the middle one of the game's levels. The AI keeps the seat for that player, who may take it back until the match ends. */
+export interface LetAiPlay {
+    t: "let_ai_play";
+    id: string;
+    room: string;
+}
+
+/** Takes one's seat back from the AI that keeps it. */
+export interface ReclaimSeat {
+    t: "reclaim_seat";
+    id: string;
+    room: string;
+}
+
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. */
+export interface Chat {
+    t: "chat";
+    id: string;
+    room: string;
+    text: string;
+    to?: "room" | "spectators";
+}
+
+/** Subscribes to the list of public rooms, or unsubscribes from it. */
+export interface WatchLobby {
+    t: "watch_lobby";
+    id: string;
+    on?: boolean;
+}
+
+/** The answer to `hello`. If `epoch` differs from that of an earlier welcome, the client joins its rooms again with `since` 0. `notice` is a sentence to show: the guest of the cookie was not found, and this is a new one. `nodes` is the number of nodes that are up; with more than one, clients open a socket for each room that they enter. */
+export interface Welcome {
+    t: "welcome";
+    protocol: number;
+    identity: string;
+    name: string;
+    epoch: string;
+    at: number;
+    token?: string | null;
+    notice?: string | null;
+    nodes?: number;
+}
+
+/** The command succeeded. `v` is the version of its last event, null when it logged none. `room` is present only in the answer to `create`. */
+export interface Ack {
+    t: "ack";
+    id: string;
+    v: number | null;
+    room?: string;
+}
+
+/** The command was refused and changed nothing; only after `store.retry` is the outcome unknown. `id` is null when the server could not read one from the message. */
+export interface Error {
+    t: "error";
+    id: string | null;
+    code: Code;
+    message: string;
+}
+
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "takeback.none" | "position.refused" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
+
+/** The answer to `ping`. `at` is the server's clock in ms since 1970. */
+export interface Pong {
+    t: "pong";
+    at: number;
+    id?: string | null;
+}
+
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. */
+export interface Joined {
+    t: "joined";
+    room: string;
+    v: number;
+    epoch: string;
+    description: RoomDescription;
+    seat?: number | null;
+    frozen?: string | null;
+    may?: string[] | null;
+}
+
+/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
+export interface RoomDescription {
+    game: string;
+    title: string;
+    options: Record<string, string>;
+    visibility: string;
+    host: string;
+    created_ms: number;
+    levels: number;
+    view: BoardView | null;
+    start?: string | null;
+    one_screen?: boolean;
+    takeback?: boolean;
+    search?: string;
+}
+
+/** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
+export interface BoardView {
+    board: Grid | Sites;
+    kinds: Record<string, Kind>;
+    seats: SeatView[];
+    targets?: Record<string, string[]>;
+    counted?: string;
+}
+
+/** A rectangle of cells, named a1, b1, … (column letter, row number) or by `names[row][col]`. A name of None means that there is no cell. */
+export interface Grid {
+    kind: "grid";
+    cols: number;
+    rows: number;
+    origin?: "bottom-left" | "top-left";
+    names?: ((string | null)[])[] | null;
+    style?: "bare" | "checker" | "felt" | "holes" | "plain" | "points";
+    gravity?: boolean;
+    labels?: boolean;
+    flips?: boolean;
+}
+
+/** A free-form board of sites; each entry of `lines` is drawn as a line through its sites. */
+export interface Sites {
+    kind: "sites";
+    sites: Site[];
+    lines?: string[][];
+    style?: "bare" | "checker" | "felt" | "holes" | "plain" | "points";
+    borders?: Border[];
+}
+
+/** A cell of a free-form board; x grows to the right, y downwards, in cell widths. */
+export interface Site {
+    id: string;
+    x: number;
+    y: number;
+    shape?: "hex" | "point" | "round" | "square";
+}
+
+/** An edge of the board that belongs to a side: the sites along it, whose outer edges are drawn in the side's colour. */
+export interface Border {
+    side: number;
+    sites: string[];
+}
+
+/** The look of a kind of piece and its name, which screen readers speak. `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick at 90 lies flat, a line at 90 is vertical. A kind with a `count` is a heap of so many seeds, drawn with its mark. */
+export interface Kind {
+    name: string;
+    side?: number | null;
+    shape?: "cross" | "disc" | "line" | "paper" | "ring" | "rock" | "scissors" | "stack" | "stick";
+    sprite?: "bishop" | "king" | "knight" | "pawn" | "queen" | "rook" | null;
+    mark?: string | null;
+    text?: string | null;
+    angle?: number;
+    count?: number;
+}
+
+/** The name and the colour of a side. */
+export interface SeatView {
+    name: string;
+    colour: string;
+}
+
+/** The commands that the viewer may give now, besides `move` and `claim`, which `turn` permits. - `may` holds the types of commands that the room would accept. `sit` and `add_ai` concern each empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they accept the opponent's offer, too. - It is a hint, so that clients need not implement the rules of a room. The server checks each command again when it arrives. - The server sends it to the players and to the host whenever their list changes: after the events that changed it, or when time has passed. Spectators receive their list only in `joined`. */
+export interface May {
+    t: "may";
+    room: string;
+    v: number;
+    may: string[];
+}
+
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. */
+export interface Snapshot {
+    t: "snapshot";
+    room: string;
+    v: number;
+    seats: (Occupant | null)[];
+    match: MatchState | null;
+    offers?: number[];
+    chat?: ChatLine[];
+    proposals?: Proposal[];
+}
+
+/** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI that plays on for a player who has gone keeps the seat for that player, `kept_for`. */
+export interface Occupant {
+    identity: string;
+    name: string;
+    kind?: string;
+    level?: number | null;
+    persona?: string | null;
+    strategy?: string | null;
+    depth?: number | null;
+    evaluator?: string | null;
+    kept_for?: Player | null;
+}
+
+/** A person, with the name at that time. */
+export interface Player {
+    identity: string;
+    name: string;
+}
+
+/** A match with its result so far. The start position and the moves define the position. `seats` are the players of now, or of the end. `substitutions` says who played from which ply on, where a player went and the AI played on. */
+export interface MatchState {
+    id: string;
+    number: number;
+    start: string;
+    rules: string;
+    seats: Occupant[];
+    moves: Played[];
+    over?: MatchResult | null;
+    substitutions?: Substitution[];
+}
+
+/** One move of a match. The fields mean the same as in `moved`. `text` and `number` are filled in for old logs too, unless this server no longer has the game. `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that the second seat began. */
+export interface Played {
+    move: string;
+    text?: string | null;
+    number?: string | null;
+    forced?: boolean;
+    seat?: number | null;
+}
+
+/** The result of a match. The fields mean the same as in `finished`. `substitutions` are there over HTTP only; on the socket they are in the match's state. */
+export interface MatchResult {
+    winner: number | null;
+    how: string;
+    reason: string;
+    points?: [number, number] | null;
+    substitutions?: Substitution[];
+}
+
+/** From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or the player again. */
+export interface Substitution {
+    ply: number;
+    seat: number;
+    occupant: Occupant;
+}
+
+/** One line of chat with the version and the time of its event. A server of an earlier version omits the identity of its author. */
+export interface ChatLine {
+    v: number;
+    at: number;
+    name: string;
+    text: string;
+    to?: string;
+    identity?: string;
+}
+
+/** An open offer that is neither of a draw nor of a rematch. The fields mean the same as in `offered`. */
+export interface Proposal {
+    seat: number;
+    what: string;
+    to_ply?: number | null;
+}
+
+/** The board at version `v`, the same for every viewer. */
+export interface View {
+    t: "view";
+    room: string;
+    v: number;
+    match: string;
+    ply: number;
+    view: PositionView;
+}
+
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path and one line of text. `hands` counts the pieces of each kind that wait beside the board. `last` and the `marks` name cells or labels of `targets`: a label with cells stands for those cells, a label without cells for its button. Clients draw the mark named "last"; without that mark, a terminal draws the field `last`. */
+export interface PositionView {
+    pieces: Record<string, string>;
+    turn: number | null;
+    text: string;
+    marks?: Record<string, string[]>;
+    last?: string[];
+    hands?: Record<string, number>;
+    played?: string;
+}
+
+/** The legal moves at version `v`, sent only to the player to move. `claim` is the reason for which that player may claim a draw, null when there is none. */
+export interface Turn {
+    t: "turn";
+    room: string;
+    v: number;
+    match: string;
+    ply: number;
+    moves: MoveView[];
+    claim?: string | null;
+}
+
+/** One legal move: its token, the clicks that make it and a label. `choice` distinguishes moves with equal paths. `affects` and `ghost` are for hover previews. */
+export interface MoveView {
+    id: string;
+    path: string[];
+    text: string;
+    choice?: string | null;
+    affects?: string[];
+    ghost?: [string, string] | null;
+}
+
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. */
+export interface Thinking {
+    t: "thinking";
+    room: string;
+    match: string;
+    ply: number;
+    seat: number;
+    state: "absent" | "done" | "queued" | "searching" | "warming";
+    depth?: number;
+    score?: number;
+    nodes?: number;
+    nps?: number;
+    time_ms?: number;
+    pv?: string[];
+    moves?: RootMove[];
+    number?: string;
+    warming?: boolean;
+    ready?: number | null;
+    value?: string;
+    log?: string;
+}
+
+/** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). */
+export interface RootMove {
+    move: string;
+    score: number;
+    bound?: "exact" | "lower" | "upper";
+}
+
+/** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means now. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. May be dropped. */
+export interface Presence {
+    t: "presence";
+    room: string;
+    seats: boolean[];
+    watching: number;
+    gone_ms?: (number | null)[];
+}
+
+/** The list of public rooms. May be dropped. With `full` true it is the whole list; otherwise `rooms` holds the rooms that changed and `gone` the ids of those that left the list. */
+export interface Lobby {
+    t: "lobby";
+    full: boolean;
+    rooms?: RoomSummary[];
+    gone?: string[];
+}
+
+/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. */
+export interface RoomSummary {
+    room: string;
+    game: string;
+    title: string;
+    options: Record<string, string>;
+    seats: (Occupant | null)[];
+    state: "finished" | "open" | "playing";
+    created_ms: number;
+    ply?: number;
+    watching?: number;
+    length?: string;
+}
+
+/** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. */
+export interface Created {
+    kind: "created";
+    game: string;
+    options: Record<string, string>;
+    visibility: string;
+    host: string;
+    start?: string | null;
+    one_screen?: boolean;
+    takeback?: boolean;
+}
+
+/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat; `start` or `one_screen`: those fields of `created`. */
+export interface Required {
+    kind: "required";
+    what: string;
+}
+
+/** A player or the AI took a seat. */
+export interface SeatTaken {
+    kind: "seat_taken";
+    seat: number;
+    occupant: Occupant;
+}
+
+/** A seat became free. */
+export interface SeatLeft {
+    kind: "seat_left";
+    seat: number;
+}
+
+/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. */
+export interface Started {
+    kind: "started";
+    match: string;
+    number: number;
+    start: string;
+    rules: string;
+    seats: Occupant[];
+}
+
+/** A move was played. - `ply` counts from 0. - `move` is the move's token, as in the `move` command. - `digest` identifies the position after the move. - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in old logs. - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both sides' moves share a number, "6." in games where each move has its own. - `clock_ms` is reserved for clocks and always null. - `forced` marks a pass that the server played for a person who had no other move. */
+export interface Moved {
+    kind: "moved";
+    match: string;
+    ply: number;
+    seat: number;
+    move: string;
+    digest: string;
+    text?: string | null;
+    clock_ms?: number | null;
+    number?: string | null;
+    forced?: boolean;
+}
+
+/** A player took moves back: the match goes on at ply `to_ply`. The log keeps the moves that were taken back; the next `moved` has their ply again. `seat` is the player who wanted it, and `digest` identifies the position. Every open offer lapses. */
+export interface TookBack {
+    kind: "took_back";
+    match: string;
+    to_ply: number;
+    seat: number;
+    digest: string;
+}
+
+/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a player claimed the win or a draw because the opponent had gone. `points` are those of both seats, if the match ended on the board of a game with points: discs in Othello. Old logs have none. */
+export interface Finished {
+    kind: "finished";
+    match: string;
+    winner: number | null;
+    how: string;
+    reason: string;
+    points?: [number, number] | null;
+}
+
+/** A player offered a draw or a rematch, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. `what` is `rematch`, `draw` or `takeback`. `to_ply` is the ply to which a takeback would return, null for other offers. */
+export interface Offered {
+    kind: "offered";
+    seat: number;
+    what?: string;
+    to_ply?: number | null;
+}
+
+/** The offer was declined or withdrawn. `what` is that of the offer. */
+export interface Declined {
+    kind: "declined";
+    seat: number;
+    what?: string;
+}
+
+/** The AI plays on for a player who has gone, from the move at `ply` on. It keeps the seat for the player in `occupant.kept_for`, who may take it back until the match ends. At the end the seat is the player's again. */
+export interface AiTookOver {
+    kind: "ai_took_over";
+    match: string;
+    seat: number;
+    ply: number;
+    occupant: Occupant;
+}
+
+/** The player took the seat back from the AI, and plays from the move at `ply` on. */
+export interface PlayerReturned {
+    kind: "player_returned";
+    match: string;
+    seat: number;
+    ply: number;
+    occupant: Occupant;
+}
+
+/** A player changed their name. The seats that they hold, or that an AI keeps for them, show the new name from now on. */
+export interface Renamed {
+    kind: "renamed";
+    identity: string;
+    name: string;
+}
+
+/** A line of chat. `to` is `room` or `spectators`. */
+export interface Said {
+    kind: "said";
+    identity: string;
+    name: string;
+    text: string;
+    to?: string;
+}
+
+/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. */
+export interface Info {
+    depth: number;
+    score: number;
+    nodes: number;
+    nps: number;
+    time_ms: number;
+    pv: string[];
+    moves?: RootMove[];
+    warming?: boolean;
+    value?: string;
+    log?: string;
+}
+
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | WatchLobby;
+
+export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Presence | Lobby;
+
+export type RoomEvent = Created | Required | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Said;
+
+/** An event of a room: the entry of its log at v. */
+export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;
+/** An event that this viewer may not see. */
+export type HiddenMessage = { t: "event"; room: string; v: number; at: number; kind: "hidden" };
+/** Everything that the server sends. */
+export type Message = ServerMessage | EventMessage | HiddenMessage;

@@ -1,0 +1,112 @@
+"""The browser client's files: their contents as they are sent, and what each page needs.
+
+Modules and style sheets are sent without comments and indentation, and the modules of a folder in
+one file.
+"""
+
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from msgspec import Struct
+
+from server.web.bundles import Bundles
+
+#: MIME types by suffix. The machine's own table may be missing or wrong.
+MIME = {
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
+    ".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
+    ".ico": "image/x-icon", ".txt": "text/plain",
+}  # fmt: skip
+#: The module that starts the app; it imports the shell.
+APP = "shell/app.js"
+#: The module with the table of pages.
+PAGE_TABLE = "pages.js"
+
+#: A comment that takes whole lines. A JSDoc cast in front of an expression stays.
+_COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
+#: An entry of the table of pages: its path, its module and its style sheets.
+_PAGE = re.compile(
+    r"^\[\s*/\^(?P<path>.+)\$/,\s*"
+    r'async \(\) => \(await import\("\./(?P<module>[^"]+)"\)\)\.\w+,\s*'
+    r"\[(?P<style_sheets>[^\]]*)\],\s*(?:\[(?P<requests>[^\]]*)\],\s*)?\],$",
+    re.MULTILINE,
+)
+
+
+class ClientPage(Struct, frozen=True):
+    """A page: its path as a regular expression, its bundles of modules, its style sheets, and the
+    paths that it requests at once.
+    """
+
+    path: str
+    bundles: tuple[str, ...]
+    style_sheets: tuple[str, ...]
+    requests: tuple[str, ...]
+
+
+class ClientFiles:
+    """The client's files, read once: a running server never mixes two versions.
+
+    Raises ValueError if the table of pages or a module has an unknown form.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        read = {
+            path.relative_to(folder).as_posix(): _read(path)
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and path.suffix in MIME
+        }
+        modules = {name: body.decode() for name, body in read.items() if name.endswith(".js")}
+        table = _read_table(modules[PAGE_TABLE])
+        bundles = Bundles(modules, [APP, *(entry["module"] for entry in table)])
+        self.contents = {name: body for name, body in read.items() if name not in modules}
+        self.contents |= {name: text.encode() for name, text in bundles.files().items()}
+        self.pages = tuple(
+            ClientPage(
+                entry["path"].replace(r"\/", "/"),
+                bundles.needed_by(APP, entry["module"]),
+                tuple(re.findall(r'"([^"]+)"', entry["style_sheets"])),
+                tuple(re.findall(r'"([^"]+)"', entry["requests"] or "")),
+            )
+            for entry in table
+        )
+        digest = hashlib.blake2b(digest_size=6)
+        for name, content in sorted(self.contents.items()):
+            digest.update(name.encode() + b"\0" + content)
+        self.version = digest.hexdigest()
+
+
+def _read_table(text: str) -> list[re.Match[str]]:
+    """The entries of the client's table of pages. Raises ValueError if one cannot be read."""
+    entries = list(_PAGE.finditer(text))
+    if not entries or len(entries) != text.count("import("):
+        raise ValueError(f"{PAGE_TABLE} has an entry in an unknown form")
+    return entries
+
+
+@cache
+def read_client(folder: Path) -> ClientFiles:
+    """The client's files in a folder, as this process read them first."""
+    return ClientFiles(folder)
+
+
+def client_folder() -> Path:
+    """The folder of the browser client."""
+    return Path(str(files("client"))) / "web"
+
+
+def shorten(text: str) -> str:
+    """A module or a style sheet without lines of comments, blank lines and indentation."""
+    lines = (line.strip() for line in _COMMENT.sub("", text).split("\n"))
+    return "\n".join([line for line in lines if line])
+
+
+def _read(path: Path) -> bytes:
+    """The content of a file; modules and style sheets are shortened."""
+    content = path.read_bytes()
+    if path.suffix in (".js", ".css"):
+        return shorten(content.decode()).encode()
+    return content
