@@ -15,6 +15,7 @@ from engine.view import SEATS, MoveView, PositionView
 from server.protocol.messages import (
     AnyEvent,
     ChatLine,
+    Configured,
     Created,
     Declined,
     Finished,
@@ -52,7 +53,8 @@ class Model(Struct, frozen=True, kw_only=True):
     ply. `frozen` is the code of the reason why the room cannot be played, or None. `offers` has the
     seats with an open offer, and `present` tells for each seat whether it is connected. `may` names
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
-    of an earlier version, which does not send them.
+    of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
+    thinking during the next matches.
     """
 
     room: str
@@ -72,6 +74,7 @@ class Model(Struct, frozen=True, kw_only=True):
     present: tuple[bool, ...] = ()
     watching: int = 0
     may: tuple[str, ...] | None = ()
+    thinking_setting: str = "all"
 
     @property
     def my_seat(self) -> int | None:
@@ -171,6 +174,7 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         latest_view=None,
         turn=None,
         thinking=None,
+        thinking_setting=snapshot.thinking,
     )
 
 
@@ -190,6 +194,8 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
     match event:
         case Created() | Hidden():
             return model
+        case Configured():
+            return replace(model, thinking_setting=event.thinking)
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))
         case SeatLeft():
@@ -202,6 +208,7 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
                 rules=event.rules,
                 seats=event.seats,
                 moves=(),
+                thinking=event.thinking,
             )
             return replace(model, seats=event.seats, match=match_state, offers=(), thinking=None)
         case Moved():

@@ -12,6 +12,7 @@ from client.terminal import words
 from client.terminal.output import Output
 from client.terminal.queries import current_board_text
 from server.protocol.messages import (
+    Configured,
     Declined,
     Finished,
     Joined,
@@ -154,6 +155,8 @@ class Transcript:
                 self._output.report(f"{words.player_name(model, seat)} offered {offer}.{advice}")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
+            case Configured(thinking=setting) if setting in words.THINKING_SETTING_TEXTS:
+                self._output.report(words.THINKING_SETTING_TEXTS[setting])
             case Said(name=name, text=text, to=to):
                 self._output.print(
                     f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else "")

@@ -60,7 +60,7 @@ def parse_create(message: wire.Create) -> commands.Create:
     """The command of a `create` message."""
     return commands.Create(
         message.id, message.game, message.options, message.visibility,
-        tuple(_parse_seat(seat) for seat in message.seats),
+        tuple(_parse_seat(seat) for seat in message.seats), message.thinking,
     )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def format_create(command: commands.Create) -> wire.Create:
     """The message of a `create` command."""
     return wire.Create(
         id=command.id, game=command.game, options=command.options, visibility=command.visibility,
-        seats=tuple(_format_seat(seat) for seat in command.seats),
+        seats=tuple(_format_seat(seat) for seat in command.seats), thinking=command.thinking,
     )  # fmt: skip
 
 

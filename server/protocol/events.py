@@ -43,6 +43,16 @@ class Created(Event, frozen=True, tag="created"):
     host: str
 
 
+class Configured(Event, frozen=True, tag="configured"):
+    """The host chose a setting of the room. It applies to matches that start later.
+
+    `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or
+    `after` (nobody before the match is over).
+    """
+
+    thinking: Word
+
+
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
     """A player or the AI took a seat."""
 
@@ -60,7 +70,7 @@ class Started(Event, frozen=True, tag="started"):
     """A match started.
 
     `number` counts the matches of the room, `start` is the start position as text, and `rules` is
-    the digest of the game's rules.
+    the digest of the game's rules. `thinking` is the room's setting, which this match keeps.
     """
 
     match: str
@@ -68,6 +78,7 @@ class Started(Event, frozen=True, tag="started"):
     start: str
     rules: str
     seats: tuple[Occupant, ...]
+    thinking: Word = "all"
 
 
 class Moved(Event, frozen=True, tag="moved"):
@@ -144,6 +155,17 @@ class Hidden(Event, frozen=True, tag="hidden"):
 
 
 #: Every event that a server of this version writes to a log.
-RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+RoomEvent = (
+    Created
+    | Configured
+    | SeatTaken
+    | SeatLeft
+    | Started
+    | Moved
+    | Finished
+    | Offered
+    | Declined
+    | Said
+)
 #: Every event that a client may receive.
 AnyEvent = RoomEvent | Hidden

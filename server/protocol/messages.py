@@ -18,7 +18,10 @@ from msgspec import Meta, Struct
 from engine.search.job import Persona, RootMove
 from engine.view import SEATS, BoardView, MoveView, PositionView
 from server.codes import Code
+from server.protocol.assessments import Assessment as Assessment
+from server.protocol.assessments import Candidate as Candidate
 from server.protocol.events import AnyEvent as AnyEvent
+from server.protocol.events import Configured as Configured
 from server.protocol.events import Created as Created
 from server.protocol.events import Declined as Declined
 from server.protocol.events import Event as Event
@@ -70,6 +73,9 @@ SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
 Level = Annotated[int, Meta(ge=1, le=8)]
 #: Whether a room is in the lobby's list. An unlisted room is found only by its id.
 Visibility = Literal["public", "unlisted"]
+#: Who may see an AI's thinking while a match is running: everyone, only those without a seat, or
+#: nobody before the match is over.
+ThinkingSetting = Literal["all", "spectators", "after"]
 #: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
 
@@ -118,7 +124,8 @@ class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
 class Create(Incoming, frozen=True, tag="create", kw_only=True):
     """Creates a room.
 
-    The ack carries the room's id. The match starts as soon as both seats are taken.
+    The ack carries the room's id. The match starts as soon as both seats are taken. `thinking` says
+    who may see an AI's thinking while a match is running.
     """
 
     id: CommandId
@@ -134,6 +141,7 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
         MySeat(),
         OpenSeat(),
     )
+    thinking: ThinkingSetting = "all"
 
 
 class RoomCommand(Incoming, frozen=True, kw_only=True):
@@ -181,6 +189,14 @@ class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
     """Removes the AI from a seat. Host only; refused while a match is running."""
 
     seat: SeatNumber
+
+
+class Configure(RoomCommand, frozen=True, tag="configure", kw_only=True):
+    """Chooses who may see an AI's thinking during the next matches. Host only; refused while a
+    match is running.
+    """
+
+    thinking: ThinkingSetting
 
 
 class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
@@ -263,6 +279,7 @@ ClientMessage = (
     | Stand
     | AddAi
     | RemoveAi
+    | Configure
     | Move
     | Resign
     | Abort
@@ -409,7 +426,10 @@ class MatchResult(Struct, frozen=True):
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A match with its result so far. The start position and the moves define the position."""
+    """A match with its result so far. The start position and the moves define the position.
+
+    `thinking` means the same as in `started`.
+    """
 
     id: str
     number: int
@@ -418,6 +438,7 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     seats: tuple[Occupant, ...]
     moves: tuple[Played, ...]
     over: MatchResult | None = None
+    thinking: Word = "all"
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
@@ -436,7 +457,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     The client applies later events to it.
 
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
-    rematch.
+    rematch. `thinking` is the room's setting for its next matches, as in `configured`.
     """
 
     room: str
@@ -445,6 +466,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     match: MatchState | None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
+    thinking: Word = "all"
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
@@ -490,6 +512,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
       compiled. A game is compiled once per installation.
     - `warming` means that the search is shorter than the level's because the game is not compiled
       yet.
+    - `assessment` is the search in words. A server of an earlier version omits it.
+    - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all
+      others. The message then has the state of the search and not its results.
     """
 
     room: str
@@ -507,6 +532,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     number: str = ""
     warming: bool = False
     ready: Annotated[int, Meta(ge=0, le=99)] | None = None
+    assessment: Assessment | None = None
+    withheld: str = ""
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):

@@ -42,7 +42,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
-        offers=room.offers, chat=chat,
+        offers=room.offers, chat=chat, thinking=room.thinking,
     )  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def match_state(match: Match) -> wire.MatchState:
         seats=tuple(map(format_occupant, match.seats)),
         moves=tuple([format_played(played) for played in match.moves]),
         over=format_result(match.over) if match.over is not None else None,
+        thinking=match.thinking,
     )  # fmt: skip
 
 

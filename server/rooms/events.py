@@ -49,6 +49,16 @@ class Created(Event, frozen=True, tag="created"):
     host: str
 
 
+class Configured(Event, frozen=True, tag="configured"):
+    """The host chose a setting of the room. It applies to matches that start later.
+
+    `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or
+    `after` (nobody before the match is over).
+    """
+
+    thinking: Word
+
+
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
     """A player or the AI took a seat."""
 
@@ -66,7 +76,7 @@ class Started(Event, frozen=True, tag="started"):
     """A match started.
 
     `number` counts the matches of the room, `start` is the start position as text, and `rules` is
-    the digest of the game's rules.
+    the digest of the game's rules. `thinking` is the room's setting, which this match keeps.
     """
 
     match: str
@@ -74,6 +84,7 @@ class Started(Event, frozen=True, tag="started"):
     start: str
     rules: str
     seats: tuple[Occupant, ...]
+    thinking: Word = "all"
 
 
 class Moved(Event, frozen=True, tag="moved"):
@@ -157,7 +168,18 @@ class Unknown(Struct, frozen=True):
 
 
 #: Every event that this version writes.
-KnownEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+KnownEvent = (
+    Created
+    | Configured
+    | SeatTaken
+    | SeatLeft
+    | Started
+    | Moved
+    | Finished
+    | Offered
+    | Declined
+    | Said
+)
 #: Every event that a log may contain.
 RoomEvent = KnownEvent | Unknown
 

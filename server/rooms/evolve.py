@@ -16,6 +16,7 @@ from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation, positions
 from server.rooms.events import (
+    Configured,
     Created,
     Declined,
     Finished,
@@ -108,6 +109,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return _evolve_offered(room, event)
         case Declined():
             return replace(room, offers=()) if event.what in OFFERS else room
+        case Configured():
+            return replace(room, thinking=event.thinking)
         case Created():
             return room
         case Unknown():
@@ -130,6 +133,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
     match = Match(
         MatchId(event.match), event.number, event.start, event.rules, event.seats, position, digest,
         room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
+        thinking=event.thinking,
     )  # fmt: skip
     # A new match is played by the current rules, which ends a freeze caused by an older match. A
     # missing game stays missing, and events of a newer version stay unknown.

@@ -7,9 +7,11 @@ from server.rooms.events import Finished, Occupant, Started, Termination
 from server.rooms.model import Match, Moment, Room
 
 
-def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> Started:
+def start_event(
+    start: Position, match_id: str, number: int, seats: Sequence[Occupant], thinking: str
+) -> Started:
     """Returns the event that starts a match at a position."""
-    return Started(match_id, number, start.text(), start.game.digest, tuple(seats))
+    return Started(match_id, number, start.text(), start.game.digest, tuple(seats), thinking)
 
 
 def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: Moment) -> Started:
@@ -18,7 +20,8 @@ def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: M
     The caller has checked that the game still has the room's options.
     """
     number = 1 if room.match is None else room.match.number + 1
-    return start_event(game.start(room.options), moment.new_id(), number, occupants)
+    start = game.start(room.options)
+    return start_event(start, moment.new_id(), number, occupants, room.thinking)
 
 
 def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:

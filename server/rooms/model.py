@@ -131,6 +131,8 @@ class Match(Struct, frozen=True):
     first_seat: int = 0
     turn: int = 0
     turn_started_ms: int = 0
+    #: Who may see an AI's thinking while the match is running; see `server.rooms.thinking`.
+    thinking: str = "all"
 
     @property
     def ply(self) -> int:
@@ -169,6 +171,8 @@ class Room(Struct, frozen=True):
     #: Authors and times of the last CHAT_STAMPS lines of chat.
     chat_stamps: tuple[ChatStamp, ...] = ()
     frozen: Code | None = None
+    #: The setting of the next matches, like `Match.thinking`.
+    thinking: str = "all"
 
     @property
     def running_match(self) -> Match | None:

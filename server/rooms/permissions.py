@@ -23,6 +23,7 @@ from server.rooms.commands import (
     AddAi,
     Chat,
     Command,
+    Configure,
     Decline,
     OfferDraw,
     Rematch,
@@ -75,6 +76,9 @@ SEAT_LOCKED = Refusal(
     Code.SEAT_LOCKED, "seats cannot change while a match is running; you may resign"
 )  # fmt: skip
 AI_LOCKED = Refusal(Code.SEAT_LOCKED, "seats cannot change while a match is running")
+SETTING_LOCKED = Refusal(
+    Code.MATCH_RUNNING, "this setting cannot change while a match is running"
+)  # fmt: skip
 NO_AI = Refusal(Code.SEAT_EMPTY, "no AI holds that seat")
 SEAT_EMPTY = Refusal(Code.SEAT_EMPTY, "a seat is empty")
 NOT_STARTED = Refusal(Code.MATCH_NONE, "the match begins when both seats are taken")
@@ -175,6 +179,12 @@ def remove_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | 
     if not (room.has_ai if seat is None else occupant is not None and occupant.kind == "ai"):
         return NO_AI
     return AI_LOCKED if room.running_match is not None else None
+
+
+def configure(room: Room, viewer: Viewer) -> Refusal | None:
+    if not viewer.is_host:
+        return NOT_HOST
+    return SETTING_LOCKED if room.running_match is not None else None
 
 
 def resign(room: Room, viewer: Viewer) -> Refusal | None:
@@ -324,6 +334,7 @@ BETWEEN_MATCHES: dict[type[Command], Condition] = {
     Rematch: rematch,
     Accept: accept,
     Decline: decline,
+    Configure: configure,
 }
 
 #: The draw offers of a match in which none was made.

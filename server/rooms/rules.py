@@ -11,9 +11,9 @@ from typing import assert_never
 from engine.game import Game, OptionError
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, moves, offers, permissions, seats
+from server.rooms import chat, moves, offers, permissions, seats, thinking
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
-from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken
+from server.rooms.events import Configured, Created, Occupant, RoomEvent, SeatTaken
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
@@ -35,6 +35,10 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     events: list[RoomEvent] = [
         Created(game.id, dict(start.options), command.visibility, actor.identity)
     ]
+    # A field of `created` would be ignored by nodes of an older version, which would then show the
+    # thinking. To them an event of its own makes the room `room.newer`.
+    if command.thinking != thinking.ALL:
+        events.append(Configured(command.thinking))
     holders: list[Occupant | None] = [None] * SEATS
     for number, seat_wish in enumerate(command.seats):
         match seat_wish:
@@ -49,12 +53,18 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
         events.append(SeatTaken(number, holders[number]))  # type: ignore[arg-type]
     occupants = [seat for seat in holders if seat is not None]
     if len(occupants) == SEATS:
-        events.append(start_event(start, new_id(), 1, occupants))
+        events.append(start_event(start, new_id(), 1, occupants, command.thinking))
     return events
 
 
 #: The rule of each command.
-RULES: dict[type[Command], Rule] = {**moves.RULES, **offers.RULES, **seats.RULES, **chat.RULES}
+RULES: dict[type[Command], Rule] = {
+    **moves.RULES,
+    **offers.RULES,
+    **seats.RULES,
+    **chat.RULES,
+    **thinking.RULES,
+}
 
 
 def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:

@@ -133,11 +133,6 @@ class Followers:
         if self._followers:
             self._publish_report(asks)
 
-    def send_ephemeral_to_all(self, message: Outbound) -> None:
-        """Sends all followers on this node a message that slow readers may miss."""
-        for follower in tuple(self._followers):
-            follower.send_ephemeral(message)
-
     def presence(self, room: Room) -> wire.Presence:
         """The message that says which seats are connected and how many spectators watch."""
         remote = (report.identities for report in self._remote_reports.values())

@@ -96,7 +96,7 @@ class RoomRunner:
         )
         self.followers = Followers(room_id, ports, self._log.get_state, on_presence_change)
         self._permissions = PermissionFeed(ports, self.followers)
-        self._feed = Feed(room_id, ports, self.followers, self._permissions)
+        self._feed = Feed(room_id, ports, self.followers, self._permissions, self._log.get_state)
         # One bound method for both saves memory: a node may have 10,000 rooms.
         submit_own = self._submit_own
         self._ai = AiTasks(ports, spawn, self._feed, submit_own, self._on_store_failure)

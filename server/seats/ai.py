@@ -1,7 +1,6 @@
 """An AI seat: requests a move from an engine, and reports the running search to the room."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -13,6 +12,7 @@ from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
 from server.rooms.commands import AiFailure, AiMove, AiReply
 from server.rooms.model import Match, Room
+from server.rooms.thinking import search_seed
 from server.store.base import Thought
 
 #: Shortest time between two reports of a running search, in ms. The end is always reported.
@@ -47,12 +47,11 @@ def job_for(room: Room, match: Match, seat: int) -> Job:
     """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
-    seed = hashlib.blake2b(f"{match.id}:{match.ply}".encode(), digest_size=6).digest()
     return Job(
         game=room.game_id, rules=room.game.digest, options=dict(room.options), start=match.start,
         moves=tuple(played.move for played in match.moves), affinity=room.id, level=occupant.level,
         persona=occupant.persona,
-        seed=int.from_bytes(seed, "big"), digest=match.digest,
+        seed=search_seed(match.id, match.ply), digest=match.digest,
     )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ Step = tuple[Actor, type[Command], int, int]
 KINDS: list[type[Command]] = [
     *[commands.Move] * 4, *[commands.Chat] * 3, commands.Sit, commands.AddAi, commands.RemoveAi,
     commands.Stand, commands.Resign, commands.Abort, commands.Claim, commands.OfferDraw,
-    commands.Accept, commands.Rematch, commands.Decline,
+    commands.Accept, commands.Rematch, commands.Decline, commands.Configure,
 ]  # fmt: skip
 steps = st.lists(
     st.tuples(
@@ -133,6 +133,8 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
     elif kind is commands.Move:
         ply = match.ply if match else 0
         yield from (commands.Move("m", ply, token) for token in moves_of(room))
+    elif kind is commands.Configure:
+        yield from (commands.Configure("c", setting) for setting in ("all", "spectators", "after"))
     elif kind is commands.Tick:
         yield commands.Tick("t", FAR_MS)
     elif kind in OF_AI:

@@ -22,6 +22,7 @@ from server.protocol.codec import (
 )
 from server.protocol.codes import Close, Code
 from server.rooms.events import (
+    Configured,
     Created,
     Declined,
     Finished,
@@ -112,7 +113,7 @@ def test_an_unknown_type(t: str) -> None:
     """A type that clients cannot send is message.unknown, with the known types and the id."""
     error = refusal_of(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
-    assert "add_ai, chat, claim, create" in error.message
+    assert "add_ai, chat, claim, configure, create" in error.message
     assert error.command_id == "7"
     assert len(error.message) < 400
 
@@ -288,11 +289,13 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
         options=st.dictionaries(PLAIN, PLAIN, max_size=4),
         visibility=st.sampled_from(["public", "unlisted"]),
         seats=SEATS,
+        thinking=st.sampled_from(["all", "spectators", "after"]),
     ),
     st.builds(wire.Join, since=st.integers(0, 2**53 - 1), epoch=st.none() | PLAIN, **ROOMS),
     *(st.builds(kind, **ROOMS) for kind in WITHOUT_FIELDS),
     *(st.builds(kind, seat=st.integers(0, 1), **ROOMS) for kind in (wire.Sit, wire.RemoveAi)),
     st.builds(wire.AddAi, seat=st.integers(0, 1), level=st.integers(1, 8), **ROOMS),
+    st.builds(wire.Configure, thinking=st.sampled_from(["all", "spectators"]), **ROOMS),
     st.builds(wire.Move, ply=st.integers(0, 2**53 - 1), move=PLAIN, **ROOMS),
     st.builds(wire.Chat, text=PLAIN, to=st.sampled_from(["room", "spectators"]), **ROOMS),
     st.builds(wire.WatchLobby, id=IDS, on=st.booleans()),
@@ -368,10 +371,12 @@ def assert_parses_or_refuses(frame: bytes | str) -> None:
 SEATED = Occupant("ada", 'A"da\\', "guest")
 EVENTS: list[RoomEvent] = [
     Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+    Configured("after"),
     SeatTaken(0, SEATED),
     SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3)),
     SeatLeft(1),
     Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
+    Started("m2", 2, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED), "spectators"),
     Moved("m1", 0, 0, "3x2", "0123456789abcdef"),
     Moved("m1", 0, 0, "e2e4", "0123456789abcdef", "e4", 1500),
     Finished("m1", None, "abort", "the match was aborted"),

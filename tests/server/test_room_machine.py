@@ -30,6 +30,7 @@ from server.rooms.commands import (
     ChatTo,
     Claim,
     Command,
+    Configure,
     Decline,
     Move,
     MySeat,
@@ -39,8 +40,10 @@ from server.rooms.commands import (
     RemoveAi,
     Resign,
     Stand,
+    ThinkingSetting,
 )
 from server.rooms.events import (
+    Configured,
     Created,
     Declined,
     Finished,
@@ -176,6 +179,10 @@ class RoomMachine(RuleBasedStateMachine):
             self._send(actor, AddAi(id="a", seat=seat, level=level))
         else:
             self._send(actor, RemoveAi(id="a", seat=seat))
+
+    @rule(actor=st.sampled_from(PEOPLE), setting=st.sampled_from(["all", "spectators", "after"]))
+    def configure(self, actor: Actor, setting: ThinkingSetting) -> None:
+        self._send(actor, Configure(id="t", thinking=setting))
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), ply=st.integers(0, 45))
     def any_move(self, actor: Actor, token: str, ply: int) -> None:
@@ -314,6 +321,9 @@ class RoomMachine(RuleBasedStateMachine):
                 case SeatLeft(seat=seat):
                     assert before.running_match is None
                     assert seat == own or actor.identity == before.host
+                case Configured():
+                    assert actor.identity == before.host
+                    assert before.running_match is None
                 case Said(to=to):
                     assert to == "room" or own is None
                 case _:
@@ -461,6 +471,7 @@ TEXTS = st.sampled_from(
 OCCUPANTS = st.builds(Occupant, TEXTS, TEXTS, st.sampled_from(["guest", "ai"]), st.none() | NUMBERS)
 EVENTS = st.one_of(
     st.builds(Created, TEXTS, st.just({}), st.just("public"), TEXTS),
+    st.builds(Configured, TEXTS),
     st.builds(SeatTaken, NUMBERS, OCCUPANTS),
     st.builds(SeatLeft, NUMBERS),
     st.builds(Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)),
