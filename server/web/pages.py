@@ -26,7 +26,7 @@ Open it by its IP address or a name that ends in .local; or start it with its na
 (Otherwise any page on the web could pretend to be a page of this server: DNS rebinding.)
 """
 
-#: The pages' paths; a test compares them with the router in client/web/app.js.
+#: The pages' paths; a test compares them with the table in client/web/pages.js.
 PAGES = ("/", "/room/{room}", "/match/{match}", "/replays")
 #: Cache-Control of a file whose path changes with its content.
 IMMUTABLE = "public, max-age=31536000, immutable"
