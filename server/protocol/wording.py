@@ -61,13 +61,13 @@ class Wording:
     raise: where the rules fail, a token stands for the notation.
     """
 
-    __slots__ = ("_game", "_lines", "_ply", "_position", "_shown_moves", "_side")
+    __slots__ = ("_game", "_labels", "_lines", "_ply", "_position", "_shown_moves", "_side")
 
     def __init__(self, position: Position, ply: int) -> None:
         self._position = position
         self._game = position.game
         self._ply = ply
-        self._side = _side_name(position)
+        self._side, self._labels = _side_and_labels(position)
         #: The notation and the cells of moves of the position, by token.
         self._shown_moves: dict[str, tuple[str, tuple[str, ...]]] = {}
         #: The texts of expected lines.
@@ -133,11 +133,22 @@ class Wording:
         if shown is None:
             try:
                 move = self._position.parse_move(token)
-                shown = self._position.notation(move), move_cells(self._position, move)
+                shown = self._position.notation(move), self._cells(move)
             except (GameError, GameFault):
                 shown = token, ()
             self._shown_moves[token] = shown
         return shown
+
+    def _cells(self, move: int) -> tuple[str, ...]:
+        """The cells that show a move on the board, in order; none for a move beside the board.
+
+        Raises GameFault when the rules fail.
+        """
+        with RulesCall(self._game.id, "move_view"):
+            view = self._game.rules.move_view(self._position.state, move)
+        if len(view.path) == 1 and view.ghost is not None:
+            return (view.ghost[0],)
+        return tuple(cell for cell in view.path if cell not in self._labels)
 
     def _line(self, tokens: tuple[str, ...]) -> str:
         """The moves after the first, with their numbers: "5. b3 Bg4"."""
@@ -207,20 +218,6 @@ def careless_note(game: Game, level: int | None, seed: int, digest: str, depth: 
     return f"Level {level} was careless here on purpose." if is_careless else ""
 
 
-def move_cells(position: Position, move: int) -> tuple[str, ...]:
-    """The cells that show a move on the board, in order; none for a move beside the board.
-
-    Raises GameFault when the rules fail.
-    """
-    game = position.game
-    with RulesCall(game.id, "move_view"):
-        view = game.rules.move_view(position.state, move)
-    targets = game.board(position.options).targets
-    if len(view.path) == 1 and view.ghost is not None:
-        return (view.ghost[0],)
-    return tuple(cell for cell in view.path if cell not in targets)
-
-
 def _line_text(position: Position, ply: int, tokens: Sequence[str]) -> str:
     """The moves after the first, with their numbers, as far as the rules can play them."""
     words: list[str] = []
@@ -238,9 +235,10 @@ def _line_text(position: Position, ply: int, tokens: Sequence[str]) -> str:
     return " ".join(words)
 
 
-def _side_name(position: Position) -> str:
-    """The name of the side to move."""
+def _side_and_labels(position: Position) -> tuple[str, frozenset[str]]:
+    """The name of the side to move, and the labels beside the board, which are not cells."""
     try:
-        return position.game.board(position.options).seats[position.turn].name
+        board = position.game.board(position.options)
+        return board.seats[position.turn].name, frozenset(board.targets)
     except (GameFault, IndexError):
-        return "The AI"
+        return "The AI", frozenset()
