@@ -1,9 +1,10 @@
 """Fits the scale of a game's chance to win (`engine.win_chance`) to matches of its levels.
 
-Each level below the top, as far as its searches are short, plays against itself from random
-openings. A sample is the score that a level reports for its move, as players see it, with the
-result of the match. The scale has the maximum likelihood of the results. The same command plays
-the same matches and gives the same scale.
+The upper half of the levels below the top, as far as their searches are short, play against
+themselves from random openings. Lower levels are careless too often: their results say little about
+their scores. A sample is the score that a level reports for its move, as players see it, with the
+result of the match. The scale has the maximum likelihood of the results. The same command plays the
+same matches and gives the same scale.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,11 +33,11 @@ from engine.win_chance import (
 )
 
 #: Number of matches, unless the user gives another.
-MATCHES = 240
+MATCHES = 200
 #: Nodes of a level's search above which the level plays no matches, because they would take hours.
 MAX_NODES = 20_000
 #: Plies after which a match is a draw.
-MAX_PLIES = 200
+MAX_PLIES = 300
 #: The options of the games whose default leaves too little to play.
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
 #: Number of ranges of predicted chances in the table of calibration.
@@ -72,8 +73,11 @@ class _Recorder:
 
 
 def levels_that_play(game: Game) -> list[int]:
-    """Returns the levels that play the matches: those with a fixed, small number of nodes."""
-    limits = {level: level_of(game, level).limit.nodes for level in range(1, game.levels)}
+    """Returns the levels that play the matches: those of the upper half with a fixed, small number
+    of nodes.
+    """
+    upper_half = range(game.levels // 2 + 1, game.levels)
+    limits = {level: level_of(game, level).limit.nodes for level in upper_half}
     return [level for level, nodes in limits.items() if nodes is not None and nodes <= MAX_NODES]
 
 

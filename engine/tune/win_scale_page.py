@@ -25,12 +25,14 @@ The scale is in the units of the game's evaluation: a side that is ahead by one 
 
 Each game's scale comes from its own matches:
 
-    python -m engine.tune --win-scale chess --games 240
+    python -m engine.tune --win-scale chess
 
-The levels with at most {MAX_NODES:,} nodes a move play against themselves, from random openings
-and to the end (a draw after {MAX_PLIES} plies). A sample is the score that a level reports for its
-move, with the result of the match for that side. The scale has the maximum likelihood. The same
-command gives the same scale. It changes no move, so no rules digest covers the file.
+The upper half of the levels below the top, those with at most {MAX_NODES:,} nodes a move, play
+against themselves, from random openings and to the end (a draw after {MAX_PLIES} plies). Lower
+levels are careless too often: their results say little about their scores. A sample is the score
+that a level reports for its move, with the result of the match for that side. The scale has the
+maximum likelihood. The same command gives the same scale. It changes no move, so no rules digest
+covers the file.
 
 A game of another distribution has the scale {FALLBACK_SCALE:g} until its author runs the same
 command, which writes `data/win_scale.json` beside the game's rules file.
@@ -39,7 +41,7 @@ SCALES = f"""\
 ## Scales
 
 The loss is the mean cross entropy of the prediction in nats; a constant prediction of one half has
-0.6931. It cannot reach 0: weak levels lose won games, and a drawn game has at least 0.6931.
+0.6931. It cannot reach 0: these levels lose won games, and a drawn game has at least 0.6931.
 Positions with a forced win or loss are not in the fit; the last columns say how many there were,
 and how many of them ended so. A level that is careless on purpose may still give away a forced win.
 Where every score is 0 or forced, any scale predicts one half, and the game has

@@ -6,14 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_field
 
 from server.bus.base import Ephemeral
 from server.bus.codec import Codec
 from server.codes import Code
 from server.protocol import messages as wire
-from server.rooms.commands import Configure, OpenSeat, Rematch, Resign, ThinkingSetting
+from server.rooms.commands import Configure, Rematch, Resign, ThinkingSetting
 from server.rooms.events import Configured, Started
 from server.rooms.model import CommandRejected
+from server.rooms.thinking import reason_to_withhold
 from server.runtime.hub import Hub
 from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import Node, Socket, serve
@@ -183,14 +185,35 @@ async def test_thinking_about_an_unknown_match_is_not_sent() -> None:
     fake = FakeServer()
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
-        room = await ada.create(seats=(ME, OpenSeat()))
+        room = await ada.create(seats=(ME, AI1))
         await ada.ack(ada.join(room))
+        await ada.ack(ada.plain(wire.Resign, room))
         runner = hub.runner(room)
         assert runner is not None
-        thinking = wire.Thinking(room=room, match="later", ply=0, seat=1, state="searching")
-        runner.receive(Ephemeral(room, "n9", thinking))
+        thinking = wire.Thinking(
+            room=room, match="later", ply=0, seat=1, state="searching", depth=3, pv=("a1",)
+        )
+        runner.receive(Ephemeral(room, "n9", thinking, restricted=True))
+        await joined(hub, "ada", room)
         await ada.ack(ada.chat(room, "hello"))
         assert ada.of("thinking") == []
+
+
+@setting
+@pytest.mark.parametrize("is_over", [False, True])
+@pytest.mark.parametrize("is_player", [False, True])
+def test_the_rule(setting: ThinkingSetting, is_over: bool, is_player: bool) -> None:
+    """During a match the setting decides, after it everyone may see the thinking. A setting of a
+    newer version is the strictest one.
+    """
+    played = LoggedRoom()
+    played.create(ADA, "tic-tac-toe", seats=(ME, AI1), thinking=setting)
+    if is_over:
+        played.do(ADA, Resign("r"))
+    may_see = reason_to_withhold(played.match, is_player) is None
+    assert may_see == (is_over or MAY_SEE["player" if is_player else "spectator"][setting])
+    newer = replace_field(played.match, thinking="friends")
+    assert (reason_to_withhold(newer, is_player) is None) == is_over
 
 
 # --- the setting ----------------------------------------------------------------------------------
