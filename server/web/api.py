@@ -1,13 +1,14 @@
 """The HTTP API in JSON for everything that is not live: guests, games, matches, health."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 from msgspec import Meta, Struct
 
 from engine.rules.registry import game_ids
@@ -24,11 +25,11 @@ from server.web.answers import (
     ORIGIN,
     ApiError,
     json_answer,
-    raw_answer,
     refusal_answer,
     too_many_requests,
 )
 from server.web.cookies import set_guest_cookie
+from server.web.encodings import Encoded, encode
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
 
@@ -66,16 +67,21 @@ class Guest(Struct, frozen=True, omit_defaults=True):
     notice: str | None = None
 
 
-def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
-    """The HTTP application with its middleware."""
+def make_app(
+    api: "Api", routes: list[web.RouteDef], middlewares: Sequence[Middleware] = ()
+) -> web.Application:
+    """The HTTP application with its middlewares; `middlewares` are called last."""
     settings = api.ports.settings
     rate = RateLimit("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
-    middlewares = [
-        _origin_middleware(parse_proxies(settings.proxies)),
-        _error_middleware(api.ports),
-        _limit_middleware(rate, api.ports),
-    ]
-    app = web.Application(client_max_size=max(BODY_LIMITS_BYTES.values()), middlewares=middlewares)
+    app = web.Application(
+        client_max_size=max(BODY_LIMITS_BYTES.values()),
+        middlewares=[
+            _origin_middleware(parse_proxies(settings.proxies)),
+            _error_middleware(api.ports),
+            _limit_middleware(rate, api.ports),
+            *middlewares,
+        ],
+    )
     app.router.add_routes(
         [
             web.get("/livez", api.livez),
@@ -105,7 +111,7 @@ class Api:
         self._limits = limits
         self._is_draining = is_draining
         self._clock_ahead_ms = clock_ahead_ms
-        self._games: bytes | None = None
+        self._games: Encoded | None = None
 
     async def livez(self, request: web.Request) -> web.Response:
         """Answers that the process is alive."""
@@ -209,8 +215,9 @@ class Api:
                 except Exception:
                     log.exception("game left out", game=game_id)
                 await asyncio.sleep(0)  # serve other requests between the games
-            self._games = msgspec.json.encode({"games": games})
-        return raw_answer(self._games)
+            body = msgspec.json.encode({"games": games})
+            self._games = await asyncio.to_thread(encode, body)
+        return self._games.response(request, "application/json", "no-cache")
 
     def _game(self, game_id: str) -> dict[str, Any]:
         """The entry of a game in the list of games."""

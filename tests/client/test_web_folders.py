@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.web.pages import client_folder
+from server.web.client_files import client_folder
 
 FOLDER = client_folder()
 #: A module that another one imports when it is loaded; not `import(…)`, and not JSDoc's `@import`.

@@ -81,9 +81,9 @@ function loadStyleSheet(name) {
             reject(new Error(`the style sheet ${name} did not arrive`));
         });
     });
-    const order = STYLE_SHEETS.indexOf(name);
-    const next = STYLE_SHEETS.slice(order + 1).find((other) => styleSheets.has(other));
-    document.head.insertBefore(link, (next && styleSheets.get(next)?.link) ?? null);
+    const later = STYLE_SHEETS.slice(STYLE_SHEETS.indexOf(name) + 1);
+    const next = later.map((other) => styleSheets.get(other)?.link).find((other) => other !== undefined);
+    document.head.insertBefore(link, next ?? null);
     styleSheets.set(name, { link, loaded });
     return loaded;
 }
