@@ -3,8 +3,11 @@
 The upper half of the levels below the top, as far as their searches are short, play against
 themselves from random openings. Lower levels are careless too often: their results say little about
 their scores. A sample is the score that a level reports for its move, as players see it, with the
-result of the match. The scale has the maximum likelihood of the results. The same command plays the
-same matches and gives the same scale.
+result of the match.
+
+The scale has the maximum likelihood of the results. In it a chance is from 1 to 99 %, as players
+see it, so that a won position that a careless move gives away does not outweigh all others. The
+same command plays the same matches and gives the same scale.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +24,7 @@ from engine.match.openings import Openings, default_plies
 from engine.match.play import Adjudication, Choice, Player, Situation, play_game
 from engine.search.levels import level_of
 from engine.tune.errors import TuneError
-from engine.tune.fit import cross_entropy, fitted_scale, sigmoid
+from engine.tune.fit import sigmoid
 from engine.win_chance import (
     FALLBACK_SCALE,
     Bin,
@@ -40,6 +43,10 @@ MAX_NODES = 20_000
 MAX_PLIES = 300
 #: The options of the games whose default leaves too little to play.
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
+#: The least chance that players see, except for a forced loss.
+LEAST_CHANCE = 0.01
+#: The scales from which the fit chooses: they differ by 1 %.
+SCALES = tuple(float(f"{10 * 1.01**step:.3g}") for step in range(765))
 #: Number of ranges of predicted chances in the table of calibration.
 BINS = 10
 
@@ -119,18 +126,35 @@ def fit_scale(game: Game, matches: Sequence[ScoredMatch], seed: int) -> WinScale
     if not len(scores):
         raise TuneError(f"{game.id}: every position of the matches is decided")
     # Some evaluations are always 0: then any scale predicts one half.
-    scale = float(f"{fitted_scale(scores, results):.4g}") if scores.any() else FALLBACK_SCALE
+    scale = _likeliest_scale(scores, results) if scores.any() else FALLBACK_SCALE
+    predicted = _shown_chances(scores, scale)
     is_right = (samples[forced, 0] > 0) == (samples[forced, 1] == 1)
     levels = levels_that_play(game)
     return WinScale(
         scale=scale, levels=f"{levels[0]}-{levels[-1]}", seed=seed, matches=len(matches),
         draws=sum(match.result == 0.5 for match in matches), positions=len(scores),
-        loss=round(cross_entropy(scores / scale, results), 4),
-        even_loss=round(cross_entropy(scores * 0, results), 4),
+        loss=round(_loss(predicted, results), 4),
+        even_loss=round(_loss(np.full_like(results, 0.5), results), 4),
         forced=int(forced.sum()),
         forced_right=round(float(is_right.mean()), 4) if len(is_right) else 1.0,
-        bins=tuple(_calibration(sigmoid(scores / scale), results)),
+        bins=tuple(_calibration(predicted, results)),
     )  # fmt: skip
+
+
+def _likeliest_scale(scores: np.ndarray, results: np.ndarray) -> float:
+    """The scale of SCALES with the least loss."""
+    losses = [_loss(_shown_chances(scores, scale), results) for scale in SCALES]
+    return float(SCALES[int(np.argmin(losses))])
+
+
+def _shown_chances(scores: np.ndarray, scale: float) -> np.ndarray:
+    return np.clip(sigmoid(scores / scale), LEAST_CHANCE, 1 - LEAST_CHANCE)
+
+
+def _loss(predicted: np.ndarray, results: np.ndarray) -> float:
+    """The mean cross entropy of predicted chances, in nats."""
+    losses = results * np.log(predicted) + (1 - results) * np.log(1 - predicted)
+    return float(-losses.mean())
 
 
 def _calibration(predicted: np.ndarray, results: np.ndarray) -> Iterator[Bin]:

@@ -31,8 +31,8 @@ The upper half of the levels below the top, those with at most {MAX_NODES:,} nod
 against themselves, from random openings and to the end (a draw after {MAX_PLIES} plies). Lower
 levels are careless too often: their results say little about their scores. A sample is the score
 that a level reports for its move, with the result of the match for that side. The scale has the
-maximum likelihood. The same command gives the same scale. It changes no move, so no rules digest
-covers the file.
+maximum likelihood, where a chance is from 1 to 99 % as people see it. The same command gives the
+same scale. It changes no move, so no rules digest covers the file.
 
 A game of another distribution has the scale {FALLBACK_SCALE:g} until its author runs the same
 command, which writes `data/win_scale.json` beside the game's rules file.

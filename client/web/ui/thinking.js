@@ -121,7 +121,7 @@ export class ThinkingPanel {
         const { assessment } = thought;
         if (thought.depth === 0 && !assessment) return h("p", { class: "muted empty" }, "…");
         return [
-            assessment ? h("p", { class: "sentence" }, assessment.sentence) : null,
+            assessment ? h("p", { class: "sentence" }, unbroken(assessment.sentence)) : null,
             assessment?.chance != null ? drawChance(side, assessment.chance, assessment.says ?? "") : null,
             assessment?.candidates ? this.#drawCandidates(thought, assessment.candidates, played) : null,
             assessment?.note ? h("p", { class: "note" }, assessment.note) : null,
@@ -184,6 +184,14 @@ export class ThinkingPanel {
     #point(candidate) {
         this.#pointed = candidate;
     }
+}
+
+/**
+ * A sentence in which no line ends between the number of a move and the move.
+ * @param {string} sentence
+ */
+function unbroken(sentence) {
+    return sentence.replace(/(\d\.) /g, "$1\u00a0");
 }
 
 /**

@@ -31,7 +31,7 @@ function mount(thought, more = {}) {
 test("the panel shows the server's words, and the engine's figures only under All moves", async () => {
     const { node } = mount(await thoughtOf("server-thinking-assessed"), { played: "c" });
     const { assessment } = await golden("server-thinking-assessed");
-    assertEqual(node.querySelector(".sentence").textContent, assessment.sentence);
+    assertEqual(node.querySelector(".sentence").textContent.replaceAll("\u00a0", " "), assessment.sentence);
     assertEqual(node.querySelector(".note").textContent, assessment.note);
     assertEqual(node.querySelector(".chance").getAttribute("aria-label"), "Yellow: 44 % to win");
     const candidates = [...node.querySelectorAll(".candidate")].map((button) => button.textContent);
