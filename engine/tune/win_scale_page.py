@@ -25,7 +25,7 @@ The scale is in the units of the game's evaluation: a side that is ahead by one 
 
 Each game's scale comes from its own matches:
 
-    python -m engine.tune --win-scale chess
+    python -m engine.tune --win-scale chess --games 100
 
 The upper half of the levels below the top, those with at most {MAX_NODES:,} nodes a move, play
 against themselves, from random openings and to the end (a draw after {MAX_PLIES} plies). Lower
