@@ -52,12 +52,13 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
             words.move_line(record.view, ply - 1, words.seat_of(played, ply - 1), played, after)
         ]
     search, assessment = record.thoughts.get(str(ply - 1)), record.assessments.get(str(ply - 1))
+    if search is not None:
+        lines += search.log.splitlines()
     if assessment is not None:
         lines.append(f"  AI: {words.assessment_text(assessment)}")
     elif search is not None:
-        lines.append(
-            f"  AI: {words.search_text(search.depth, search.score, search.nodes, search.pv)}"
-        )
+        text = words.search_text(search.depth, search.score, search.nodes, search.pv, search.value)
+        lines.append(f"  AI: {text}")
     if record.view is not None and ply < len(views):
         lines.append(board_text(record.view, views[ply], colour))
     if ply == len(record.moves) and record.over is not None:

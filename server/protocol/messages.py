@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.search.job import Persona, RootMove
+from engine.search.job import MAX_STRATEGY_DEPTH, Persona, RootMove
 from engine.view import SEATS, BoardView, MoveView, PositionView
 from server.codes import Code
 from server.protocol.assessments import Assessment as Assessment
@@ -30,12 +30,17 @@ from server.protocol.events import Hidden as Hidden
 from server.protocol.events import Moved as Moved
 from server.protocol.events import Occupant as Occupant
 from server.protocol.events import Offered as Offered
+from server.protocol.events import Required as Required
 from server.protocol.events import RoomEvent as RoomEvent
 from server.protocol.events import Said as Said
 from server.protocol.events import SeatLeft as SeatLeft
 from server.protocol.events import SeatTaken as SeatTaken
 from server.protocol.events import Started as Started
 from server.protocol.events import Word as Word
+from server.protocol.match_state import ChatLine as ChatLine
+from server.protocol.match_state import MatchResult as MatchResult
+from server.protocol.match_state import MatchState as MatchState
+from server.protocol.match_state import Played as Played
 
 #: The protocol version of this server.
 PROTOCOL = 1
@@ -71,6 +76,12 @@ RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
 SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
 #: An AI level. A game may have fewer than 8.
 Level = Annotated[int, Meta(ge=1, le=8)]
+#: The name of a strategy.
+StrategyName = Annotated[str, Meta(min_length=1, max_length=40, pattern=NO_NUL)]
+#: The depth of a strategy's search, in plies.
+Depth = Annotated[int, Meta(ge=1, le=MAX_STRATEGY_DEPTH)]
+#: The evaluator of a strategy, with its weights: "material:queen=9,rook=5".
+EvaluatorName = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
 #: Whether a room is in the lobby's list. An unlisted room is found only by its id.
 Visibility = Literal["public", "unlisted"]
 #: Who may see an AI's thinking while a match is running: everyone, only those without a seat, or
@@ -114,11 +125,18 @@ class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
     """The seat stays open for the first player to sit down."""
 
 
-class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
-    """The AI takes this seat, either at one of the game's levels or as a persona."""
+class AiSeat(Struct, frozen=True, tag_field="who", tag="ai", omit_defaults=True):
+    """The AI takes this seat: at one of the game's levels, as a persona, or by a strategy.
+
+    `GET /api/strategies` lists the strategies and evaluators. A strategy without a `depth` searches
+    3 plies deep; one without an `evaluator` has the default of the game.
+    """
 
     level: Level | None = None
     persona: Persona | None = None
+    strategy: StrategyName | None = None
+    depth: Depth | None = None
+    evaluator: EvaluatorName | None = None
 
 
 class Create(Incoming, frozen=True, tag="create", kw_only=True):
@@ -178,11 +196,14 @@ class Stand(RoomCommand, frozen=True, tag="stand"):
 
 
 class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
-    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
+    """Puts the AI on an empty seat, as the seat `ai` of `create` does. Host only."""
 
     seat: SeatNumber
     level: Level | None = None
     persona: Persona | None = None
+    strategy: StrategyName | None = None
+    depth: Depth | None = None
+    evaluator: EvaluatorName | None = None
 
 
 class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
@@ -402,55 +423,6 @@ class May(Outgoing, frozen=True, tag="may", kw_only=True):
     may: tuple[str, ...]
 
 
-class Played(Struct, frozen=True, omit_defaults=True):
-    """One move of a match. The fields mean the same as in `moved`.
-
-    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
-    `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that
-    the second seat began.
-    """
-
-    move: str
-    text: str | None = None
-    number: str | None = None
-    forced: bool = False
-    seat: int | None = None
-
-
-class MatchResult(Struct, frozen=True):
-    """The result of a match. The fields mean the same as in `finished`."""
-
-    winner: int | None
-    how: Word
-    reason: str
-
-
-class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A match with its result so far. The start position and the moves define the position.
-
-    `thinking` means the same as in `started`.
-    """
-
-    id: str
-    number: int
-    start: str
-    rules: str
-    seats: tuple[Occupant, ...]
-    moves: tuple[Played, ...]
-    over: MatchResult | None = None
-    thinking: Word = "all"
-
-
-class ChatLine(Struct, frozen=True, omit_defaults=True):
-    """One line of chat with the version and the time of its event."""
-
-    v: int
-    at: int
-    name: str
-    text: str
-    to: Word = "room"
-
-
 class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     """The whole room at version `v`, as this viewer may see it.
 
@@ -512,6 +484,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
       compiled. A game is compiled once per installation.
     - `warming` means that the search is shorter than the level's because the game is not compiled
       yet.
+    - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator
+      `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the
+      strategy writes about its search, when it is done: lines of text, at most 16 KiB.
     - `assessment` is the search in words. A server of an earlier version omits it.
     - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all
       others. The message then has the state of the search and not its results.
@@ -532,6 +507,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     number: str = ""
     warming: bool = False
     ready: Annotated[int, Meta(ge=0, le=99)] | None = None
+    value: str = ""
+    log: str = ""
     assessment: Assessment | None = None
     withheld: str = ""
 

@@ -30,7 +30,8 @@ JUDGEMENTS = ((90, "winning", "losing"), (75, "clearly better", "clearly worse")
 class SearchReport(Protocol):
     """The fields of a report that the words need: `Info`, `Thinking` and `StoredThought` have them.
 
-    `score` is that of the first move of `pv`, for the side to move.
+    `score` is that of the first move of `pv`, for the side to move. `value` is in its place where
+    the units of the search are not the game's: it is text, and there is no chance to win.
     """
 
     @property
@@ -41,6 +42,8 @@ class SearchReport(Protocol):
     def pv(self) -> tuple[str, ...]: ...
     @property
     def moves(self) -> tuple[RootMove, ...]: ...
+    @property
+    def value(self) -> str: ...
 
 
 class StoredThought(Struct, frozen=True):
@@ -51,6 +54,7 @@ class StoredThought(Struct, frozen=True):
     pv: tuple[str, ...] = ()
     moves: tuple[RootMove, ...] = ()
     warming: bool = False
+    value: str = ""
     move: str = ""
 
 
@@ -79,6 +83,8 @@ class Wording:
             return None
         if report.depth == 0:  # the move was not searched
             return Assessment(sentence=f"{self._side} {self._verb('play')} at random.", note=note)
+        if report.value:
+            return self._with_value(report, note)
         return Assessment(
             sentence=self._sentence(report),
             chance=percent(win_chance(self._game, report.score), report.score),
@@ -86,6 +92,12 @@ class Wording:
             candidates=self._candidates(report),
             note=note,
         )
+
+    def _with_value(self, report: SearchReport, note: str) -> Assessment:
+        """The report of a search with units of its own."""
+        text, cells = self._show(report.pv[0])
+        best = Candidate(move=report.pv[0], text=text, says=report.value, cells=cells)
+        return Assessment(sentence=self._sentence(report), candidates=(best,), note=note)
 
     def _sentence(self, report: SearchReport) -> str:
         best, _ = self._show(report.pv[0])
@@ -95,6 +107,8 @@ class Wording:
         return f"{self._side} {self._verb('like')} {best}{expectation} {self._judgement(report)}."
 
     def _judgement(self, report: SearchReport) -> str:
+        if report.value:
+            return f"{self._verb('value')} the position at {report.value}"
         if is_forced(report.score):
             length = forced_length(self._game, report.score)
             is_win = report.score > 0

@@ -16,6 +16,7 @@ from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation, positions
 from server.rooms.events import (
+    CAPABILITIES,
     Configured,
     Created,
     Declined,
@@ -23,6 +24,7 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -113,7 +115,9 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return replace(room, thinking=event.thinking)
         case Created():
             return room
-        case Unknown():
+        case Required() if event.what in CAPABILITIES:
+            return room
+        case Required() | Unknown():
             return replace(room, frozen=Code.ROOM_NEWER)
         case _:
             assert_never(event)

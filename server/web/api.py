@@ -32,6 +32,7 @@ from server.web.cookies import set_guest_cookie
 from server.web.encodings import Encoded, encode
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
+from server.web.strategies import strategies
 
 log = structlog.get_logger()
 
@@ -89,6 +90,7 @@ def make_app(
             web.get(WS_PATH, api.socket),
             web.post("/api/guest", api.guest),
             web.get("/api/games", api.games),
+            web.get("/api/strategies", strategies),
             *Matches(api.ports).routes(),
             *routes,
         ]

@@ -30,6 +30,7 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -371,9 +372,13 @@ def assert_parses_or_refuses(frame: bytes | str) -> None:
 SEATED = Occupant("ada", 'A"da\\', "guest")
 EVENTS: list[RoomEvent] = [
     Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+    Required("strategies"),
     Configured("after"),
     SeatTaken(0, SEATED),
     SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3)),
+    SeatTaken(
+        1, Occupant("ai", "CP #1 Greedy", "ai", strategy="greedy", depth=1, evaluator="zero")
+    ),
     SeatLeft(1),
     Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
     Started("m2", 2, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED), "spectators"),

@@ -248,6 +248,20 @@ def test_a_careless_move_is_named_exactly_where_the_level_slipped() -> None:
     assert careless_note(game, 8, 1, "digest", 9) == ""
 
 
+def test_a_search_with_units_of_its_own_has_no_chance() -> None:
+    """The value of a strategy is told as it is, because no scale belongs to its units."""
+    report = Info(3, 1, 100, 1000, 5, ("e2e4", "e7e5"), value="+3.5")
+    assessment = Wording(load_game("chess").start(), 0).assessment(report)
+    assert assessment is not None
+    assert assessment.sentence == (
+        "White likes e4: it expects 1... e5 and values the position at +3.5."
+    )
+    assert (assessment.chance, assessment.says) == (None, "")
+    assert [(each.text, each.says, each.chance) for each in assessment.candidates] == [
+        ("e4", "+3.5", None)
+    ]
+
+
 def test_words_without_rules_are_tokens() -> None:
     """If the rules fail, a token stands for the notation, and nothing is raised."""
     game = altered_game("chess", {"notation": failing_rule, "move_view": failing_rule})

@@ -13,6 +13,7 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -74,6 +75,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     Offered(0, "draw"),
     Declined(0, "draw"),
     SeatLeft(0),
+    Required("strategies"),
     Configured("spectators"),
 )
 

@@ -403,6 +403,8 @@ export function thoughtsOf(infos) {
                 ...info,
                 moves: info.moves ?? [],
                 warming: info.warming ?? false,
+                value: info.value ?? "",
+                log: info.log ?? "",
                 seat: null,
                 state: "done",
                 ready: null,
@@ -424,12 +426,13 @@ function applyThinking(room, message) {
     if (message.match !== room.match?.id) return room;
     const before = room.thoughts[message.ply];
     const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = message;
-    const { warming = false, ready = null, assessment = null, withheld = "" } = message;
+    const { warming = false, ready = null, value = "", log = "", assessment = null, withheld = "" } = message;
     const label = number ? { number } : null;
+    const words = { value, log, assessment, withheld };
     const thought =
         depth === 0 && !assessment && before
             ? { ...before, seat, state, ready, withheld }
-            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, assessment, withheld, ...label };
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, ...words, ...label };
     return { ...room, thoughts: { ...room.thoughts, [message.ply]: thought } };
 }
 
