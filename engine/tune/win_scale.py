@@ -12,6 +12,7 @@ same command plays the same matches and gives the same scale.
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -141,23 +142,23 @@ def fit_scale(game: Game, matches: Sequence[ScoredMatch], seed: int) -> WinScale
     )  # fmt: skip
 
 
-def _likeliest_scale(scores: np.ndarray, results: np.ndarray) -> float:
+def _likeliest_scale(scores: Any, results: Any) -> float:
     """The scale of SCALES with the least loss."""
     losses = [_loss(_shown_chances(scores, scale), results) for scale in SCALES]
     return float(SCALES[int(np.argmin(losses))])
 
 
-def _shown_chances(scores: np.ndarray, scale: float) -> np.ndarray:
+def _shown_chances(scores: Any, scale: float) -> Any:
     return np.clip(sigmoid(scores / scale), LEAST_CHANCE, 1 - LEAST_CHANCE)
 
 
-def _loss(predicted: np.ndarray, results: np.ndarray) -> float:
+def _loss(predicted: Any, results: Any) -> float:
     """The mean cross entropy of predicted chances, in nats."""
     losses = results * np.log(predicted) + (1 - results) * np.log(1 - predicted)
     return float(-losses.mean())
 
 
-def _calibration(predicted: np.ndarray, results: np.ndarray) -> Iterator[Bin]:
+def _calibration(predicted: Any, results: Any) -> Iterator[Bin]:
     """The mean prediction and result in each of BINS ranges of equal width."""
     numbers = np.minimum((predicted * BINS).astype(int), BINS - 1)
     for number in range(BINS):

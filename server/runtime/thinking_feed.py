@@ -45,16 +45,19 @@ class ThinkingFeed:
         match = self._match()
         if match is None or match.id != thinking.match:
             return  # Who may see it is not known here. Clients ignore it, too.
-        stripped: Outbound | None = None
+        stripped: wire.Thinking | None = None
+        message: Outbound | None = None
         for follower, is_player in self._followers:
             reason = reason_to_withhold(match, is_player)
             if reason is None:
                 follower.send_ephemeral(self._full_message(match, thinking))
                 continue
-            stripped = stripped or Outbound(without_results(thinking, reason))
-            if stripped.message != self._stripped:
-                follower.send_ephemeral(stripped)
-        self._stripped = None if stripped is None else stripped.message
+            if message is None:
+                stripped = without_results(thinking, reason)
+                message = Outbound(stripped)
+            if stripped != self._stripped:
+                follower.send_ephemeral(message)
+        self._stripped = stripped
 
     def message_at_join(self, match: Match | None, is_player: bool) -> Outbound | None:
         """The latest message, for a client that joins; None if there is none for this match."""

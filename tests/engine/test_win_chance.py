@@ -4,6 +4,8 @@ import math
 import random
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -30,12 +32,12 @@ games = pytest.mark.parametrize("game_id", sorted(BUILT_IN))
 
 
 def test_every_game_has_a_scale_of_its_own_matches() -> None:
-    """The committed file has exactly the built-in games, each fitted to hundreds of matches."""
+    """The committed file has exactly the built-in games, each fitted to a hundred matches or more."""
     scales = read_scales(scale_file(load_game("chess")))
     assert sorted(scales) == sorted(BUILT_IN)
     for game, fitted in scales.items():
         assert scale_of(load_game(game)) == fitted.scale > 0
-        assert fitted.matches >= 200
+        assert fitted.matches >= 100
         assert sum(each.positions for each in fitted.bins) == fitted.positions
         assert fitted.loss <= fitted.even_loss, f"{game}: the score predicts nothing"
         assert fitted.forced_right > 0.8
@@ -68,7 +70,7 @@ def test_a_forced_end_is_certain(game_id: str) -> None:
 @games
 def test_no_digest_covers_the_scales(game_id: str) -> None:
     """A new scale changes no move, so workers with another file still work together."""
-    covered = {path.name for path in digest_files(load_game(game_id).module)}
+    covered = {path.name for path in digest_files(cast(ModuleType, load_game(game_id).module))}
     assert not covered & {"win_scale.json", "win_chance.py"}
 
 

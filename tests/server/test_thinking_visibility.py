@@ -72,7 +72,7 @@ def test_each_role_receives_the_thinking_that_it_may_see(setting: ThinkingSettin
                 "player": [ada, await joined(far, "ada", room)],
                 "spectator": [await joined(near, "eve", room), await joined(far, "fay", room)],
             }
-            v = await ada.ack(ada.move(room, 0, "b2"))
+            v = await ada.ack(ada.move(room, 0, "b2")) or 0
             for role, (at_near, at_far) in live.items():
                 identity = "ada" if role == "player" else "gus"
                 for client in (at_near, at_far):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.game import Game, Position
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Control, Searcher, Table, answer
-from engine.search.job import MATE, Info, Job, RootMove
+from engine.search.job import MATE, Bound, Info, Job, RootMove
 from engine.search.levels import level_of
 from engine.search.report import line_tokens
 from engine.win_chance import win_chance
@@ -44,6 +44,7 @@ LADDER = (
 )  # fmt: skip
 SCORES = st.integers(-2_000, 2_000) | st.integers(1, 60).map(lambda plies: MATE - plies)
 SCORES |= SCORES.map(lambda score: -score)
+BOUNDS: tuple[Bound, ...] = ("exact", "lower", "upper")
 GAMES = ("chess", "connect-four", "othello", "kalah", "tic-tac-toe", "hex", "draughts")
 
 
@@ -141,7 +142,7 @@ def reports(draw: st.DrawFn, game: Game) -> tuple[Position, int, Info]:
     others = [token for token in position.tokens() if token != pv[0]][:6]
     moves_known = [RootMove(pv[0], score)]
     for token in others:
-        bound = draw(st.sampled_from(["exact", "lower", "upper"]))
+        bound = draw(st.sampled_from(BOUNDS))
         moves_known.append(RootMove(token, draw(SCORES), bound))
     return position, ply, Info(7, score, 100, 1000, 5, pv, tuple(moves_known))
 
