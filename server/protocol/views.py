@@ -29,6 +29,7 @@ def description(room: Room) -> wire.RoomDescription:
         options=dict(room.options), visibility=room.visibility,
         host=room.host, created_ms=room.created_ms,
         levels=room.game.levels if room.game else 1, view=board,
+        start=room.start, one_screen=room.one_screen, takeback=room.takeback,
     )  # fmt: skip
 
 
@@ -42,8 +43,15 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
-        offers=room.offers, chat=chat, thinking=room.thinking,
+        offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
     )  # fmt: skip
+
+
+def format_proposals(room: Room) -> tuple[wire.Proposal, ...]:
+    """The open requests for a takeback for clients."""
+    return tuple(
+        [wire.Proposal(offer.seat, "takeback", offer.to_ply) for offer in room.takeback_offers]
+    )
 
 
 def match_state(match: Match) -> wire.MatchState:

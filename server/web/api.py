@@ -32,6 +32,7 @@ from server.web.cookies import set_guest_cookie
 from server.web.encodings import Encoded, encode
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
+from server.web.positions import Positions
 from server.web.strategies import strategies
 
 log = structlog.get_logger()
@@ -92,6 +93,7 @@ def make_app(
             web.get("/api/games", api.games),
             web.get("/api/strategies", strategies),
             *Matches(api.ports).routes(),
+            *Positions(api.ports).routes(),
             *routes,
         ]
     )

@@ -49,22 +49,32 @@ class Thoughts:
             return None
         return reason_while_running(setting, await self._may_be_player(request, match))
 
-    async def reports(self, match: StoredMatch) -> dict[str, msgspec.Raw]:
-        """The report of the search for each move of an AI, by ply."""
-        thoughts = await self._ports.store.projections.thoughts(match.match)
+    async def reports(self, match: StoredMatch, versions: Sequence[int]) -> dict[str, msgspec.Raw]:
+        """The report of the search for each move of an AI, by ply.
+
+        `versions` are those of the match's moves: the store keeps the reports of the moves that
+        were taken back, too.
+        """
+        thoughts = await self._thoughts(match, versions)
         return {str(thought.ply): msgspec.Raw(thought.body) for thought in thoughts}
 
     async def assessments(
-        self, match: StoredMatch, game: Game, moves: Sequence[str], first: int, last: int
+        self,
+        match: StoredMatch,
+        game: Game,
+        moves: Sequence[str],
+        versions: Sequence[int],
+        first: int,
     ) -> dict[str, msgspec.Raw]:
-        """The searches for the moves from ply `first` to ply `last` in words, by ply.
+        """The searches for the moves from ply `first` on in words, by ply.
 
-        One is made in each iteration of the event loop. It stops where the rules fail.
+        `versions` are those of the moves, up to the last one that is wanted. One is made in each
+        iteration of the event loop. It stops where the rules fail.
         """
         stored = {
             thought.ply: thought
-            for thought in await self._ports.store.projections.thoughts(match.match)
-            if first <= thought.ply <= min(last, len(moves) - 1)
+            for thought in await self._thoughts(match, versions)
+            if thought.ply >= first
         }
         is_finished = match.last_v is not None
         made: dict[int, bytes] = {}
@@ -77,6 +87,12 @@ class Thoughts:
         if is_finished:
             self._keep(match.match, made)
         return {str(ply): msgspec.Raw(made[ply]) for ply in sorted(made)}
+
+    async def _thoughts(self, match: StoredMatch, versions: Sequence[int]) -> list[Thought]:
+        """The stored thoughts about the moves with these versions, in the order of their plies."""
+        stored = await self._ports.store.projections.thoughts(match.match)
+        by_move = {(thought.ply, thought.v): thought for thought in stored}
+        return [by_move[key] for key in enumerate(versions) if key in by_move]
 
     async def _assess(
         self, match: StoredMatch, game: Game, moves: Sequence[str], thoughts: Sequence[Thought]

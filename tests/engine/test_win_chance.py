@@ -32,7 +32,7 @@ games = pytest.mark.parametrize("game_id", sorted(BUILT_IN))
 
 
 def test_every_game_has_a_scale_of_its_own_matches() -> None:
-    """The committed file has exactly the built-in games, each fitted to a hundred matches or more."""
+    """The committed file has all built-in games and no others, each fitted to 100 matches."""
     scales = read_scales(scale_file(load_game("chess")))
     assert sorted(scales) == sorted(BUILT_IN)
     for game, fitted in scales.items():

@@ -17,7 +17,8 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @property {boolean | null} online null when unknown, and in a replay
  * @property {Record<string, number>} hands the number of pieces in hand of each kind, for both
  *     sides
- * @property {Record<string, string>} pieces the kinds of the pieces on the board, by cell
+ * @property {Record<string, string> | null} pieces the kinds of the pieces on the board, by cell; null
+ *     before a match
  * @property {boolean} toMove
  * @property {boolean} thinking whether the AI on this seat is searching
  * @property {boolean} you whether the viewer holds this seat
@@ -50,7 +51,9 @@ export function drawPlayer(player) {
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
         h("span", { class: "side" }, sideName(board, seat)),
-        board ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)] : null,
+        board && player.pieces
+            ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)]
+            : null,
         board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
         h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", result)),

@@ -196,7 +196,7 @@ export class ReplayPage {
             board: match.view,
             online: null,
             hands: position?.hands ?? {},
-            pieces: position?.pieces ?? {},
+            pieces: position?.pieces ?? null,
             toMove: !isAtEnd && position?.turn === seat,
             thinking: false,
             you: false,

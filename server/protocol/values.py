@@ -1,6 +1,6 @@
-"""The parts of a snapshot: the match with its moves and its result, and the lines of chat.
+"""The values in the messages of protocol version 1 that describe a match, its offers and the chat.
 
-Clients import these types with the messages.
+`server.protocol.messages` re-exports them.
 """
 
 from msgspec import Struct
@@ -45,6 +45,17 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     moves: tuple[Played, ...]
     over: MatchResult | None = None
     thinking: Word = "all"
+
+
+class Proposal(Struct, frozen=True, omit_defaults=True):
+    """An open offer that is neither of a draw nor of a rematch.
+
+    The fields mean the same as in `offered`.
+    """
+
+    seat: int
+    what: Word
+    to_ply: int | None = None
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
