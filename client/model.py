@@ -288,7 +288,7 @@ def _apply_finished(model: Model, event: Finished) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
     match = msgspec.structs.replace(
-        model.match, over=MatchResult(event.winner, event.how, event.reason)
+        model.match, over=MatchResult(event.winner, event.how, event.reason, event.points)
     )
     return msgspec.structs.replace(model, match=match, offers=(), takebacks=())
 

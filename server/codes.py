@@ -91,6 +91,7 @@ class Code(StrEnum):
     )
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
+    DRAW_NONE = "draw.none", "The game cannot end in a draw."
     TAKEBACK_NONE = (
         "takeback.none",
         "The player has no move to take back, or the room does not allow it.",

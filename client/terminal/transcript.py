@@ -224,8 +224,8 @@ class Transcript:
 
     def _show_thinking(self, model: Model, thinking: Thinking) -> None:
         """Prints a due report of a search, and the log of a strategy that is done."""
-        for line in thinking.log.splitlines():
-            self._output.print(line)
+        if thinking.log:
+            self._output.print(thinking.log.rstrip("\n"))
         if self._search_reports.is_due(thinking, asyncio.get_running_loop().time()):
             name = words.thinker(model, thinking)
             self._output.report(f"  {words.thinking_text(name, thinking)}")
@@ -259,7 +259,7 @@ class Transcript:
                 "Your move (or help)" if self._output.interactive else model.view.text
             )
         elif self._output.interactive and not _precedes_turn(model):
-            self._output.prompt(words.waiting_text(model))
+            self._output.prompt(words.waiting_text(model), is_waiting=True)
 
     def prompt_after_match(self, model: Model) -> None:
         """Asks what to do after a match, on a terminal."""

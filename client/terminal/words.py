@@ -73,19 +73,28 @@ def move_line(
 def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None = None) -> str:
     """The result of a match: "Red wins: four in a row."; for a player "You won: four in a row."
 
+    In a game with points: "Black wins 40 to 24: the board is full."
+
     A newer server may end a match in a way that this client does not know; its reason is shown.
     """
     if over.winner is not None and my_seat is not None:
         reason = over.reason
         if reason.startswith(f"{side_name(board, my_seat)} "):
             reason = f"you{reason.removeprefix(side_name(board, my_seat))}"
-        return f"You {'won' if over.winner == my_seat else 'lost'}: {reason}."
+        verb = "won" if over.winner == my_seat else "lost"
+        return f"You {verb}{points_text(over, my_seat)}: {reason}."
     if over.winner is not None:
         name = side_name(board, over.winner)
-        return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
+        verb = "win" if name.endswith("s") else "wins"
+        return f"{name} {verb}{points_text(over, over.winner)}: {over.reason}."
     if over.how in DRAW_TERMINATIONS:
-        return f"Draw: {over.reason}."
+        return f"Draw{points_text(over, my_seat or 0)}: {over.reason}."
     return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
+
+
+def points_text(over: MatchResult, seat: int) -> str:
+    """The points after a result, those of a seat first: " 40 to 24"; "" in games without points."""
+    return "" if over.points is None else f" {over.points[seat]} to {over.points[1 - seat]}"
 
 
 def frozen_text(code: str) -> str:

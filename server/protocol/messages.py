@@ -239,7 +239,7 @@ class Resign(RoomCommand, frozen=True, tag="resign", kw_only=True):
 class Abort(RoomCommand, frozen=True, tag="abort"):
     """Ends the match without a result.
 
-    A player may abort before the second move; the host may abort when only AI seats play.
+    A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 
@@ -385,8 +385,9 @@ class Pong(Outgoing, frozen=True, tag="pong"):
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The properties of a room that never change.
 
-    `view` is null when this server does not have the game. `start`, `one_screen` and `takeback`
-    mean the same as in `created`.
+    `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
+    then. `view` is null when this server does not have the game. `start`, `one_screen` and
+    `takeback` mean the same as in `created`.
     """
 
     game: str
@@ -400,6 +401,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     start: str | None = None
     one_screen: bool = False
     takeback: bool = True
+    search: Word = "production"
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):

@@ -23,12 +23,13 @@ class Played(Struct, frozen=True, omit_defaults=True):
     seat: int | None = None
 
 
-class MatchResult(Struct, frozen=True):
+class MatchResult(Struct, frozen=True, omit_defaults=True):
     """The result of a match. The fields mean the same as in `finished`."""
 
     winner: int | None
     how: Word
     reason: str
+    points: tuple[int, int] | None = None
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -30,6 +30,7 @@ def description(room: Room) -> wire.RoomDescription:
         host=room.host, created_ms=room.created_ms,
         levels=room.game.levels if room.game else 1, view=board,
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
+        search=room.game.rules.SEARCH if room.game else "production",
     )  # fmt: skip
 
 
@@ -85,7 +86,7 @@ def format_played(played: Played) -> wire.Played:
 
 def format_result(over: MatchResult) -> wire.MatchResult:
     """The result of a match for clients."""
-    return wire.MatchResult(over.winner, over.how, over.reason)
+    return wire.MatchResult(over.winner, over.how, over.reason, over.points)
 
 
 def view(room: Room, match: Match) -> wire.View | None:

@@ -138,7 +138,7 @@ class Resign(Command, frozen=True):
 class Abort(Command, frozen=True):
     """Ends the match without a result.
 
-    A player may abort before the second move; the host may abort when only AI seats play.
+    A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 

@@ -144,12 +144,16 @@ class Finished(Event, frozen=True, tag="finished"):
 
     `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
     draw, `agreement` for an agreed one, and `failure` when the AI could not move.
+
+    `points` are those of both seats, if the match ended on the board of a game with points: discs
+    in Othello. Old logs have none.
     """
 
     match: str
     winner: int | None
     how: Word
     reason: str
+    points: tuple[int, int] | None = None
 
 
 class TookBack(Event, frozen=True, tag="took_back"):

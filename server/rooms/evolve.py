@@ -33,6 +33,7 @@ from server.rooms.events import (
     TookBack,
     Unknown,
 )
+from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
     RECENT_POSITIONS,
@@ -40,7 +41,6 @@ from server.rooms.model import (
     ChatLine,
     ChatStamp,
     Match,
-    MatchResult,
     Room,
     TakebackOffer,
 )
@@ -109,8 +109,7 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Finished():
             if room.match is None or room.match.id != event.match:
                 return room
-            over = MatchResult(event.winner, event.how, event.reason)
-            return _without_offers(replace(room, match=replace(room.match, over=over)))
+            return _without_offers(replace(room, match=replace(room.match, over=result_of(event))))
         case TookBack():
             return _evolve_took_back(room, event)
         case Offered():

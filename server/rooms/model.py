@@ -101,12 +101,13 @@ class TakebackOffer(Struct, frozen=True):
     to_ply: int
 
 
-class MatchResult(Struct, frozen=True):
+class MatchResult(Struct, frozen=True, omit_defaults=True):
     """The result of a match. The fields mean the same as in `Finished`."""
 
     winner: int | None
     how: str
     reason: str
+    points: tuple[int, int] | None = None
 
 
 class ChatLine(Struct, frozen=True):

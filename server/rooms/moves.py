@@ -6,7 +6,7 @@ from server.codes import Code
 from server.rooms import permissions, positions
 from server.rooms.commands import Abort, AiFailure, AiMove, Command, Move, Resign, Tick
 from server.rooms.events import Moved, RoomEvent
-from server.rooms.matches import end_match
+from server.rooms.matches import end_match, end_on_board
 from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import (
     check,
@@ -88,7 +88,7 @@ def _play(
         )
     ]  # fmt: skip
     if step.outcome is not None:
-        events.append(end_match(match, step.outcome.winner, "board", step.outcome.reason))
+        events.append(end_on_board(match, step.outcome))
     return events
 
 

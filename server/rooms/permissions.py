@@ -37,14 +37,12 @@ from server.rooms.commands import (
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.model import Actor, CommandRejected, Match, Room, TakebackOffer
 from server.rooms.starts import start_position
+from server.rooms.turns import second_turn_ply, turns_since
 from server.settings import Settings
 
-#: Plies after which a player can no longer abort a match.
-ABORT_PLIES = 2
-
-#: Plies after an offer before the player may offer a draw again, so that repeated offers do not
-#: harass the opponent.
-OFFER_AGAIN_PLIES = 10
+#: Turns after an offer before the player may offer a draw again, so that repeated offers do not
+#: harass the opponent. A turn is one ply, or more in games with extra turns.
+OFFER_AGAIN_TURNS = 10
 
 
 class Refusal(NamedTuple):
@@ -89,7 +87,7 @@ NO_MATCH = Refusal(Code.MATCH_NONE, "there has been no match yet")
 MATCH_RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
 MATCH_OVER = Refusal(Code.MATCH_OVER, "the match is over")
 ABORT_TOO_LATE = Refusal(
-    Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
+    Code.MATCH_STARTED, "a match can be aborted until both sides have moved; you may resign"
 )
 ABORT_BY_SPECTATOR = Refusal(
     Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
@@ -99,6 +97,7 @@ REMATCH_BY_SPECTATOR = Refusal(
 )
 NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
 NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
+NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")
 ONE_SCREEN = Refusal(Code.SEAT_LOCKED, "one player holds both seats of this room")
 NO_TAKEBACKS = Refusal(Code.TAKEBACK_NONE, "no moves are taken back in this room")
 NO_MOVE_TO_TAKE_BACK = Refusal(Code.TAKEBACK_NONE, "you have no move to take back")
@@ -218,7 +217,8 @@ def abort(room: Room, viewer: Viewer) -> Refusal | None:
         return None if viewer.is_host and _has_only_ai(room) else ABORT_BY_SPECTATOR
     # A frozen match cannot be played on, so its players may abort it at any ply.
     may_continue = match.position is not None and room.frozen is None
-    return ABORT_TOO_LATE if match.ply >= ABORT_PLIES and may_continue else None
+    has_begun = second_turn_ply(match) is not None
+    return ABORT_TOO_LATE if has_begun and may_continue else None
 
 
 def rematch(room: Room, viewer: Viewer) -> Refusal | None:
@@ -243,13 +243,16 @@ def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
         return NO_SEAT
     if match is None:
         return refusal_unless_running(room)
+    if room.game is not None and not room.game.rules.CAN_BE_DRAWN:
+        return NO_DRAWS
     if 1 - seat in room.offers:
         return None
-    plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
-    if match.draw_offers[seat] < 0 or plies_to_wait <= 0:
+    offered_ply = match.draw_offers[seat]
+    turns_to_wait = OFFER_AGAIN_TURNS - turns_since(match, offered_ply)
+    if offered_ply < 0 or turns_to_wait <= 0:
         return None
     return Refusal(
-        Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more plies"
+        Code.OFFER_TWICE, f"you may offer a draw again after {turns_to_wait} more turns"
     )  # fmt: skip
 
 
@@ -464,7 +467,7 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
         and type(events[0]) is Moved
         and match is not None
         and match.over is None
-        and len(match.moves) != ABORT_PLIES
+        and second_turn_ply(match) != match.ply - 1
         and match.draw_offers == NO_DRAW_OFFERS
         and len(match.moves) - 1 not in match.takeback_requests
         and _has_moved_before(match)

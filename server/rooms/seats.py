@@ -84,6 +84,10 @@ def wished_occupant(
 
 def ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
     """The occupant of an AI seat that has either a level or a persona."""
+    if game.rules.SEARCH == "teach":
+        raise CommandRejected(
+            Code.LEVEL_UNKNOWN, f"{game.title} has no levels: its AI seats play strategies"
+        )
     if persona is not None and level is None:
         return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
     if level is None or persona is not None:
@@ -112,9 +116,9 @@ def _strategy_occupant(
             Code.STRATEGY_UNKNOWN,
             f"there is no strategy {name}; there are: {', '.join(strategy_names())}",
         )
-    evaluator = default_evaluator(game.id) if wish.evaluator is None else wish.evaluator
+    evaluator = default_evaluator(game) if wish.evaluator is None else wish.evaluator
     try:
-        check_evaluator(game.start(options), evaluator)
+        check_evaluator(name, game.start(options), evaluator)
     except (TeachError, GameFault) as error:
         raise CommandRejected(Code.STRATEGY_UNKNOWN, str(error)) from error
     depth = FIXED_DEPTHS.get(name, wish.depth or DEFAULT_DEPTH) or None

@@ -20,7 +20,8 @@ from server.rooms.events import (
     Started,
     format_event_body,
 )
-from server.rooms.model import MatchResult, Room
+from server.rooms.matches import result_of
+from server.rooms.model import Room
 from server.rooms.notation import match_length
 from server.store.base import (
     EVERYONE,
@@ -87,9 +88,9 @@ def projections(
                 )  # fmt: skip
             case Finished():
                 is_entry_changed = True
-                over = MatchResult(event.winner, event.how, event.reason)
+                over = _encode(result_of(event))
                 plies = room.match.ply if room.match else 0
-                changes.append(MatchFinished(event.match, v, room.changed_ms, plies, _encode(over)))
+                changes.append(MatchFinished(event.match, v, room.changed_ms, plies, over))
             case Created() | SeatTaken() | SeatLeft():
                 is_entry_changed = True
             case _:

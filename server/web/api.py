@@ -230,6 +230,8 @@ class Api:
             "id": game.id,
             "title": game.title,
             "levels": game.levels,
+            "search": game.rules.SEARCH,
+            "aliases": game.rules.ALIASES,
             "options": dict(game.options),
             "rules": game.rules.RULES,
             "view": game.board(game.check_options({})),

@@ -29,6 +29,7 @@ import { Session } from "./session.js";
  *     status has changed
  * @property {(event: EventMessage | HiddenMessage, before: Model) => void} [onEvent] called with each
  *     new event of the room; `before` is the model before it
+ * @property {() => void} [onReconnect] called when the connection is back after an outage
  * @property {() => void} afterDraw called when the result of `draw` is in the document
  * @property {(event: KeyboardEvent) => void} onKey called for a key that nothing else handled
  */
@@ -52,6 +53,8 @@ export class App {
     #toasts = [];
     #toastCount = 0;
     #isRenaming = false;
+    /** Whether the connection was lost and is not back. */
+    #wasLost = false;
     /** Why the server refused the new name. @type {string | null} */
     #renameError = null;
     /** Whether the next page takes the focus when it is drawn. */
@@ -76,6 +79,7 @@ export class App {
             {
                 onchange: (before) => {
                     this.#page?.onModelChange(before);
+                    this.#noteConnection();
                     this.update();
                 },
                 onevent: (event, before) => this.#page?.onEvent?.(event, before),
@@ -98,6 +102,13 @@ export class App {
         this.#route();
         this.session.start();
         setTimeout(() => preloadPage(LIKELY_NEXT_PATH), LOAD_NEXT_AFTER_MS);
+    }
+
+    /** Tells the page when the connection is back after an outage. */
+    #noteConnection() {
+        const { state } = this.session.status;
+        if (state === "open" && this.#wasLost) this.#page?.onReconnect?.();
+        if (state === "open" || state === "lost") this.#wasLost = state === "lost";
     }
 
     /** Reconnects now: the user has returned to the page, or the network is back. */

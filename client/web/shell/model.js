@@ -260,7 +260,10 @@ function isReadable(event) {
         case "took_back":
             return Number.isInteger(event.to_ply);
         case "finished":
-            return [event.how, event.reason].every((text) => typeof text === "string");
+            return (
+                [event.how, event.reason].every((text) => typeof text === "string") &&
+                (event.points == null || (Array.isArray(event.points) && event.points.length === 2))
+            );
         case "said":
             return [event.name, event.text].every((text) => typeof text === "string");
         default:
@@ -305,8 +308,8 @@ function applyEvent(room, event) {
             return applyTookBack(room, event);
         case "finished": {
             if (room.match?.id !== event.match) return room;
-            const { winner, how, reason } = event;
-            const match = { ...room.match, over: { winner, how, reason } };
+            const { winner, how, reason, points } = event;
+            const match = { ...room.match, over: { winner, how, reason, ...(points && { points }) } };
             return { ...room, match, offers: [], takebacks: [] };
         }
         case "offered":

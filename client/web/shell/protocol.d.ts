@@ -134,7 +134,7 @@ export interface Resign {
     seat?: number | null;
 }
 
-/** Ends the match without a result. A player may abort before the second move; the host may abort when only AI seats play. */
+/** Ends the match without a result. A player may abort until both sides have moved; the host may abort when only AI seats play. */
 export interface Abort {
     t: "abort";
     id: string;
@@ -224,7 +224,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "takeback.none" | "position.refused" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "draw.none" | "takeback.none" | "position.refused" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -245,7 +245,7 @@ export interface Joined {
     may?: string[] | null;
 }
 
-/** The properties of a room that never change. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
+/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -258,6 +258,7 @@ export interface RoomDescription {
     start?: string | null;
     one_screen?: boolean;
     takeback?: boolean;
+    search?: string;
 }
 
 /** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
@@ -309,7 +310,7 @@ export interface Border {
 export interface Kind {
     name: string;
     side?: number | null;
-    shape?: "cross" | "disc" | "line" | "ring" | "stack" | "stick";
+    shape?: "cross" | "disc" | "line" | "paper" | "ring" | "rock" | "scissors" | "stack" | "stick";
     sprite?: "bishop" | "king" | "knight" | "pawn" | "queen" | "rook" | null;
     mark?: string | null;
     text?: string | null;
@@ -382,6 +383,7 @@ export interface MatchResult {
     winner: number | null;
     how: string;
     reason: string;
+    points?: [number, number] | null;
 }
 
 /** One line of chat with the version and the time of its event. */
@@ -593,13 +595,14 @@ export interface TookBack {
     digest: string;
 }
 
-/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, and `failure` when the AI could not move. */
+/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, and `failure` when the AI could not move. `points` are those of both seats, if the match ended on the board of a game with points: discs in Othello. Old logs have none. */
 export interface Finished {
     kind: "finished";
     match: string;
     winner: number | null;
     how: string;
     reason: string;
+    points?: [number, number] | null;
 }
 
 /** A player offered a draw or a rematch, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. `what` is `rematch`, `draw` or `takeback`. `to_ply` is the ply to which a takeback would return, null for other offers. */

@@ -92,12 +92,27 @@ export const PERSONAS = {
     random: { name: "Random", about: "Plays any legal move." },
 };
 
+/** The strategies of every server: their names in commands and for people. @type {Record<string, string>} */
+export const STRATEGIES = {
+    minimax: "MiniMax",
+    negamax: "NegaMax",
+    alphabeta: "AlphaBeta",
+    average: "Average MiniMax",
+    "max-n": "MaxN",
+    greedy: "Greedy",
+    random: "Random",
+};
+/** The start of a choice that is a strategy: "strategy:minimax". */
+export const STRATEGY_PREFIX = "strategy:";
+
 /**
- * The fields of a command that name an AI, from the number of a level or the id of a persona.
+ * The fields of a command that name an AI, from the number of a level, the id of a persona, or the
+ * name of a strategy after STRATEGY_PREFIX.
  * @param {string} level
- * @returns {Pick<AddAi, "level" | "persona">}
+ * @returns {Pick<AddAi, "level" | "persona" | "strategy">}
  */
 export function aiFields(level) {
+    if (level.startsWith(STRATEGY_PREFIX)) return { strategy: level.slice(STRATEGY_PREFIX.length) };
     return level in PERSONAS ? { persona: /** @type {AddAi["persona"]} */ (level) } : { level: Number(level) };
 }
 
@@ -112,28 +127,37 @@ export function aiTitle({ level, persona, strategy, evaluator }) {
 }
 
 /**
- * The result of a match: "Red wins", "Draw", "Aborted".
+ * The points after a result, those of a seat first: " 40 to 24"; "" in a game without points.
+ * @param {MatchResult} over
+ * @param {number} seat
+ */
+export function pointsSuffix({ points }, seat) {
+    return points ? ` ${points[seat]} to ${points[1 - seat]}` : "";
+}
+
+/**
+ * The result of a match: "Red wins", "Black wins 40 to 24", "Draw", "Aborted".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  */
 export function resultText(over, board) {
     if (over.winner !== null) {
         const name = sideName(board, over.winner);
-        return `${name} ${name.endsWith("s") ? "win" : "wins"}`;
+        return `${name} ${name.endsWith("s") ? "win" : "wins"}${pointsSuffix(over, over.winner)}`;
     }
-    if (isDraw(over)) return "Draw";
+    if (isDraw(over)) return `Draw${pointsSuffix(over, 0)}`;
     return NO_RESULT_TEXTS[over.how] ?? "Match over";
 }
 
 /**
- * The result of a match for a viewer: "You won", "You lost"; for a spectator "Red wins".
+ * The result of a match for a viewer: "You won", "You lost 3 to 5"; for a spectator "Red wins".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  * @param {number | null} seat the viewer's seat
  */
 export function resultForViewer(over, board, seat) {
     if (seat === null || over.winner === null) return resultText(over, board);
-    return over.winner === seat ? "You won" : "You lost";
+    return `You ${over.winner === seat ? "won" : "lost"}${pointsSuffix(over, seat)}`;
 }
 
 /**
@@ -157,10 +181,12 @@ const FROZEN_TEXTS = {
 const NO_RESULT_TEXTS = { abort: "Aborted", failure: "No result" };
 
 /**
- * The result as points: "1 – 0"; a dash for a match without a result.
+ * The result as points: "40 – 24", in a game without points "1 – 0"; a dash for a match without a
+ * result.
  * @param {MatchResult} over
  */
 export function pointsText(over) {
+    if (over.points) return over.points.join(" – ");
     if (over.winner !== null) return over.winner === 0 ? "1 – 0" : "0 – 1";
     return isDraw(over) ? "½ – ½" : "–";
 }

@@ -8,6 +8,7 @@
  */
 
 import { h } from "../shell/elements.js";
+import { drawSearchLog } from "./search-log.js";
 import { countText, durationText, moveNumber, numberedMove, scoreText } from "../shell/words.js";
 
 /** The texts for the states of a search. @type {Record<Thought["state"], string>} */
@@ -126,6 +127,7 @@ export class ThinkingPanel {
             assessment?.candidates ? this.#drawCandidates(thought, assessment.candidates, played) : null,
             assessment?.note ? h("p", { class: "note" }, assessment.note) : null,
             thought.depth > 0 ? drawEngineTable(thought, played, !assessment) : null,
+            thought.log ? drawSearchLog(thought.log) : null,
         ];
     }
 
@@ -299,13 +301,13 @@ function drawEngineTable(thought, played, open) {
 }
 
 /** @param {Thought} thought */
-function drawFigures({ depth, score, nodes, nps, time_ms }) {
+function drawFigures({ depth, score, value, nodes, nps, time_ms }) {
     const drawFigure = (/** @type {string} */ name, /** @type {string} */ value) =>
         h("div", { class: `figure ${name}` }, h("dt", null, name), h("dd", null, value));
     return h(
         "dl",
         { class: "figures" },
-        drawFigure("score", scoreText(score)),
+        drawFigure("score", value || scoreText(score)),
         drawFigure("depth", String(depth)),
         drawFigure("positions", countText(nodes)),
         drawFigure("per second", countText(nps)),

@@ -73,10 +73,17 @@ export class ReplayPage {
     }
 
     start() {
+        this.#failure = null;
         this.#load().catch((error) => {
             this.#failure = error instanceof Error ? error.message : String(error);
+            // A match that is shown already stays.
+            if (this.#match) this.#app.toast(this.#failure);
             this.#app.update();
         });
+    }
+
+    onReconnect() {
+        if (this.#failure !== null) this.start();
     }
 
     stop() {
@@ -142,7 +149,7 @@ export class ReplayPage {
 
     /** @returns {Content} */
     draw() {
-        if (this.#failure !== null)
+        if (this.#failure !== null && !this.#match)
             return h(
                 "div",
                 { class: "notice card" },
