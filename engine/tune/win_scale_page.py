@@ -34,6 +34,7 @@ that a level reports for its move, with the result of the match for that side. T
 maximum likelihood, where a chance is from 1 to 99 % as people see it. The same command gives the
 same scale. It changes no move, so no rules digest covers the file.
 
+A game without levels is played by strategies only, whose values are shown in their own units.
 A game of another distribution has the scale {FALLBACK_SCALE:g} until its author runs the same
 command, which writes `data/win_scale.json` beside the game's rules file.
 """

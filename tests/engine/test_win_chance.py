@@ -32,9 +32,9 @@ games = pytest.mark.parametrize("game_id", sorted(BUILT_IN))
 
 
 def test_every_game_has_a_scale_of_its_own_matches() -> None:
-    """The committed file has all built-in games and no others, each fitted to 100 matches."""
+    """The committed file has all games with levels and no others, each fitted to 100 matches."""
     scales = read_scales(scale_file(load_game("chess")))
-    assert sorted(scales) == sorted(BUILT_IN)
+    assert sorted(scales) == sorted(game for game in BUILT_IN if load_game(game).levels)
     for game, fitted in scales.items():
         assert scale_of(load_game(game)) == fitted.scale > 0
         assert fitted.matches >= 100
