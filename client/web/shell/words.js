@@ -161,6 +161,15 @@ export function resultForViewer(over, board, seat) {
 }
 
 /**
+ * A message of the server as a sentence: "there is no such room" becomes "There is no such room."
+ * @param {string} message
+ */
+export function sentenceOf(message) {
+    const end = /[.!?]$/.test(message) ? "" : ".";
+    return message.charAt(0).toUpperCase() + message.slice(1) + end;
+}
+
+/**
  * Why a room cannot be played, in a sentence.
  * @param {string} code the code in `joined`
  */

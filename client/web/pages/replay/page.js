@@ -28,6 +28,7 @@ import {
     optionsText,
     pointsText,
     resultText,
+    sentenceOf,
     sideColours,
     sideName,
     versus,
@@ -154,7 +155,7 @@ export class ReplayPage {
                 "div",
                 { class: "notice card" },
                 h("h1", null, "This match cannot be shown"),
-                h("p", null, this.#failure),
+                h("p", null, sentenceOf(this.#failure)),
                 h("p", null, h("a", { href: "/replays" }, "To the replays")),
             );
         const match = this.#match;
