@@ -21,7 +21,7 @@ GETTING_READY = "getting ready, once per installation"
 #: The terminations without a result.
 NO_RESULT_TERMINATIONS = ("abort", "failure")
 #: The terminations that are a draw if nobody won.
-DRAW_TERMINATIONS = ("board", "claim", "agreement")
+DRAW_TERMINATIONS = ("board", "claim", "agreement", "gone")
 #: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
     "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere."
@@ -41,7 +41,13 @@ def side_name(board: BoardView | None, seat: int) -> str:
 
 def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -> str:
     """The player of a side: "Red: Ada", "Yellow: nobody yet"."""
-    return f"{side_name(board, seat)}: {occupant.name if occupant else 'nobody yet'}"
+    return f"{side_name(board, seat)}: {occupant_name(occupant) if occupant else 'nobody yet'}"
+
+
+def occupant_name(occupant: Occupant) -> str:
+    """The name of the holder of a seat: "Ada", "AI level 4 for Bob"."""
+    player = occupant.kept_for
+    return occupant.name if player is None else f"{occupant.name} for {player.name}"
 
 
 def move_text(played: Played) -> str:
@@ -227,7 +233,7 @@ def board_of(model: Model) -> BoardView | None:
 def player_name(model: Model, seat: int) -> str:
     """The name of the player on a seat; the name of the side while nobody holds it."""
     occupant = model.seats[seat]
-    return occupant.name if occupant is not None else side_name(board_of(model), seat)
+    return occupant_name(occupant) if occupant is not None else side_name(board_of(model), seat)
 
 
 def thinker(model: Model, thinking: Thinking) -> str:

@@ -13,7 +13,7 @@ from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
 from server.rooms import positions
 from server.rooms.events import Occupant
-from server.rooms.model import Match, MatchResult, Played, Room
+from server.rooms.model import Match, MatchResult, Played, Room, Substitution
 
 
 def description(room: Room) -> wire.RoomDescription:
@@ -37,7 +37,7 @@ def description(room: Room) -> wire.RoomDescription:
 def snapshot(room: Room, player: bool) -> wire.Snapshot:
     """The whole room as a player, or as a spectator, may see it."""
     chat = tuple(
-        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to)
+        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to, line.identity)
         for line in room.chat
         if line.to == "room" or (line.to == "spectators" and not player)
     )
@@ -62,15 +62,20 @@ def match_state(match: Match) -> wire.MatchState:
         seats=tuple(map(format_occupant, match.seats)),
         moves=tuple([format_played(played) for played in match.moves]),
         over=format_result(match.over) if match.over is not None else None,
+        substitutions=tuple(
+            [format_substitution(substitution) for substitution in match.substitutions]
+        ),
         thinking=match.thinking,
     )  # fmt: skip
 
 
 def format_occupant(occupant: Occupant) -> wire.Occupant:
     """The holder of a seat for clients."""
+    player = occupant.kept_for
     return wire.Occupant(
         occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
         occupant.strategy, occupant.depth, occupant.evaluator,
+        wire.Player(player.identity, player.name) if player is not None else None,
     )  # fmt: skip
 
 
@@ -82,6 +87,13 @@ def format_seats(seats: Sequence[Occupant | None]) -> tuple[wire.Occupant | None
 def format_played(played: Played) -> wire.Played:
     """A move of a match for clients."""
     return wire.Played(played.move, played.text, played.number, played.forced, played.seat)
+
+
+def format_substitution(substitution: Substitution) -> wire.Substitution:
+    """A substitution of a match for clients."""
+    return wire.Substitution(
+        substitution.ply, substitution.seat, format_occupant(substitution.occupant)
+    )  # fmt: skip
 
 
 def format_result(over: MatchResult) -> wire.MatchResult:

@@ -178,6 +178,22 @@ class Decline(Command, frozen=True):
     what: OfferKind | None = None
 
 
+class ClaimWin(Command, frozen=True):
+    """Claims the win of a match whose opponent has gone."""
+
+
+class CallDraw(Command, frozen=True):
+    """Ends a match whose opponent has gone as a draw."""
+
+
+class LetAiPlay(Command, frozen=True):
+    """Lets the AI play on for an opponent who has gone. The AI keeps the seat for them."""
+
+
+class ReclaimSeat(Command, frozen=True):
+    """Takes one's seat back from the AI that keeps it."""
+
+
 class Chat(Command, frozen=True):
     """Says a line to the whole room, or to the spectators only."""
 
@@ -193,6 +209,13 @@ class Tick(Command, frozen=True):
     """
 
     at_ms: int
+
+
+class Rename(Command, frozen=True):
+    """The server's own command: a player's identity has another name now."""
+
+    identity: str
+    name: str
 
 
 class AiFailure(Command, frozen=True):

@@ -28,7 +28,7 @@ def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
         raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
     position = playable_position(room, match)
     if match.turn != seat:
-        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{_side_name(room, match.turn)} is to move")
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{side_name(room, match.turn)} is to move")
     return _play(match, position, seat, command.move)
 
 
@@ -95,7 +95,7 @@ def _play(
 def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
     check(permissions.resign(room, permissions.viewer_of(room, moment.actor.identity)))
     seat, match = own_seat(room, moment.actor, command.seat), require_running_match(room)
-    return [end_match(match, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
+    return [end_match(match, 1 - seat, "resign", f"{side_name(room, seat)} resigned")]
 
 
 def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
@@ -103,7 +103,7 @@ def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
     return [end_match(require_running_match(room), None, "abort", "the match was aborted")]
 
 
-def _side_name(room: Room, seat: int) -> str:
+def side_name(room: Room, seat: int) -> str:
     """The name of a side in the room's game."""
     try:
         return game_of(room).board(room.options).seats[seat].name

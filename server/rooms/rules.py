@@ -11,7 +11,7 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, moves, offers, permissions, seats, thinking
+from server.rooms import chat, gone, moves, offers, permissions, seats, thinking
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
 from server.rooms.events import (
     ONE_SCREEN,
@@ -86,6 +86,7 @@ RULES: dict[type[Command], Rule] = {
     **moves.RULES,
     **offers.RULES,
     **seats.RULES,
+    **gone.RULES,
     **chat.RULES,
     **thinking.RULES,
 }

@@ -12,9 +12,9 @@ from server.protocol.outbound import Batch, LoggedEvent, Outbound
 from server.rooms.model import Room
 from server.rooms.permissions import leaves_permissions_unchanged
 from server.runtime.board_messages import turn_message, view_message
-from server.runtime.followers import Followers
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
 from server.runtime.permission_feed import PermissionFeed
+from server.runtime.presence import Presence
 from server.runtime.thinking_feed import ThinkingFeed
 from server.store.base import EVERYONE, SPECTATORS, StoredEvent
 
@@ -22,21 +22,22 @@ from server.store.base import EVERYONE, SPECTATORS, StoredEvent
 class Feed:
     """Sends the messages of one room to its followers on this node."""
 
-    __slots__ = ("_followers", "_permissions", "_ports", "_room_id", "_thinking")
+    __slots__ = ("_followers", "_permissions", "_ports", "_presence", "_room_id", "_thinking")
 
     def __init__(
         self,
         room_id: RoomId,
         ports: Ports,
-        followers: Followers,
+        presence: Presence,
         permissions: PermissionFeed,
         get_room: Callable[[], Room | None],
     ) -> None:
         self._room_id = room_id
         self._ports = ports
-        self._followers = followers
+        self._presence = presence
+        self._followers = presence.followers
         self._permissions = permissions
-        self._thinking = ThinkingFeed(followers, get_room)
+        self._thinking = ThinkingFeed(presence.followers, get_room)
 
     @property
     def thinking(self) -> wire.Thinking | None:
@@ -56,6 +57,8 @@ class Feed:
         """
         room, events = committed.after, committed.events
         has_board_change = changes_board(events)
+        if self._presence.absences:
+            self._presence.absences.on_events(room, events)
         if changes_seats(events):
             self._followers.on_seats_changed(room)
         board = view_message(room) if has_board_change else None
@@ -105,7 +108,7 @@ class Feed:
         """Adds a follower and sends it the events that it missed, or a snapshot
         if `missed` is None.
         """
-        is_player = room.seat_of(follower.identity) is not None
+        is_player = room.has_player(follower.identity)
         turn, player_to_move = turn_message(room)
         self._followers.add(follower, is_player)
         opening: list[wire.Outgoing | None] = [
@@ -120,9 +123,9 @@ class Feed:
             *self._event_messages(missed or [], is_player),
             *_outbound(position),
             *([thinking] if thinking is not None else ()),
-            Outbound(self._followers.presence_at_join(follower, room)),
+            Outbound(self._presence.at_join(follower, room)),
         )
-        self._followers.schedule_presence()
+        self._followers.report()
 
     def send_thinking(self, thinking: wire.Thinking) -> None:
         """Sends the message to the followers on all nodes and to clients that join later, as far as

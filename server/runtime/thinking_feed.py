@@ -36,13 +36,14 @@ class ThinkingFeed:
     @property
     def is_restricted(self) -> bool:
         """Whether some clients may not see the search for the current match."""
-        match = self._match()
-        return match is None or match.thinking != ALL
+        room = self._get_room()
+        return room is None or room.match is None or room.match.thinking != ALL
 
     def receive(self, thinking: wire.Thinking) -> None:
         """Sends a message to the followers, and keeps it for clients that join later."""
         self.latest, self._full = thinking, None
-        match = self._match()
+        room = self._get_room()
+        match = None if room is None else room.match
         if match is None or match.id != thinking.match:
             return  # Who may see it is not known here. Clients ignore it, too.
         stripped: wire.Thinking | None = None
@@ -74,10 +75,6 @@ class ThinkingFeed:
         self._wording = None
         if self.latest is not None and not _is_current(self.latest, room.running_match):
             self.latest = self._full = None
-
-    def _match(self) -> Match | None:
-        room = self._get_room()
-        return None if room is None else room.match
 
     def _full_message(self, match: Match, thinking: wire.Thinking) -> Outbound:
         if self._full is None:

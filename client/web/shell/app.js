@@ -16,6 +16,7 @@ import { FailedPage, LoadingPage, MissingPage } from "./notices.js";
 import { findRoute, loadPage, loadedPage, preloadPage } from "./router.js";
 import { LIKELY_NEXT_PATH } from "../pages.js";
 import { Session } from "./session.js";
+import { sentence } from "./words.js";
 
 /**
  * One page. The app creates it for an address, starts it, draws it after every change, and stops it
@@ -59,6 +60,8 @@ export class App {
     #renameError = null;
     /** Whether the next page takes the focus when it is drawn. */
     #wantsFocus = false;
+    /** Tells the other tabs of this browser that the guest has another name. */
+    #renames = new BroadcastChannel("renamed");
 
     /** @param {Element} root */
     constructor(root) {
@@ -83,7 +86,7 @@ export class App {
                     this.update();
                 },
                 onevent: (event, before) => this.#page?.onEvent?.(event, before),
-                onerror: (_code, message) => this.toast(message),
+                onerror: (_code, message) => this.toast(sentence(message)),
             },
         );
     }
@@ -99,6 +102,9 @@ export class App {
         addEventListener("keydown", (event) => this.#onKey(event));
         addEventListener("online", () => this.#retryIfLost());
         addEventListener("visibilitychange", () => this.#retryIfLost());
+        addEventListener("pagehide", () => this.session.leavePage());
+        addEventListener("pageshow", () => this.#retryIfLost());
+        this.#renames.onmessage = () => this.session.renew();
         this.#route();
         this.session.start();
         setTimeout(() => preloadPage(LIKELY_NEXT_PATH), LOAD_NEXT_AFTER_MS);
@@ -170,7 +176,7 @@ export class App {
             return await this.session.command(command);
         } catch (error) {
             if (!(error instanceof CommandError)) throw error;
-            showRefusal(error.message);
+            showRefusal(sentence(error.message));
             return null;
         }
     }
@@ -264,8 +270,9 @@ export class App {
             await this.#registerGuest(name);
             this.#setRenaming(false);
             this.session.renew();
+            this.#renames.postMessage(name);
         } catch (error) {
-            this.#setRenameError(error instanceof Error ? error.message : String(error));
+            this.#setRenameError(sentence(error instanceof Error ? error.message : String(error)));
         }
     }
 

@@ -2,7 +2,7 @@
  * The browser's texts for numbers, results, moves and players. Pure functions.
  *
  * @import {AddAi, BoardView, MatchState, Occupant, MatchResult, Played,
- *     RootMove} from "./protocol.js"
+ *     RootMove, Substitution} from "./protocol.js"
  */
 
 /** The score of a win in 0 plies; a win in n plies scores n less (engine/search/job.py). */
@@ -12,6 +12,14 @@ const MAX_MATE_PLIES = 1000;
 
 /** The signs before a score that is a bound. @type {Record<NonNullable<RootMove["bound"]>, string>} */
 const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
+
+/**
+ * A message of the server as a sentence: its first letter in upper case.
+ * @param {string} text
+ */
+export function sentence(text) {
+    return text.charAt(0).toUpperCase() + text.slice(1);
+}
 
 /**
  * A score for the side that searched: "+12", "−3", "win in 5".
@@ -75,11 +83,36 @@ export function sideColours(board) {
 }
 
 /**
- * The name of a seat's occupant, or "empty seat".
+ * The name of a seat's occupant, or "empty seat": "Ada", "AI level 4 for Bob".
  * @param {Occupant | null | undefined} occupant
  */
 export function occupantName(occupant) {
-    return occupant?.name ?? "empty seat";
+    if (!occupant) return "empty seat";
+    return occupant.kept_for ? `${occupant.name} for ${occupant.kept_for.name}` : occupant.name;
+}
+
+/**
+ * Everyone who played a seat in a match: "Bob", or "Bob and AI level 4" if an AI played on for Bob.
+ * @param {Pick<MatchState, "seats" | "over">} match a match as it is stored: `seats` are those of its
+ *     start
+ * @param {number} seat
+ */
+export function playersOfSeat({ seats, over }, seat) {
+    const substitutes = (over?.substitutions ?? []).filter((each) => each.seat === seat && each.occupant.kept_for);
+    const names = new Set([seats[seat]?.name ?? "empty seat", ...substitutes.map(({ occupant }) => occupant.name)]);
+    return [...names].join(" and ");
+}
+
+/**
+ * From which move on an AI or the player played the seat.
+ * @param {Substitution} substitution
+ * @param {Played[]} moves
+ */
+export function substitutionText({ ply, occupant }, moves) {
+    const from = ply < moves.length ? `from ${numberedMove(/** @type {Played} */ (moves[ply]), ply)} on` : "at the end";
+    return occupant.kept_for
+        ? `${occupant.name} played for ${occupant.kept_for.name} ${from}.`
+        : `${occupant.name} was back ${from}.`;
 }
 
 /**
@@ -201,7 +234,7 @@ export function pointsText(over) {
 }
 
 /** The values of `how` that mean a draw if nobody won. */
-const DRAWS = new Set(["board", "claim", "agreement"]);
+const DRAWS = new Set(["board", "claim", "agreement", "gone"]);
 
 /**
  * Whether a match is a draw; an aborted match is not.

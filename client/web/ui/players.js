@@ -25,6 +25,7 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @property {"won" | "lost" | "drawn" | null} result
  * @property {string} [prompt] what the player must choose to complete a move, or ""
  * @property {Content} [actions] the buttons for this seat
+ * @property {string} [mark] what tells the player from others of the same name
  */
 
 /**
@@ -45,7 +46,7 @@ export function drawPlayer(player) {
                   title: online ? "online" : "offline",
               })
             : null,
-        h("span", { class: occupant ? "who" : "who nobody" }, occupantName(occupant)),
+        h("span", { class: occupant ? "who" : "who nobody" }, `${occupantName(occupant)}${player.mark ?? ""}`),
         occupant?.kind === "ai"
             ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
             : null,

@@ -24,13 +24,14 @@ import { NOT_SEARCHED, ThinkingPanel, thoughtFor, thoughtHeading } from "../../u
 import {
     agoText,
     numberedMove,
-    occupantName,
     optionsText,
+    playersOfSeat,
     pointsText,
     resultText,
     sentenceOf,
     sideColours,
     sideName,
+    substitutionText,
     versus,
 } from "../../shell/words.js";
 
@@ -167,7 +168,7 @@ export class ReplayPage {
             h(
                 "h1",
                 { class: "visually-hidden" },
-                `Replay of ${match.title}: ${match.seats.map(occupantName).join(" against ")}`,
+                `Replay of ${match.title}: ${match.seats.map((_, seat) => playersOfSeat(match, seat)).join(" against ")}`,
             ),
             this.#drawTable(match),
             h(
@@ -259,7 +260,8 @@ export class ReplayPage {
 
     /** @param {StoredMatch} match */
     #drawThinking(match) {
-        if (!hasAi(match.seats)) return null;
+        const substitutes = (match.over?.substitutions ?? []).map(({ occupant }) => occupant);
+        if (!hasAi([...match.seats, ...substitutes])) return null;
         const shown = this.#shown ?? 0;
         const search = thoughtFor(this.#thoughts, shown, false);
         if (!search) return this.#thinking.draw({ thought: null, empty: match.withheld ?? (shown === 0 ? "Start position." : NOT_SEARCHED) });
@@ -307,7 +309,10 @@ export class ReplayPage {
                   ` ${resultText(match.over, match.view)}: ${match.over.reason}`,
               )
             : null;
-        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, result);
+        const substitutions = (match.over?.substitutions ?? []).map((substitution) =>
+            h("p", { class: "muted" }, substitutionText(substitution, match.moves)),
+        );
+        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, substitutions, result);
     }
 
     /** @param {StoredMatch} match */

@@ -55,7 +55,7 @@ export function drawActions(app, room) {
     return [
         drawOffer(app, room, "rematch", "rematch"),
         drawRematch(app, room),
-        h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
+        match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
     ];
 }
 

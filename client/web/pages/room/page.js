@@ -13,11 +13,23 @@ import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
-import { headPly, isNewer, isOneScreen, legalMoves, mySeat, permits, viewerSeat } from "../../shell/model.js";
+import {
+    headPly,
+    isNewer,
+    isOneScreen,
+    keptSeat,
+    legalMoves,
+    mySeat,
+    permits,
+    viewerSeat,
+} from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { RoomFeedback } from "./feedback.js";
+import { Absence, drawGone } from "./gone.js";
 import { MissingParts } from "./missing.js";
+import { Muted, browserStorage } from "./muted.js";
+import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawInvite, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
@@ -43,6 +55,9 @@ export class RoomPage {
     #turnsBoard = turnsBoard();
     #sentMove;
     #missingParts;
+    #absence;
+    /** The people whose lines of chat are hidden. */
+    #muted = new Muted(browserStorage());
     #feedback;
     #tabs;
     #thinking;
@@ -68,6 +83,10 @@ export class RoomPage {
         this.#app = app;
         this.#id = id;
         this.#missingParts = new MissingParts(app);
+        this.#absence = new Absence(
+            () => performance.now(),
+            () => app.update(),
+        );
         this.#feedback = new RoomFeedback(app);
         this.#sentMove = new SentMove(app);
         this.#tabs = new RoomTabs(app);
@@ -82,6 +101,7 @@ export class RoomPage {
     }
 
     stop() {
+        this.#absence.stop();
         this.#feedback.stop();
         this.#tabs.stop();
         this.#app.session.followRoom(null);
@@ -107,6 +127,7 @@ export class RoomPage {
     onModelChange(before) {
         const { room } = this.#app.model;
         if (!room) return;
+        if (before.room?.presence !== room.presence) this.#absence.set(room.presence?.gone_ms ?? []);
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
         if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
         if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
@@ -233,6 +254,7 @@ export class RoomPage {
         return {
             seat,
             occupant: room.seats[seat],
+            mark: nameMarks(room).get(room.seats[seat]?.identity ?? ""),
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
             hands: (room.match ? this.#drawnPosition?.hands : null) ?? {},
@@ -280,6 +302,7 @@ export class RoomPage {
                 ),
             ),
             over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
+            room.match && !over ? drawGone(this.#app, room, this.#absence) : null,
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
             h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room)),
         );
@@ -347,8 +370,12 @@ export class RoomPage {
             error: this.#chatError,
             clearError: () => this.#chatError !== null && refuse(null),
             send,
-            isSpectator: mySeat(this.#app.model) === null,
+            isSpectator: mySeat(this.#app.model) === null && keptSeat(this.#app.model) === null,
             onScroll: (isAtEnd) => (this.#isChatAtEnd = isAtEnd),
+            me: this.#app.model.you?.identity ?? null,
+            marks: nameMarks(room),
+            muted: this.#muted,
+            redraw: () => this.#app.update(),
         });
     }
 
