@@ -48,6 +48,9 @@ NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")
 ONE_SCREEN = Refusal(Code.SEAT_LOCKED, "one player holds both seats of this room")
 NO_TAKEBACKS = Refusal(Code.TAKEBACK_NONE, "no moves are taken back in this room")
 NO_MOVE_TO_TAKE_BACK = Refusal(Code.TAKEBACK_NONE, "you have no move to take back")
+ABSENT_MOVE = Refusal(
+    Code.TAKEBACK_NONE, "your opponent is away and cannot agree to take a move back"
+)
 READ_ONLY = Refusal(
     Code.ROOM_FROZEN,
     "this match was played by other rules than this server has; it can only be read",
