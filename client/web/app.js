@@ -56,6 +56,8 @@ export class App {
     #toasts = [];
     #toastCount = 0;
     #isRenaming = false;
+    /** Whether another page was opened since the last draw. */
+    #hasNavigated = false;
 
     /** @param {Element} root */
     constructor(root) {
@@ -110,7 +112,7 @@ export class App {
     navigate(path, state = null) {
         history.pushState(state, "", path);
         this.#route();
-        document.querySelector("main")?.focus({ preventScroll: true });
+        this.#hasNavigated = true;
         scrollTo(0, 0);
     }
 
@@ -196,6 +198,9 @@ export class App {
             drawToasts(this.#toasts, (key) => this.#dismiss(key)),
             h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),
         );
+        // The element that had the focus is gone: a keyboard continues in the new page.
+        if (this.#hasNavigated) document.querySelector("main")?.focus({ preventScroll: true });
+        this.#hasNavigated = false;
         this.#page?.afterDraw();
     }
 

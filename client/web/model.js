@@ -23,7 +23,8 @@ export const MAX_CHAT_LINES = 300;
  * cannot be played, or null. `offers` has the seats with an open offer. `may` names the commands that
  * the server permits you, besides those that come with `turn`; it is null if the server is of an
  * earlier version, which does not send them. `views` and `thoughts` are those of the current match, by
- * ply.
+ * ply. `start` is the position in which the first match will start; null if the server has not sent
+ * it.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
@@ -37,6 +38,7 @@ export const MAX_CHAT_LINES = 300;
  * @property {ChatLine[]} chat
  * @property {{seats: boolean[], watching: number} | null} presence
  * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
+ * @property {PositionView | null} start
  * @property {Record<number, PositionView>} views
  * @property {Record<number, Thought>} thoughts
  */
@@ -82,6 +84,7 @@ function emptyRoom(id) {
         chat: [],
         presence: null,
         turn: null,
+        start: null,
         views: {},
         thoughts: {},
     };
@@ -178,8 +181,8 @@ function turnOf({ match, ply, moves, claim = null }) {
  * @returns {Room}
  */
 function applyJoined(room, message) {
-    const { description, frozen = null, may = null } = message;
-    return { ...room, description, frozen, may };
+    const { description, frozen = null, may = null, start = null } = message;
+    return { ...room, description, frozen, may, start };
 }
 
 /**

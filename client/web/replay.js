@@ -16,7 +16,7 @@ import { h } from "./elements.js";
 import { thoughtsOf } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "./moves.js";
 import { drawRulesButton } from "./rules.js";
-import { drawShare } from "./share.js";
+import { Share } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
 import {
@@ -51,6 +51,7 @@ export class ReplayPage {
     /** @type {string | null} */
     #failure = null;
     #scrolledTo = -1;
+    #share;
 
     /**
      * @param {App} app
@@ -60,9 +61,12 @@ export class ReplayPage {
         this.#app = app;
         this.#id = id;
         this.#shown = plyInAddress();
+        const announce = (/** @type {string} */ text) => app.announce(text);
+        this.#share = new Share("Link to this position", `/match/${id}`, () => app.update(), announce);
     }
 
     start() {
+        void this.#share.load();
         this.#load().catch((error) => {
             this.#failure = error instanceof Error ? error.message : String(error);
             this.#app.update();
@@ -246,8 +250,6 @@ export class ReplayPage {
             this.#isTurned = !this.#isTurned;
             this.#app.update();
         };
-        const onCopied = (/** @type {boolean} */ isCopied) =>
-            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
         const when = match.finished_ms ?? match.started_ms;
         return h(
             "section",
@@ -259,11 +261,7 @@ export class ReplayPage {
                 `${match.length} · ${agoText(when, Date.now())}`,
                 drawRulesButton(match.game, match.title),
             ),
-            drawShare({
-                label: "Link to this position",
-                path: `/match/${match.match}?ply=${this.#shown ?? 0}`,
-                onCopied,
-            }),
+            this.#share.draw(`?ply=${this.#shown ?? 0}`),
             h(
                 "div",
                 { class: "actions" },

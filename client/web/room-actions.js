@@ -150,7 +150,8 @@ export function drawSeatActions(app, room, seat) {
         const sit = send({ t: "sit", room: room.id, seat });
         return [
             permits(model, "sit") ? h("button", { class: "small main", onclick: sit }, "Sit here") : null,
-            permits(model, "add_ai") ? drawAddAi(app, room, seat) : null,
+            // Before the first match the invitation has these buttons.
+            room.match && permits(model, "add_ai") ? drawAddAi(app, room, seat) : null,
         ];
     }
     if (seat === mySeat(model) && permits(model, "stand"))
@@ -169,11 +170,12 @@ function drawLeaveButton(label, leave) {
 }
 
 /**
+ * The form that puts an AI on a seat.
  * @param {App} app
  * @param {Room} room
  * @param {number} seat
  */
-function drawAddAi(app, room, seat) {
+export function drawAddAi(app, room, seat) {
     const levels = Array.from({ length: room.description?.levels ?? 1 }, (_, i) => i + 1);
     const defaultLevel = Math.ceil(levels.length / 2);
     const submit = (/** @type {SubmitEvent} */ event) => {

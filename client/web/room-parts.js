@@ -1,5 +1,5 @@
 /**
- * Parts of a room's page: the refusal, the invitation, the room's description, and a ply in words.
+ * Parts of a room's page: the refusal, the room's description, and a ply in words.
  *
  * @import {Room} from "./model.js"
  * @import {Content, VNode} from "./elements.js"
@@ -23,22 +23,6 @@ export function drawRefusal(message) {
         h("h1", null, "This room cannot be opened"),
         h("p", null, message),
         h("p", null, h("a", { href: "/" }, "Back to the lobby")),
-    );
-}
-
-/**
- * The invitation that is shown over the board until a second player joins.
- * @param {VNode} share
- * @returns {VNode}
- */
-export function drawInvite(share) {
-    const text = "The match starts as soon as both seats are taken. Send this link to your opponent:";
-    return h(
-        "div",
-        { class: "invite card" },
-        h("h2", null, "Waiting for a second player"),
-        h("p", { class: "muted" }, text),
-        share,
     );
 }
 

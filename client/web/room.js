@@ -11,12 +11,13 @@
 import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
+import { Invitation } from "./invitation.js";
 import { headPly, isNewer, legalMoves, mySeat, permits } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
 import { MissingParts } from "./room-missing.js";
-import { describePly, drawInfo, drawInvite, drawRefusal } from "./room-parts.js";
-import { drawShare } from "./share.js";
+import { describePly, drawInfo, drawRefusal } from "./room-parts.js";
+import { Share } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "./words.js";
@@ -37,6 +38,8 @@ export class RoomPage {
      */
     #sentMove = null;
     #missingParts;
+    #share;
+    #invitation;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
     /** The position that was last announced to screen readers: match, ply and result. */
@@ -57,6 +60,8 @@ export class RoomPage {
         this.#app = app;
         this.#id = id;
         this.#missingParts = new MissingParts(app);
+        this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
+        this.#invitation = new Invitation(app, this.#share);
     }
 
     start() {
@@ -64,6 +69,7 @@ export class RoomPage {
         this.#wantsSeat = history.state?.sit === true;
         history.replaceState(null, "");
         this.#app.session.followRoom(this.#id);
+        void this.#share.load();
     }
 
     stop() {
@@ -148,7 +154,7 @@ export class RoomPage {
             h("h1", { class: "visually-hidden" }, `${title}: ${room.seats.map(occupantName).join(" against ")}`),
             this.#drawTable(room),
             h("div", { class: "right" }, this.#drawState(room), this.#drawThinking(room), this.#drawMoves(room)),
-            h("div", { class: "left" }, drawInfo(room, this.#drawShare()), this.#drawChat(room)),
+            h("div", { class: "left" }, drawInfo(room, this.#share.draw()), this.#drawChat(room)),
         );
     }
 
@@ -163,21 +169,20 @@ export class RoomPage {
         const sentMove = isLive ? (this.#sentMove?.move ?? null) : null;
         const scene = board && {
             board,
-            position: room.match ? this.#drawnPosition : null,
+            position: room.match ? this.#drawnPosition : room.start,
             moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
             pending: sentMove,
             flip: isFlipped(board.board, viewerSeat, this.#isTurned),
             label: `${room.description?.title} board`,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
-        const isWaiting = room.match === null && room.seats.some((occupant) => occupant === null);
         return drawTable({
             scene,
             players,
             bottom,
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
-            overlay: isWaiting ? drawInvite(this.#drawShare()) : null,
+            overlay: this.#invitation.draw(room),
         });
     }
 
@@ -196,7 +201,7 @@ export class RoomPage {
             occupant: room.seats[seat],
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
-            hands: (room.match ? this.#drawnPosition?.hands : null) ?? {},
+            hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
             toMove,
             thinking:
                 toMove &&
@@ -208,12 +213,6 @@ export class RoomPage {
             result: resultFor(room.match?.over, seat),
             actions: drawSeatActions(this.#app, room, seat),
         };
-    }
-
-    #drawShare() {
-        const onCopied = (/** @type {boolean} */ isCopied) =>
-            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
-        return drawShare({ label: "Link to this room", path: `/room/${this.#id}`, onCopied });
     }
 
     /** @param {Room} room */

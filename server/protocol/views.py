@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from engine.game import GameFault
+from engine.game import GameFault, OptionError
 from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
 from server.rooms import positions
@@ -30,6 +30,19 @@ def description(room: Room) -> wire.RoomDescription:
         host=room.host, created_ms=room.created_ms,
         levels=room.game.levels if room.game else 1, view=board,
     )  # fmt: skip
+
+
+def start(room: Room) -> PositionView | None:
+    """The position in which the room's first match will start.
+
+    None once it has started, and if this server does not have the game, or not with these options.
+    """
+    if room.match is not None or room.game is None:
+        return None
+    try:
+        return positions.view(room.game.start(room.options))
+    except (GameFault, OptionError):
+        return None
 
 
 def snapshot(room: Room, player: bool) -> wire.Snapshot:

@@ -31,6 +31,7 @@ class Followers:
         "_remote_reports",
         "_room_id",
         "_timer",
+        "left_ms",
     )
 
     def __init__(
@@ -51,6 +52,8 @@ class Followers:
         self._last_presence: wire.Presence | None = None
         #: The presence messages of the followers that joined after `_last_presence` was sent.
         self._joined_with: dict[Follower, wire.Presence] = {}
+        #: The time at which the last follower left; None before that, and if there was none.
+        self.left_ms: int | None = None
 
     def __len__(self) -> int:
         return len(self._followers)
@@ -74,6 +77,11 @@ class Followers:
         """Whether all followers are on other nodes, and there are some."""
         reports = self._remote_reports.values()
         return not self._followers and any(each.identities or each.watching for each in reports)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the room has no follower on any node."""
+        return not (self._followers or self.are_elsewhere)
 
     @property
     def reporting_nodes(self) -> Iterable[str]:
@@ -118,6 +126,8 @@ class Followers:
 
         With `publish`, also reports to the other nodes at once.
         """
+        if self.is_empty:
+            self.left_ms = self._ports.now_ms()
         if publish:
             self._publish_report()
         if self._timer is None:

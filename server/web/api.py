@@ -10,7 +10,6 @@ import structlog
 from aiohttp import web
 from msgspec import Meta, Struct
 
-from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
 from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
@@ -24,13 +23,15 @@ from server.web.answers import (
     ORIGIN,
     ApiError,
     json_answer,
-    raw_answer,
     refusal_answer,
     too_many_requests,
 )
 from server.web.cookies import set_guest_cookie
+from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
+from server.web.links import Links
 from server.web.matches import Matches
+from server.web.my_matches import MyMatches
 
 log = structlog.get_logger()
 
@@ -75,6 +76,7 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
         _error_middleware(api.ports),
         _limit_middleware(rate, api.ports),
     ]
+    matches = Matches(api.ports)
     app = web.Application(client_max_size=max(BODY_LIMITS_BYTES.values()), middlewares=middlewares)
     app.router.add_routes(
         [
@@ -82,8 +84,10 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
             web.get("/readyz", api.readyz),
             web.get(WS_PATH, api.socket),
             web.post("/api/guest", api.guest),
-            web.get("/api/games", api.games),
-            *Matches(api.ports).routes(),
+            *Games(api.ports).routes(),
+            *matches.routes(),
+            *MyMatches(api.ports, matches).routes(),
+            *Links(api.ports).routes(),
             *routes,
         ]
     )
@@ -105,7 +109,6 @@ class Api:
         self._limits = limits
         self._is_draining = is_draining
         self._clock_ahead_ms = clock_ahead_ms
-        self._games: bytes | None = None
 
     async def livez(self, request: web.Request) -> web.Response:
         """Answers that the process is alive."""
@@ -197,33 +200,6 @@ class Api:
                 Code.MESSAGE_MALFORMED,
                 f'{{"name": text}} is expected: {error}',
             ) from error
-
-    async def games(self, request: web.Request) -> web.Response:
-        """Lists the games with their options, levels, rules and boards."""
-        if self._games is None:
-            games = []
-            for game_id in game_ids():
-                try:
-                    games.append(self._game(game_id))
-                # A plug-in may raise anything; the other games stay available.
-                except Exception:
-                    log.exception("game left out", game=game_id)
-                await asyncio.sleep(0)  # serve other requests between the games
-            self._games = msgspec.json.encode({"games": games})
-        return raw_answer(self._games)
-
-    def _game(self, game_id: str) -> dict[str, Any]:
-        """The entry of a game in the list of games."""
-        game = self.ports.find_game(game_id)
-        return {
-            "id": game.id,
-            "title": game.title,
-            "levels": game.levels,
-            "options": dict(game.options),
-            "rules": game.rules.RULES,
-            "view": game.board(game.check_options({})),
-            "start": game.start().view(),
-        }
 
 
 def is_https(request: web.Request) -> bool:
