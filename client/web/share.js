@@ -68,7 +68,7 @@ export class Share {
         if (links.length === 0)
             return [
                 this.draw(),
-                h("p", { class: "muted" }, "This address works on this computer only: start the server with PLYROOM_URL."),
+                h("p", { class: "muted" }, "This address works on this computer only: the server listens on no network."),
             ];
         return [
             h("img", { class: "qr", src: qrCodePath(this.#path), alt: "QR code of the link", width: 168, height: 168 }),
