@@ -13,6 +13,7 @@ PYTEST_ARGS ?=
 SUITES ?=
 OPEN_SPIEL ?=
 BENCH_ARGS ?=
+ONLY ?=
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -106,6 +107,11 @@ fix: $(VENV)/.dev ## fix the style where ruff can
 system: ## install what the tests need: Chromium, Mosquitto, PostgreSQL, HAProxy, Node, OpenSSL
 	@sh server/deploy/setup/system.sh chromium mosquitto postgresql haproxy node openssl
 
+.PHONY: screenshots
+screenshots: $(VENV)/.dev ## take screenshots of every page and state into screenshots/ (ONLY=WORD for some of them)
+	@sh server/deploy/setup/system.sh chromium
+	@$(BIN)/python -m tests.system.screenshots --only "$(ONLY)"
+
 # ---------------------------------------------------------------- benchmarks
 
 .PHONY: bench
@@ -116,6 +122,13 @@ bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@$(BIN)/python -m server.bench --postgres
 	@$(BIN)/python -m server.bench.cluster
 	@$(BIN)/python -m server.bench.first_moves
+	@sh server/deploy/setup/system.sh chromium
+	@$(BIN)/python -m tests.system.page_loads
+
+.PHONY: bench-pages
+bench-pages: $(VENV)/.dev ## measure the first load of each page in Chromium, on a fast and a slow line
+	@sh server/deploy/setup/system.sh chromium
+	@$(BIN)/python -m tests.system.page_loads
 
 .PHONY: bench-peers
 bench-peers: $(VENV)/.dev $(VENV)/.peers-$(BOARDGAME) ## compare the server with a bare relay and boardgame.io, ten minutes (BENCH_ARGS="--only fast")

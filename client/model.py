@@ -1,8 +1,8 @@
 """A client's model of a room: an immutable value, which `apply(model, message)` updates.
 
-This module does no I/O. The browser's model (client/web/model.js) works in the same way. Events are
-numbered v = 1, 2, 3, … An event that was applied already changes nothing. An event after a gap only
-clears `in_sync`, which stays False until a snapshot arrives; a join from 0 requests one.
+This module does no I/O. The browser's model (client/web/shell/model.js) works in the same way.
+Events are numbered v = 1, 2, 3, … An event that was applied already changes nothing. An event after
+a gap only clears `in_sync`, which stays False until a snapshot arrives; a join from 0 requests one.
 """
 
 from typing import assert_never

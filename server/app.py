@@ -18,6 +18,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
+from engine.compiler.code_cache import cache_folder
 from engine.rules.registry import game_ids, load_game
 from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
@@ -40,8 +41,9 @@ from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import lock_folder
 from server.store.sqlite import open_sqlite
 from server.web.api import Api, body_limit, make_app
+from server.web.client_files import client_folder
 from server.web.connection import HttpConnections
-from server.web.pages import Pages, client_folder
+from server.web.pages import Pages
 
 #: The name of the SQLite file in the data folder.
 DATABASE_FILE = "plyroom.sqlite3"
@@ -183,7 +185,11 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms)
-        application = make_app(api, Pages(client, settings.names).routes())
+        pages = Pages(client, ports)
+        encode_task = asyncio.create_task(
+            pages.encode_files(cache_folder), name="compressed client files"
+        )
+        application = make_app(api, pages.routes(), [pages.answer_missing_page])
         runner = web.AppRunner(application, shutdown_timeout=SHUTDOWN_S)
         await runner.setup()
         http = HttpConnections(runner, body_limit, settings.silence_s)
@@ -221,6 +227,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         finally:
             watch_task.cancel()
             sweep_task.cancel()
+            encode_task.cancel()
             await runner.cleanup()
 
 

@@ -15,13 +15,15 @@ SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 
 #: The mark of a module that can be run as a program.
 PROGRAM = re.compile(r'^if __name__ == "__main__":', re.MULTILINE)
-#: A fake engine, a writer of test data, and benchmarks against GPL packages. No installed module
-#: may import them.
+#: A fake engine, a writer of test data, benchmarks against GPL packages or in a browser, and the
+#: screenshots. No installed module may import them.
 PROGRAMS_OF_TESTS = {
     "tests/engine/match/scripted_engine.py",
     "tests/engine/perft_peers.py",
     "tests/engine/search_peers.py",
     "tests/support/wire_files.py",
+    "tests/system/page_loads.py",
+    "tests/system/screenshots.py",
 }
 
 

@@ -1,6 +1,6 @@
 """The terminal's texts for sides, players, moves, results, scores and the AI's searches.
 
-This module does no I/O. The browser's texts are in client/web/words.js.
+This module does no I/O. The browser's texts are in client/web/shell/words.js.
 """
 
 from collections.abc import Sequence

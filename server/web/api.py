@@ -1,13 +1,14 @@
 """The HTTP API in JSON for everything that is not live: guests, games, matches, health."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 from msgspec import Meta, Struct
 
 from server.address import Proxies, parse_proxies
@@ -67,17 +68,22 @@ class Guest(Struct, frozen=True, omit_defaults=True):
     notice: str | None = None
 
 
-def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
-    """The HTTP application with its middleware."""
+def make_app(
+    api: "Api", routes: list[web.RouteDef], middlewares: Sequence[Middleware] = ()
+) -> web.Application:
+    """The HTTP application with its middlewares; `middlewares` are called last."""
     settings = api.ports.settings
     rate = RateLimit("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
-    middlewares = [
-        _origin_middleware(parse_proxies(settings.proxies)),
-        _error_middleware(api.ports),
-        _limit_middleware(rate, api.ports),
-    ]
     matches = Matches(api.ports)
-    app = web.Application(client_max_size=max(BODY_LIMITS_BYTES.values()), middlewares=middlewares)
+    app = web.Application(
+        client_max_size=max(BODY_LIMITS_BYTES.values()),
+        middlewares=[
+            _origin_middleware(parse_proxies(settings.proxies)),
+            _error_middleware(api.ports),
+            _limit_middleware(rate, api.ports),
+            *middlewares,
+        ],
+    )
     app.router.add_routes(
         [
             web.get("/livez", api.livez),

@@ -11,7 +11,7 @@ from aiohttp import web
 from engine.rules.registry import game_ids
 from server.ports import Ports
 from server.store.base import StoreError
-from server.web.answers import raw_answer
+from server.web.encodings import Encoded, encode
 
 log = structlog.get_logger()
 
@@ -52,9 +52,13 @@ class Games:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         #: The entry of each game as JSON, without those that fail.
-        self._entries: dict[str, msgspec.Raw] | None = None
-        self._list = b""
+        self._entries: dict[str, msgspec.Raw] = {}
+        #: The ids of the games in the order of `_list`.
+        self._listed: list[str] | None = None
+        self._list = Encoded(b"")
         self._ordered_ms: int | None = None
+        #: Held while the list is made: other requests wait for it.
+        self._lock = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
         """The route of the handler."""
@@ -62,15 +66,24 @@ class Games:
 
     async def games(self, request: web.Request) -> web.Response:
         """Lists the games with their options, levels, rules and boards, the most played first."""
-        if self._entries is None:
+        async with self._lock:
+            now_ms = self._ports.now_ms()
+            if self._ordered_ms is None or not 0 <= now_ms - self._ordered_ms < ORDER_MS:
+                await self._order()
+                self._ordered_ms = now_ms
+        return self._list.response(request, "application/json", "no-cache")
+
+    async def _order(self) -> None:
+        """Sorts the list by the number of matches, and encodes it if its order has changed."""
+        if not self._entries:
             self._entries = await self._make_entries()
-        now_ms = self._ports.now_ms()
-        if self._ordered_ms is None or not 0 <= now_ms - self._ordered_ms < ORDER_MS:
-            self._ordered_ms = now_ms
-            counts = await self._counts()
-            ordered = sorted(self._entries, key=lambda game_id: -counts.get(game_id, 0))
-            self._list = _encode({"games": [self._entries[game_id] for game_id in ordered]})
-        return raw_answer(self._list)
+        counts = await self._counts()
+        order = sorted(self._entries, key=lambda game_id: -counts.get(game_id, 0))
+        if order == self._listed:
+            return
+        body = _encode({"games": [self._entries[game_id] for game_id in order]})
+        self._list = await asyncio.to_thread(encode, body)
+        self._listed = order
 
     async def _counts(self) -> dict[str, int]:
         """How often each game was played lately; none if the store fails."""

@@ -1,20 +1,26 @@
-"""The browser client's files: one HTML shell, and the other files under versioned paths."""
+"""The browser client: an HTML page for each address, and the files under versioned paths."""
 
-import hashlib
+import asyncio
+import gzip
+import html
+import re
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from http import HTTPStatus
-from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from server.net.listener import is_host_allowed
+from server.ports import Ports
+from server.web.api import is_https
+from server.web.client_files import APP, MIME, ClientFiles, ClientPage
+from server.web.encodings import Encoded, encode_files
+from server.web.previews import GENERAL, Preview, match_preview, room_preview
 
-#: MIME types by suffix. The machine's own table may be missing or wrong.
-MIME = {
-    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
-    ".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
-    ".ico": "image/x-icon", ".txt": "text/plain",
-}  # fmt: skip
+log = structlog.get_logger()
 
 #: The page that the server sends under an unknown host name.
 UNKNOWN_NAME = """This Plyroom does not have the name {host}.
@@ -26,59 +32,104 @@ Open it by its IP address or a name that ends in .local; or start it with its na
 (Otherwise any page on the web could pretend to be a page of this server: DNS rebinding.)
 """
 
-#: The pages' paths; a test compares them with the router in client/web/app.js.
-PAGES = ("/", "/room/{room}", "/match/{match}", "/replays")
 #: Cache-Control of a file whose path changes with its content.
 IMMUTABLE = "public, max-age=31536000, immutable"
+#: The id in a page's path, as the client's table and as aiohttp's routes write it.
+_CLIENT_ID, _ROUTE_ID = r"([\w-]{1,24})", "{id:[A-Za-z0-9_-]{1,24}}"
+#: The title of a page that does not exist.
+_MISSING = Preview("There is nothing here", "This address is not a page of this Plyroom.")
+#: Prefixes of addresses for programs: a missing one is answered in JSON, not with a page.
+_NOT_PAGES = ("/api/", "/static/", "/ws")
 
-
-def client_folder() -> Path:
-    """The folder of the browser client."""
-    return Path(str(files("client"))) / "web"
+Previews = Callable[[Ports, str], Awaitable[Preview]]
+#: The previews of pages with an id, by the first part of their path.
+PREVIEWS: dict[str, Previews] = {"room": room_preview, "match": match_preview}
 
 
 class Pages:
-    """Serves the client's files, which it reads once: a running server never mixes two versions."""
+    """Serves the client's pages and files."""
 
-    def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
-        self._names = names
-        self._files = {
-            path.relative_to(folder).as_posix(): path.read_bytes()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file() and path.suffix in MIME
-        }
-        content_hash = hashlib.blake2b(digest_size=6)
-        for name, content in self._files.items():
-            content_hash.update(name.encode() + b"\0" + content)
-        self.base = f"/static/{content_hash.hexdigest()}"
-        self._shell = self._files.get("index.html", b"").replace(b"{{base}}", self.base.encode())
+    def __init__(self, folder: Path, ports: Ports) -> None:
+        self._ports = ports
+        self._client = ClientFiles(folder)
+        self._encoded = {name: Encoded(body) for name, body in self._client.contents.items()}
+        self.base = f"/static/{self._client.version}"
+        self._html = self._client.contents.get("index.html", b"").decode()
+
+    async def encode_files(self, cache_folder: Callable[[], Path]) -> None:
+        """Makes or loads the compressed files in a thread; until then they are sent as they are."""
+        client = self._client
+        try:
+            self._encoded = await asyncio.to_thread(
+                lambda: encode_files(client.contents, cache_folder() / "client", client.version)
+            )
+        except OSError as error:
+            log.warning("client files are sent uncompressed", error=str(error))
 
     def routes(self) -> list[web.RouteDef]:
-        """The routes: the shell at each page's path, and the files under a versioned prefix."""
-        pages = [web.get(path, self.shell) for path in PAGES]
+        """The routes: an HTML page at each page's path, and the files under a versioned prefix."""
         return [
-            *pages,
+            *(web.get(route_path(page), self._page_handler(page)) for page in self._client.pages),
             web.get("/favicon.ico", self.favicon),
             web.get(self.base + "/{name:.+}", self.file),
         ]
 
-    async def shell(self, request: web.Request) -> web.Response:
-        """Answers with the HTML shell, the same for every page.
+    def _page_handler(self, page: ClientPage) -> Handler:
+        """The handler of a page's path."""
+        preview_of = PREVIEWS.get(page.path.split("/")[1])
+        needed_files = preload_links(self.base, page)
+
+        async def handle(request: web.Request) -> web.Response:
+            page_id = request.match_info.get("id")
+            preview = GENERAL
+            if preview_of is not None and page_id is not None:
+                preview = await preview_of(self._ports, page_id)
+            return self._answer(request, preview, needed_files)
+
+        return handle
+
+    @web.middleware
+    async def answer_missing_page(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        """The middleware that answers a browser at an unknown address with a page."""
+        try:
+            return await handler(request)
+        except web.HTTPNotFound:
+            accepts_html = "text/html" in request.headers.get("Accept", "")
+            if not accepts_html or request.path.startswith(_NOT_PAGES):
+                raise
+        return self._answer(request, _MISSING, "", HTTPStatus.NOT_FOUND)
+
+    def _answer(
+        self,
+        request: web.Request,
+        preview: Preview,
+        needed_files: str,
+        status: HTTPStatus = HTTPStatus.OK,
+    ) -> web.Response:
+        """The HTML page with a preview and the links to the files that the page needs.
 
         Under an unknown host name, explains why the client could not connect.
         """
         host = request.headers.get("Host", "")
-        if not is_host_allowed(host, self._names):
+        if not is_host_allowed(host, self._ports.settings.names):
             # 421 (RFC 9110, section 15.5.20): the server is not configured for that authority.
             return web.Response(
                 status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100])
             )
-        return web.Response(
-            body=self._shell,
-            content_type="text/html",
-            charset="utf-8",
-            headers={"Cache-Control": "no-cache"},
-        )
+        scheme = "https" if is_https(request) else "http"
+        text = fill(
+            self._html,
+            base=self.base,
+            origin=f"{scheme}://{host}",
+            path=request.path,
+            title=preview.title,
+            text=preview.text,
+        ).replace("<!-- needed files -->", needed_files)
+        response = _encoded_page(text).response(request, "text/html; charset=utf-8", "no-cache")
+        response.set_status(status)
+        return response
 
     async def favicon(self, request: web.Request) -> web.StreamResponse:
         """Redirects to the icon: browsers request /favicon.ico on their own."""
@@ -87,11 +138,35 @@ class Pages:
     async def file(self, request: web.Request) -> web.Response:
         """Answers with a file of the client."""
         name = request.match_info["name"]
-        if name not in self._files:
+        encoded = self._encoded.get(name)
+        if encoded is None:
             raise web.HTTPNotFound(text=f"there is no file {name[:80]}\n")
-        return web.Response(
-            body=self._files[name],
-            content_type=MIME[Path(name).suffix],
-            charset="utf-8",
-            headers={"Cache-Control": IMMUTABLE},
-        )
+        mime = MIME[PurePosixPath(name).suffix]
+        return encoded.response(request, f"{mime}; charset=utf-8", IMMUTABLE)
+
+
+def route_path(page: ClientPage) -> str:
+    """The path of a page in the form of aiohttp's routes."""
+    return page.path.replace(_CLIENT_ID, _ROUTE_ID)
+
+
+def preload_links(base: str, page: ClientPage) -> str:
+    """The HTML that makes a browser load a page's files at once, not one import after another."""
+    style_sheets = [
+        f'<link rel="preload" as="style" href="{base}/{name}" />' for name in page.style_sheets
+    ]
+    modules = [
+        f'<link rel="modulepreload" href="{base}/{name}" />' for name in page.modules if name != APP
+    ]
+    return "\n        ".join([*style_sheets, *modules])
+
+
+def fill(template: str, **values: str) -> str:
+    """The template with each `{{name}}` replaced by that value, escaped for HTML."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda field: html.escape(values[field[1]]), template)
+
+
+@lru_cache(64)
+def _encoded_page(text: str) -> Encoded:
+    body = text.encode()
+    return Encoded(body, gzip=gzip.compress(body, 6, mtime=0))

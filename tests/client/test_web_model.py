@@ -1,4 +1,4 @@
-"""The browser's model (client/web/model.js) equals the server's room after the same events."""
+"""The browser's model (client/web/shell/model.js) equals the server's room after equal events."""
 
 import json
 import random
@@ -50,7 +50,7 @@ CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 #: A script that applies each list of messages to an empty model; it returns the room after each
 #: message.
 APPLY_ALL = """async (histories) => {
-    const { EMPTY_MODEL, apply, follow } = await import("/client/web/model.js");
+    const { EMPTY_MODEL, apply, follow } = await import("/client/web/shell/model.js");
     const pick = ({ v, gap, seats, match, offers, chat }) => (
         { v, gap, seats, match, offers, chat }
     );

@@ -37,7 +37,7 @@ def test_the_golden_files_are_the_frames_that_the_server_writes() -> None:
 
 
 def test_the_types_of_the_browser_client_are_current() -> None:
-    """client/web/protocol.d.ts matches server/protocol/messages.py."""
+    """client/web/shell/protocol.d.ts matches server/protocol/messages.py."""
     assert TYPES.read_text("utf-8") == typescript(), ADVICE
 
 

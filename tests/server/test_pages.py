@@ -1,25 +1,209 @@
-"""The browser client and server/web/pages.py have the same list of pages."""
+"""The pages: their addresses, their files in several encodings, and what a link to them shows."""
 
+import gzip
+import html
 import re
+from pathlib import Path
 
-from server.web.pages import PAGES, client_folder
+import brotli
+import pytest
 
-#: An entry of ROUTES in client/web/app.js.
-ROUTE = re.compile(r"^    \[/\^(.+)\$/, \(app", re.MULTILINE)
+from server.web.client_files import ClientFiles, client_folder
+from server.web.encodings import KEPT_VERSIONS, Encoded, encode, encode_files
+from tests.support.node import Node, Response, Socket, serve
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+#: The path of an entry of PAGES in client/web/pages.js.
+ROUTE = re.compile(r"^        /\^(.+)\$/,$", re.MULTILINE)
+MISSING = "There is nothing here"
+DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, None: bytes}
 
 
-def test_client_and_server_have_the_same_pages() -> None:
-    """Each path that the server answers with the shell matches exactly one page of the client's
-    router, and vice versa, for ids up to the longest possible.
+def text_of(page: Response) -> str:
+    return page.body.decode()
+
+
+def preview_of(page: Response) -> tuple[str, str]:
+    """The title and the sentence that a link to the page shows."""
+    found = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]*)"', text_of(page)))
+    return html.unescape(found["title"]), html.unescape(found["description"])
+
+
+async def test_the_server_has_the_pages_of_the_client_s_table() -> None:
+    """Each path that matches the client's table is a page; every other address answers a browser
+    with status 404 and a page that says so. Ids have up to 24 characters.
     """
-    text = (client_folder() / "app.js").read_text("utf-8")
-    routes = [re.compile(pattern.replace(r"\/", "/")) for pattern in ROUTE.findall(text)]
-    assert len(routes) == text.split("const ROUTES = [")[1].split("];")[0].count("=> new")
-    for length, expected in ((1, 1), (24, 1), (25, 0)):
-        for page in PAGES:
-            address = re.sub(r"\{\w+\}", "a" * length, page)
-            matching = [route for route in routes if route.fullmatch(address)]
-            assert len(matching) == (1 if "{" not in page else expected), page
-    for route in routes:
-        addresses = [re.sub(r"\{\w+\}", "x-_9", page) for page in PAGES]
-        assert [address for address in addresses if route.fullmatch(address)], route.pattern
+    routes = ROUTE.findall((client_folder() / "pages.js").read_text("utf-8"))
+    patterns = [re.compile(route.replace(r"\/", "/"), re.ASCII) for route in routes]
+    ids = ("x", "a-Z_9" * 4 + "abcd", "a" * 25, "a.b", "")
+    paths = ["/", "/replays", "/replays/", "/nothing", "/room", "/rooms/x", "/room/x/y"]
+    paths += [f"/{kind}/{page_id}" for kind in ("room", "match") for page_id in ids]
+    assert {page.path for page in ClientFiles(client_folder()).pages} == {
+        pattern.pattern for pattern in patterns
+    }
+    async with serve() as node:
+        for path in paths:
+            is_page = any(pattern.fullmatch(path) for pattern in patterns)
+            answer = await node.get(path, **BROWSER)
+            assert answer.status == (200 if is_page else 404), path
+            assert answer.headers["content-type"] == "text/html; charset=utf-8"
+            assert (MISSING in text_of(answer)) is not is_page
+
+
+@pytest.mark.parametrize("target", ["/api/nothing", "/static/nothing.js", "/ws/nothing"])
+async def test_addresses_for_programs_get_no_page(target: str) -> None:
+    """A missing address of the API, of files or of the socket is answered in JSON."""
+    async with serve() as node:
+        answer = await node.get(target, **BROWSER)
+        assert (answer.status, answer.json["code"]) == (404, "http.404")
+
+
+async def test_a_page_names_all_files_that_it_needs() -> None:
+    """The HTML links to the page's own modules and style sheets, which exist, and to no others."""
+    async with serve() as node:
+        page = text_of(await node.get("/replays", **BROWSER))
+        linked = re.findall(r'"(/static/[^"]+)"', page)
+        assert [name for name in linked if name.endswith("/pages/replays/page.js")]
+        assert [name for name in linked if name.endswith("/ui/matches.css")]
+        assert not [name for name in linked if "/pages/lobby/" in name or "/board/" in name]
+        for name in linked:
+            assert (await node.get(name)).status == 200, name
+
+
+async def wait_for_encodings(node: Node, name: str) -> None:
+    """Waits until the files have been compressed."""
+    while "content-encoding" not in (await node.get(name, **{"Accept-Encoding": "br"})).headers:
+        pass
+
+
+async def test_files_are_sent_in_the_shortest_encoding_that_a_client_accepts() -> None:
+    """Every form decodes to the same file, stays immutable, and caches tell the forms apart."""
+    async with serve() as node:
+        page = text_of(await node.get("/", **BROWSER))
+        name = next(link for link in re.findall(r'"(/static/[^"]+)"', page) if "app.js" in link)
+        await wait_for_encodings(node, name)
+        plain = await node.get(name)
+        for accepted, encoding in (
+            ("gzip, deflate, br", "br"),
+            ("gzip, deflate", "gzip"),
+            ("br;q=0, gzip;q=0.5", "gzip"),
+            ("identity", None),
+            ("", None),
+        ):
+            answer = await node.get(name, **{"Accept-Encoding": accepted})
+            assert answer.headers.get("content-encoding") == encoding, accepted
+            assert DECODERS[encoding](answer.body) == plain.body
+            assert answer.headers["vary"] == "Accept-Encoding"
+            assert "immutable" in answer.headers["cache-control"]
+
+
+async def test_the_list_of_games_is_compressed() -> None:
+    """The games with their rules arrive in a fraction of their size."""
+    async with serve() as node:
+        plain = await node.get("/api/games")
+        for accepted in ("gzip", "br"):
+            answer = await node.get("/api/games", **{"Accept-Encoding": accepted})
+            assert answer.headers["content-encoding"] == accepted
+            assert DECODERS[accepted](answer.body) == plain.body
+            assert len(answer.body) < len(plain.body) / 2
+
+
+def test_stored_encodings_are_used_unless_damaged(tmp_path: Path) -> None:
+    """A stored version is read again as it is. A damaged one is made again, and old ones go."""
+    contents = {"a.js": b"let a = 1;\n" * 50, "b.css": b""}
+    path = tmp_path / "client-v.msgpack"
+    encoded = encode_files(contents, tmp_path, "v")
+    assert encoded == {name: encode(body, 11) for name, body in contents.items()}
+    written = path.stat().st_ino
+    assert encode_files(contents, tmp_path, "v") == encoded
+    assert path.stat().st_ino == written
+    good = path.read_bytes()
+    for damaged in (b"", good[:-3], good.replace(b"let a", b"let b")):
+        path.write_bytes(damaged)
+        assert encode_files(contents, tmp_path, "v") == encoded
+        assert path.read_bytes() == good
+    for position in range(0, len(good), 29):
+        path.write_bytes(good[:position] + bytes([good[position] ^ 1]) + good[position + 1 :])
+        read = encode_files(contents, tmp_path, "v")
+        for name, body in contents.items():
+            assert read[name].plain == body, position
+            for encoding in ("br", "gzip"):
+                form, used = read[name].best(encoding)
+                assert DECODERS[used](form) == body, position
+    for version in "wxyz":
+        encode_files(contents, tmp_path, version)
+    assert len(list(tmp_path.iterdir())) == KEPT_VERSIONS
+
+
+def test_a_body_that_encodings_make_longer_is_sent_as_it_is() -> None:
+    assert encode(b"{}").best("br, gzip") == (b"{}", None)
+    assert Encoded(b"{}").best("br, gzip") == (b"{}", None)
+
+
+def test_only_whole_lines_of_comments_are_left_out() -> None:
+    """A module has the same lines as its source; only lines of comments are blank. No text in
+    backquotes takes several lines, so no such line is text.
+    """
+    for name, sent in ClientFiles(client_folder()).contents.items():
+        source = (client_folder() / name).read_bytes()
+        if name.endswith((".js", ".css")):
+            pairs = list(zip(source.split(b"\n"), sent.split(b"\n"), strict=True))
+            assert all(after in (b"", before) for before, after in pairs), name
+            assert b"@typedef" not in sent, name
+        else:
+            assert sent == source
+        if name.endswith(".js"):
+            assert not [line for line in source.splitlines() if line.count(b"`") % 2], name
+
+
+async def create(ada: Socket, visibility: str) -> str:
+    ack = await ada.ack(
+        "create", game="tic-tac-toe", visibility=visibility,
+        seats=[{"who": "me"}, {"who": "open"}],
+    )  # fmt: skip
+    return str(ack["room"])
+
+
+async def test_a_link_to_a_public_room_shows_the_game_and_the_players() -> None:
+    """Before the match the host's invitation, then both names, then the same for the replay."""
+    async with serve() as node, node.guest(name="Ada") as ada, node.guest(name='B"<b>') as bob:
+        room = await create(ada, "public")
+        address = f"/room/{room}"
+        assert preview_of(await node.get(address))[0] == "Tic-tac-toe: Ada invites you"
+        await bob.ack("join", room=room)
+        await bob.ack("sit", room=room, seat=1)
+        snapshot = await bob.expect("event", kind="started")
+        page = await node.get(address)
+        assert preview_of(page)[0] == 'Tic-tac-toe: Ada against B"<b>'
+        assert "<b>" not in text_of(page)
+        assert f'content="http://{node.host}{address}"' in text_of(page)
+        match = await node.get(f"/match/{snapshot['match']}")
+        assert preview_of(match)[0] == 'Tic-tac-toe: Ada against B"<b>'
+
+
+async def test_a_link_to_an_unlisted_room_shows_nothing_of_it() -> None:
+    """Its preview and that of its match equal those of a room that does not exist."""
+    async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Bob") as bob:
+        room = await create(ada, "unlisted")
+        await bob.ack("join", room=room)
+        await bob.ack("sit", room=room, seat=1)
+        match = (await bob.expect("event", kind="started"))["match"]
+        unknown = preview_of(await node.get("/room/unknown"))
+        assert preview_of(await node.get(f"/room/{room}")) == unknown
+        assert preview_of(await node.get(f"/match/{match}")) == unknown
+        assert unknown == preview_of(await node.get("/"))
+
+
+async def test_the_icon_and_the_manifest_exist() -> None:
+    """The manifest's icons and those of the HTML page are images of the stated size."""
+    async with serve() as node:
+        page = text_of(await node.get("/"))
+        manifest = await node.get(re.findall(r'rel="manifest" href="([^"]+)"', page)[0])
+        assert manifest.headers["content-type"].startswith("application/manifest+json")
+        base = page.split('rel="manifest" href="')[1].split("manifest.webmanifest")[0]
+        for icon in manifest.json["icons"]:
+            image = await node.get(base + icon["src"])
+            assert image.headers["content-type"].startswith(icon["type"])
+            if icon["type"] == "image/png":
+                size = int.from_bytes(image.body[16:20]), int.from_bytes(image.body[20:24])
+                assert "{}x{}".format(*size) == icon["sizes"]

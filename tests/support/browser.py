@@ -55,7 +55,7 @@ def watch_faults(page: Page) -> list[str]:
 
 
 async def open_files(browser: Browser, **context: Any) -> Page:
-    """Opens a page that can import this repository's modules, as `/client/web/model.js`."""
+    """Opens a page that can import this repository's modules, as `/client/web/shell/model.js`."""
     page = await (await browser.new_context(**context)).new_page()
     await page.route(f"{FILES}/**", _serve_file)
     await page.goto(f"{FILES}/blank")

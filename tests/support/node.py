@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from server.app import RunningServer, open_node
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
-from server.web.pages import client_folder
+from server.web.client_files import client_folder
 from tests.support.fake_server import FakeServer, Message
 
 #: The time limit of a wait for a message, in seconds; only a test that hangs reaches it.

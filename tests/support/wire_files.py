@@ -15,7 +15,7 @@ from server.protocol import messages as wire
 from tests.support.wire_samples import frames
 
 ROOT = Path(__file__).parents[2]
-TYPES = ROOT / "client/web/protocol.d.ts"
+TYPES = ROOT / "client/web/shell/protocol.d.ts"
 GOLDEN = ROOT / "tests/data/messages"
 
 HEAD = (

@@ -1,6 +1,6 @@
-import { EMPTY_MODEL, apply, follow } from "/client/web/model.js";
-import { drawActions, drawSeatActions } from "/client/web/room-actions.js";
-import { render } from "/client/web/elements.js";
+import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
+import { drawActions, drawSeatActions } from "/client/web/pages/room/actions.js";
+import { render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
 
 const ADA = { identity: "ada", name: "Ada" };

@@ -1,6 +1,6 @@
-import "/client/web/board.js";
-import { candidates, clickResult, nextCells } from "/client/web/board-clicks.js";
-import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board-geometry.js";
+import "/client/web/board/board.js";
+import { candidates, clickResult, nextCells } from "/client/web/board/clicks.js";
+import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board/geometry.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const move = (id, path, more = {}) => ({ id, path: path.split(" "), text: id, ...more });

@@ -1,5 +1,5 @@
-import { ApiError } from "/client/web/api.js";
-import { BUSY_MS, Connection, MAX_BACKOFF_MS, PING_MS, SILENCE_MS } from "/client/web/connection.js";
+import { ApiError } from "/client/web/shell/api.js";
+import { BUSY_MS, Connection, MAX_BACKOFF_MS, PING_MS, SILENCE_MS } from "/client/web/shell/connection.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const WELCOME = { t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 };

@@ -1,4 +1,4 @@
-import { h, render } from "/client/web/elements.js";
+import { h, render } from "/client/web/shell/elements.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 function parent() {

@@ -1,6 +1,6 @@
-import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/lobby-choices.js";
-import { drawMine, drawPublic } from "/client/web/lobby-rooms.js";
-import { render } from "/client/web/elements.js";
+import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
+import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
+import { render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
 
 const CHESS = {

@@ -8,9 +8,9 @@ import {
     permits,
     withThoughts,
     withViews,
-} from "/client/web/model.js";
-import { countText, moveText, resultText, scoreText, durationText } from "/client/web/words.js";
-import { drawActions, statusText } from "/client/web/room-actions.js";
+} from "/client/web/shell/model.js";
+import { countText, moveText, resultText, scoreText, durationText } from "/client/web/shell/words.js";
+import { drawActions, statusText } from "/client/web/pages/room/actions.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const ROOM = "r7Kq2";

@@ -1,7 +1,7 @@
-import { drawMoves, rowsOf } from "/client/web/moves.js";
-import { render } from "/client/web/elements.js";
-import { thoughtHeading } from "/client/web/thinking.js";
-import { numberedMove } from "/client/web/words.js";
+import { drawMoves, rowsOf } from "/client/web/ui/moves.js";
+import { render } from "/client/web/shell/elements.js";
+import { thoughtHeading } from "/client/web/ui/thinking.js";
+import { numberedMove } from "/client/web/shell/words.js";
 import { assertEqual, test } from "./testing.js";
 
 const CHESS = [

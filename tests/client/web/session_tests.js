@@ -1,5 +1,5 @@
-import { JOIN_TIMEOUT_MS } from "/client/web/room-socket.js";
-import { Session } from "/client/web/session.js";
+import { JOIN_TIMEOUT_MS } from "/client/web/shell/room-socket.js";
+import { Session } from "/client/web/shell/session.js";
 import { assertEqual, flushPromises, test } from "./testing.js";
 
 const ROOM = "r7Kq2";

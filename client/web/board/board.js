@@ -1,0 +1,414 @@
+/**
+ * `<ply-board>` draws the board of any game from its views, and turns clicks, drags, touches and keys
+ * into moves. It contains no rules.
+ *
+ * Set `scene`; listen to `ply-move` (detail: the chosen MoveView) and `ply-announce` (detail: a text
+ * for screen readers).
+ *
+ * @import {BoardView, MoveView, PositionView} from "../shell/protocol.js"
+ * @import {Layout, Place} from "./geometry.js"
+ */
+
+import { animate } from "./animation.js";
+import { candidates, clickResult, continuations, nextCells } from "./clicks.js";
+import { drawBoard, markText } from "./drawing.js";
+import { drawChoices } from "./choices.js";
+import { layOut, neighbour, placeAt } from "./geometry.js";
+import { h, render } from "../shell/elements.js";
+
+/**
+ * What a board shows.
+ * @typedef {object} Scene
+ * @property {BoardView} board
+ * @property {PositionView | null} position null draws the empty board
+ * @property {MoveView[]} moves the legal moves; with an empty list the board is read-only
+ * @property {MoveView | null} pending the move that was sent and is not in the match yet
+ * @property {boolean} flip whether to turn the board by 180 degrees
+ * @property {string} label the board's name for screen readers
+ */
+
+/**
+ * A press that has not ended: its pointer, and the cell and the position where it began. `selected`
+ * says whether the press selected the cell.
+ * @typedef {{pointer: number, cell: string, x: number, y: number, selected: boolean, dragging:
+ *     boolean}} Gesture
+ */
+
+/** The directions of the arrow keys. @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+/** The distance beyond which a press becomes a drag, in cells. */
+const MIN_DRAG_CELLS = 0.25;
+
+/**
+ * The width of a cell below which a touch must be confirmed, in pixels, because a finger covers
+ * several cells.
+ */
+const SMALL_CELL_PX = 30;
+
+export class PlyBoard extends HTMLElement {
+    /** @type {Scene | null} */
+    #scene = null;
+    /** @type {Layout | null} */
+    #layout = null;
+    /** @type {string[]} */
+    #selection = [];
+    /** The cell that Tab leads to. @type {string | null} */
+    #current = null;
+    /** The cell under the pointer or with the keyboard's focus. @type {string | null} */
+    #hovered = null;
+    #isFocusVisible = false;
+    /** The small cell that a finger has touched and not confirmed yet. @type {string | null} */
+    #aim = null;
+    /** @type {Gesture | null} */
+    #gesture = null;
+    /** Whether the playable cells are marked, after a press without effect. */
+    #showsHints = false;
+    #isDrawing = false;
+    #isStale = false;
+
+    connectedCallback() {
+        if (this.dataset.ready) return;
+        this.dataset.ready = "yes";
+        this.addEventListener("keydown", (event) => this.#onKey(event));
+        this.addEventListener("focusin", (event) => this.#onFocusIn(event));
+        this.addEventListener("focusout", () => this.#onFocusOut());
+        this.addEventListener("pointerdown", (event) => this.#onPointerDown(event));
+        this.addEventListener("pointermove", (event) => this.#onPointerMove(event));
+        this.addEventListener("pointerup", (event) => this.#onPointerUp(event));
+        this.addEventListener("pointercancel", () => this.#endGesture());
+        this.addEventListener("pointerleave", () => this.#hover(null));
+    }
+
+    get scene() {
+        return this.#scene;
+    }
+
+    /** Draws a scene; does nothing for null, or if every part of the scene is the same as before. */
+    set scene(scene) {
+        const before = this.#scene;
+        if (scene === null || (before && isSameScene(before, scene))) return;
+        this.#scene = scene;
+        if (!this.#layout || before?.board !== scene.board || before.flip !== scene.flip)
+            this.#layout = layOut(scene.board.board, scene.flip);
+        if (before?.moves !== scene.moves) {
+            this.#selection = [];
+            this.#aim = null;
+            this.#showsHints = false;
+        }
+        const { places, byId } = this.#layout;
+        if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
+        const position = before?.board === scene.board && before.flip === scene.flip ? before.position : null;
+        animate(this, this.#layout, scene, position, () => this.#draw());
+    }
+
+    /**
+     * Draws the scene. Removing a focused button calls `#draw` again through `focusout`; the loop
+     * then draws once more.
+     */
+    #draw() {
+        this.#isStale = true;
+        if (this.#isDrawing) return;
+        this.#isDrawing = true;
+        const hadFocus = this.contains(document.activeElement);
+        while (this.#isStale) {
+            this.#isStale = false;
+            this.#drawOnce();
+        }
+        this.#isDrawing = false;
+        if (hadFocus && !this.contains(document.activeElement)) this.#focusBoard();
+    }
+
+    /** Moves the focus to the current cell, after the focused button was removed. */
+    #focusBoard() {
+        const node = this.#cellNode(this.#current ?? "");
+        if (node instanceof SVGElement) node.focus({ preventScroll: true });
+    }
+
+    #drawOnce() {
+        if (!this.#scene || !this.#layout) return;
+        const { moves, pending, board } = this.#scene;
+        const targets = board.targets ?? {};
+        const next = nextCells(moves, this.#selection, targets);
+        const state = {
+            selection: this.#selection,
+            current: this.#current,
+            focus: this.#isFocusVisible ? this.#current : null,
+            next,
+            hovered: this.#hovered !== null && next.has(this.#hovered) ? this.#hovered : null,
+            preview: pending ?? this.#preview(),
+            aim: this.#aim,
+            showHints: this.#showsHints,
+        };
+        this.classList.toggle("playable", moves.length > 0);
+        render(this, drawBoard(this.#scene, this.#layout, state), this.#drawButtons(next));
+    }
+
+    /**
+     * The buttons beside the board: for labels without cells, and to confirm a touched cell. Marks on
+     * such labels are shown there too.
+     * @param {Set<string>} next
+     */
+    #drawButtons(next) {
+        if (!this.#scene) return null;
+        const { moves, board, position } = this.#scene;
+        const labels = Object.entries(board.targets ?? {}).flatMap(([label, cells]) => (cells.length > 0 ? [] : [label]));
+        if (labels.length === 0 && this.#aim === null) return null;
+        const marked = Object.entries(position?.marks ?? {}).flatMap(([name, places]) =>
+            places.filter((place) => labels.includes(place)).map((label) => this.#drawLabelMark(label, name)),
+        );
+        const buttons = labels.filter((label) => next.has(label)).map((label) => this.#drawLabelButton(label, moves));
+        const aim = this.#aim;
+        const confirmation =
+            aim !== null &&
+            h("button", { key: `aim ${aim}`, class: "only", onclick: () => this.#click(aim) }, `Play ${aim}`);
+        return h("div", { class: "beside", key: "beside" }, marked, buttons, confirmation);
+    }
+
+    /**
+     * A mark on a label without cells: "pass: last move".
+     * @param {string} label
+     * @param {string} name
+     */
+    #drawLabelMark(label, name) {
+        return h("span", { key: `${name} ${label}`, class: `marked ${name}` }, `${label}: ${markText(name)}`);
+    }
+
+    /**
+     * @param {string} label
+     * @param {MoveView[]} moves
+     */
+    #drawLabelButton(label, moves) {
+        const next = continuations(moves, this.#selection, label, {});
+        const text = next.length === 1 ? next[0].text : label;
+        const isOnlyMove = moves.length === 1;
+        return h("button", { key: label, "data-label": label, class: isOnlyMove ? "only" : null, onclick: () => this.#click(label) }, text);
+    }
+
+    /** The move that a click on the hovered cell would continue, if there is exactly one. */
+    #preview() {
+        if (!this.#scene || this.#hovered === null) return null;
+        const { moves, board } = this.#scene;
+        const next = continuations(moves, this.#selection, this.#hovered, board.targets ?? {});
+        return next.length === 1 ? next[0] : null;
+    }
+
+    /** @param {string} cell */
+    #click(cell) {
+        if (!this.#scene) return;
+        const { moves, board } = this.#scene;
+        this.#aim = null;
+        const result = clickResult(moves, this.#selection, cell, board.targets ?? {});
+        this.#showsHints = moves.length > 0 && this.#selection.length + result.selection.length + result.finished.length === 0;
+        this.#select(result.selection);
+        if (this.#showsHints) this.#announce(`Nothing can be played on ${cell}`);
+        if (result.finished.length === 1) this.#play(result.finished[0]);
+        else if (result.finished.length > 1) this.#openChoice(result.finished);
+    }
+
+    /** @param {string[]} selection */
+    #select(selection) {
+        const hasChanged = selection.join(" ") !== this.#selection.join(" ");
+        this.#selection = selection;
+        this.#draw();
+        if (!hasChanged || !this.#scene || selection.length === 0) return;
+        const { moves, board } = this.#scene;
+        const count = candidates(moves, selection, board.targets ?? {}).length;
+        this.#announce(`${selection.at(-1)} selected, ${count} ${count === 1 ? "move" : "moves"}`);
+    }
+
+    /** @param {MoveView} move */
+    #play(move) {
+        this.dispatchEvent(new CustomEvent("ply-move", { detail: move, bubbles: true }));
+    }
+
+    /** @param {string} text */
+    #announce(text) {
+        this.dispatchEvent(new CustomEvent("ply-announce", { detail: text, bubbles: true }));
+    }
+
+    /**
+     * Opens a dialog to choose between moves with the same path, and plays the chosen one.
+     * @param {MoveView[]} moves
+     */
+    #openChoice(moves) {
+        if (!this.#scene) return;
+        const { board } = this.#scene;
+        const dialog = document.createElement("dialog");
+        dialog.className = "choice";
+        dialog.setAttribute("aria-label", "Which move?");
+        dialog.addEventListener("close", () => {
+            dialog.remove();
+            const chosen = moves.find((move) => move.id === dialog.returnValue);
+            if (chosen) this.#play(chosen);
+        });
+        render(dialog, drawChoices(board, moves));
+        document.body.append(dialog);
+        dialog.showModal();
+    }
+
+    /** @param {KeyboardEvent} event */
+    #onKey(event) {
+        if (!this.#layout || this.#current === null || event.altKey || event.ctrlKey || event.metaKey) return;
+        if (event.target instanceof HTMLButtonElement) return;
+        const arrow = ARROWS[event.key];
+        if (arrow) this.#moveFocus(arrow);
+        else if (event.key === "Enter" || event.key === " ") this.#click(this.#current);
+        else if (event.key === "Escape" && this.#selection.length > 0) this.#select([]);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+    }
+
+    /** @param {[number, number]} direction */
+    #moveFocus(direction) {
+        const from = this.#layout?.byId.get(this.#current ?? "");
+        const to = this.#layout && from ? neighbour(this.#layout, from, direction) : null;
+        if (to) this.#focus(to.id);
+    }
+
+    /** @param {string} cell */
+    #focus(cell) {
+        this.#current = cell;
+        this.#draw();
+        const node = this.#cellNode(cell);
+        if (node instanceof SVGElement) node.focus({ preventScroll: true });
+    }
+
+    /** @param {FocusEvent} event */
+    #onFocusIn(event) {
+        const node = event.target;
+        if (!(node instanceof SVGElement) || !node.dataset.cell) return;
+        this.#current = node.dataset.cell;
+        this.#isFocusVisible = node.matches(":focus-visible");
+        if (this.#isFocusVisible) this.#hovered = this.#current;
+        this.#draw();
+    }
+
+    #onFocusOut() {
+        this.#isFocusVisible = false;
+        this.#hover(null);
+        this.#draw();
+    }
+
+    /** @param {string} cell */
+    #cellNode(cell) {
+        return this.querySelector(`[role=gridcell][data-cell="${CSS.escape(cell)}"]`);
+    }
+
+    /** @param {string | null} cell */
+    #hover(cell) {
+        if (this.#aim !== null && cell === null) cell = this.#aim;
+        if (cell === this.#hovered) return;
+        this.#hovered = cell;
+        this.#draw();
+    }
+
+    /**
+     * The pointer's position in cells, and the place under it.
+     * @param {PointerEvent} event
+     * @returns {{x: number, y: number, place: Place | null}}
+     */
+    #locate(event) {
+        const svg = this.querySelector("svg");
+        const matrix = svg?.getScreenCTM();
+        if (!matrix || !this.#layout) return { x: 0, y: 0, place: null };
+        const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+        return { x, y, place: placeAt(this.#layout.places, x, y) };
+    }
+
+    /**
+     * A press selects its cell at once if the cell begins or continues a move, so that the piece can
+     * be dragged. The release finishes a move.
+     * @param {PointerEvent} event
+     */
+    #onPointerDown(event) {
+        if (event.target instanceof Element && event.target.closest("button")) return;
+        const { x, y, place } = this.#locate(event);
+        if (!this.#scene || !place || event.button !== 0 || this.#gesture) return;
+        this.#gesture = { pointer: event.pointerId, cell: place.id, x, y, selected: false, dragging: false };
+        this.setPointerCapture(event.pointerId);
+        this.#hovered = place.id;
+        const { moves, board } = this.#scene;
+        const result = clickResult(moves, this.#selection, place.id, board.targets ?? {});
+        if (result.selection.at(-1) === place.id && result.finished.length === 0) {
+            this.#gesture.selected = true;
+            this.#select(result.selection);
+        } else this.#draw();
+    }
+
+    /** @param {PointerEvent} event */
+    #onPointerMove(event) {
+        const { x, y, place } = this.#locate(event);
+        if (event.pointerType !== "touch" || this.#gesture) this.#hover(place?.id ?? null);
+        const gesture = this.#gesture;
+        if (!gesture || !gesture.selected || gesture.pointer !== event.pointerId) return;
+        gesture.dragging ||= Math.hypot(x - gesture.x, y - gesture.y) > MIN_DRAG_CELLS;
+        if (gesture.dragging) this.#dragTo(gesture, `translate(${x}px, ${y}px)`);
+    }
+
+    /**
+     * @param {Gesture} gesture
+     * @param {string} transform
+     */
+    #dragTo(gesture, transform) {
+        const piece = this.querySelector(`.pieces [data-at="${CSS.escape(gesture.cell)}"]`);
+        if (piece instanceof SVGElement) piece.style.transform = transform;
+        piece?.classList.toggle("dragged", transform !== "");
+    }
+
+    /** @param {PointerEvent} event */
+    #onPointerUp(event) {
+        const gesture = this.#gesture;
+        if (!gesture || gesture.pointer !== event.pointerId) return;
+        this.#endGesture();
+        const { place } = this.#locate(event);
+        if (event.pointerType === "touch") this.#hover(null);
+        if (!place) return;
+        this.#current = place.id;
+        if (event.pointerType === "touch" && this.#mustConfirm(place.id)) return this.#aimAt(place.id);
+        if (!gesture.selected || (gesture.dragging && place.id !== gesture.cell)) this.#click(place.id);
+        else this.#draw();
+    }
+
+    /**
+     * Whether the first touch of this cell must not play a move yet: the cells are small, and the user
+     * may have meant a neighbouring cell.
+     * @param {string} cell
+     */
+    #mustConfirm(cell) {
+        const cellPx = this.querySelector("svg")?.getScreenCTM()?.a ?? SMALL_CELL_PX;
+        if (!this.#scene || cellPx >= SMALL_CELL_PX || cell === this.#aim) return false;
+        const { moves, board } = this.#scene;
+        return clickResult(moves, this.#selection, cell, board.targets ?? {}).finished.length > 0;
+    }
+
+    /** @param {string} cell */
+    #aimAt(cell) {
+        this.#aim = cell;
+        this.#hovered = cell;
+        this.#draw();
+        this.#announce(`${cell} chosen; touch it again or press Play`);
+    }
+
+    #endGesture() {
+        if (this.#gesture?.dragging) this.#dragTo(this.#gesture, "");
+        this.#gesture = null;
+    }
+}
+
+/**
+ * @param {Scene} a
+ * @param {Scene} b
+ */
+function isSameScene(a, b) {
+    return (
+        a.board === b.board &&
+        a.position === b.position &&
+        a.moves === b.moves &&
+        a.pending === b.pending &&
+        a.flip === b.flip &&
+        a.label === b.label
+    );
+}
+
+customElements.define("ply-board", PlyBoard);

@@ -1,0 +1,110 @@
+/**
+ * Turns clicks into moves: every move has a path of clicks, and the selection is the beginning of a
+ * path. This covers placements, moves from cell to cell, multiple jumps, columns and promotions.
+ * Pure functions.
+ *
+ * @import {MoveView} from "../shell/protocol.js"
+ */
+
+/**
+ * @typedef {Record<string, string[]>} Targets the cells of each label, such as those of a column
+ */
+/**
+ * The new selection, and the moves that the click finished. Several finished moves have the same
+ * path and differ in their `choice`.
+ * @typedef {{selection: string[], finished: MoveView[]}} ClickResult
+ */
+
+/**
+ * Whether an element of a path is the cell, or a label that contains it.
+ * @param {string} element
+ * @param {string} cell
+ * @param {Targets} targets
+ */
+export function matchesCell(element, cell, targets) {
+    return element === cell || (targets[element]?.includes(cell) ?? false);
+}
+
+/**
+ * The moves that begin with the selection.
+ * @param {MoveView[]} moves
+ * @param {string[]} selection
+ * @param {Targets} targets
+ */
+export function candidates(moves, selection, targets) {
+    return moves.filter(({ path }) =>
+        selection.every((cell, i) => path[i] !== undefined && matchesCell(path[i], cell, targets)),
+    );
+}
+
+/**
+ * The moves whose paths continue with this cell after the selection.
+ * @param {MoveView[]} moves
+ * @param {string[]} selection
+ * @param {string} cell
+ * @param {Targets} targets
+ */
+export function continuations(moves, selection, cell, targets) {
+    const index = selection.length;
+    return candidates(moves, selection, targets).filter(
+        ({ path }) => path[index] !== undefined && matchesCell(path[index], cell, targets),
+    );
+}
+
+/**
+ * The cells and labels that can be clicked next.
+ * @param {MoveView[]} moves
+ * @param {string[]} selection
+ * @param {Targets} targets
+ * @returns {Set<string>}
+ */
+export function nextCells(moves, selection, targets) {
+    const elements = candidates(moves, selection, targets).map(({ path }) => path[selection.length]);
+    return new Set(
+        elements.flatMap((element) => (element === undefined ? [] : [element, ...(targets[element] ?? [])])),
+    );
+}
+
+/**
+ * The result of a click on a cell: it extends the selection, finishes a move, starts another
+ * selection or clears the selection.
+ * @param {MoveView[]} moves
+ * @param {string[]} selection
+ * @param {string} cell
+ * @param {Targets} targets
+ * @returns {ClickResult}
+ */
+export function clickResult(moves, selection, cell, targets) {
+    const next = continuations(moves, selection, cell, targets);
+    if (next.length > 0) return extendOrFinish(next, [...selection, cell]);
+    if (selection.length === 0) return { selection: [], finished: [] };
+    const possible = candidates(moves, selection, targets);
+    if (selection.at(-1) === cell) {
+        return { selection: [], finished: possible.filter(({ path }) => path.length === selection.length) };
+    }
+    const ending = possible.filter(({ path }) => matchesCell(path.at(-1) ?? "", cell, targets));
+    if (ending.length > 0) return finishAtEnd(ending, selection);
+    return clickResult(moves, [], cell, targets);
+}
+
+/**
+ * Finishes the moves if the selection is the whole path of each; otherwise extends the selection.
+ * @param {MoveView[]} next
+ * @param {string[]} selection
+ * @returns {ClickResult}
+ */
+function extendOrFinish(next, selection) {
+    if (next.every(({ path }) => path.length === selection.length)) return { selection: [], finished: next };
+    return { selection, finished: [] };
+}
+
+/**
+ * Accepts a click on the last cell of a longer path if only one path ends there.
+ * @param {MoveView[]} moves
+ * @param {string[]} selection
+ * @returns {ClickResult}
+ */
+function finishAtEnd(moves, selection) {
+    const paths = new Set(moves.map(({ path }) => path.join(" ")));
+    return paths.size === 1 ? { selection: [], finished: moves } : { selection, finished: [] };
+}

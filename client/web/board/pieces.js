@@ -1,0 +1,90 @@
+/**
+ * Draws the pieces of all games. A piece is one unit wide, with its centre at 0, 0; the style sheet
+ * sets its colours by side.
+ *
+ * @import {Kind} from "../shell/protocol.js"
+ * @import {VNode} from "../shell/elements.js"
+ */
+
+import { drawSprite } from "./sprites.js";
+import { h } from "../shell/elements.js";
+
+/** The angle from a seed of a heap to the next, which spreads them evenly. */
+const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
+/** The path of a crown. */
+const CROWN = "M-.2 .13 -.25 -.14 -.1 0 0 -.21 .1 0 .25 -.14 .2 .13Z";
+
+/**
+ * A piece of a kind; a piece of an unknown kind is a plain disc.
+ * @param {Kind | undefined} kind
+ * @param {string} [extra] a further class
+ * @returns {VNode}
+ */
+export function drawPiece(kind, extra = "") {
+    const side = kind?.side ?? "none";
+    const name = (/** @type {string} */ shape) => ({ class: `piece ${shape} side-${side} ${extra}` });
+    if (kind?.sprite) return h("g", name(kind.sprite), drawSprite(kind.sprite));
+    if (kind?.count) return drawHeap(kind.count, kind.mark ?? String(kind.count), name("heap"));
+    const shape = kind?.shape ?? "disc";
+    const body = kind?.angle ? h("g", { transform: `rotate(${kind.angle})` }, drawBody(shape)) : drawBody(shape);
+    return h("g", name(shape), body, drawEmblem(kind, shape));
+}
+
+/**
+ * A heap of seeds with its number below them. The first seed is in the middle, and each further one
+ * a golden angle on around it.
+ * @param {number} count
+ * @param {string} text
+ * @param {Record<string, string>} attributes
+ * @returns {VNode}
+ */
+function drawHeap(count, text, attributes) {
+    const r = Math.min(0.1, 0.3 / Math.sqrt(count));
+    const seeds = Array.from({ length: count }, (_, i) => {
+        const distance = count === 1 ? 0 : (0.35 - r) * Math.sqrt((i + 0.5) / count);
+        const angle = i * GOLDEN_ANGLE;
+        const [cx, cy] = [distance * Math.cos(angle), distance * Math.sin(angle) - 0.08];
+        return h("circle", { class: i % 2 ? "seed light" : "seed", cx: cx.toFixed(3), cy: cy.toFixed(3), r: r.toFixed(3) });
+    });
+    return h("g", attributes, seeds, h("text", { class: "count", y: 0.31, dy: ".35em" }, text));
+}
+
+/**
+ * @param {NonNullable<Kind["shape"]>} shape
+ * @returns {VNode[]}
+ */
+function drawBody(shape) {
+    switch (shape) {
+        case "cross":
+            return [h("path", { class: "line", d: "M-.27 -.27 .27 .27M.27 -.27 -.27 .27" })];
+        case "ring":
+            return [h("circle", { class: "line", r: 0.29 })];
+        case "stick":
+            return [
+                h("rect", { class: "body", x: -0.075, y: -0.4, width: 0.15, height: 0.82, rx: 0.05 }),
+                h("rect", { class: "tip", x: -0.105, y: -0.44, width: 0.21, height: 0.24, rx: 0.1 }),
+            ];
+        case "line":
+            return [h("path", { class: "line", d: "M-.5 0H.5" })];
+        case "stack":
+            return [
+                h("circle", { class: "body lower", r: 0.37, cy: 0.1 }),
+                h("circle", { class: "body", r: 0.37, cy: -0.07 }),
+                h("circle", { class: "bevel", r: 0.3, cy: -0.07 }),
+            ];
+        case "disc":
+            return [h("circle", { class: "body", r: 0.41 }), h("circle", { class: "bevel", r: 0.29 })];
+    }
+}
+
+/**
+ * @param {Kind | undefined} kind
+ * @param {NonNullable<Kind["shape"]>} shape
+ * @returns {VNode | null}
+ */
+function drawEmblem(kind, shape) {
+    if (shape === "stack") return h("path", { class: "emblem", d: CROWN, transform: "translate(0 -.05)" });
+    if (shape !== "disc") return null;
+    if (kind?.mark === "crown") return h("path", { class: "emblem", d: CROWN });
+    return kind?.mark ? h("text", { class: "emblem" }, kind.mark) : null;
+}

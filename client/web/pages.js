@@ -1,0 +1,33 @@
+/**
+ * The pages: the path of each, the module that the app loads when it is opened, and its style
+ * sheets. server/web/pages.py has the same paths, and tells the browser early which files a page needs.
+ *
+ * @import {Route} from "./shell/router.js"
+ */
+
+/** @type {Route[]} */
+export const PAGES = [
+    [
+        /^\/$/,
+        async () => (await import("./pages/lobby/page.js")).LobbyPage,
+        ["board/board.css", "ui/matches.css", "pages/lobby/lobby.css"],
+    ],
+    [
+        /^\/room\/([\w-]{1,24})$/,
+        async () => (await import("./pages/room/page.js")).RoomPage,
+        ["board/board.css", "ui/match.css"],
+    ],
+    [
+        /^\/match\/([\w-]{1,24})$/,
+        async () => (await import("./pages/replay/page.js")).ReplayPage,
+        ["board/board.css", "ui/match.css"],
+    ],
+    [
+        /^\/replays$/,
+        async () => (await import("./pages/replays/page.js")).ReplaysPage,
+        ["ui/matches.css"],
+    ],
+];
+
+/** A path of the page that is most likely opened next: it is loaded while the browser is idle. */
+export const LIKELY_NEXT_PATH = "/room/next";

@@ -1,0 +1,196 @@
+/**
+ * The lists of the lobby: your matches, the rooms that wait for a player, and those with a running
+ * match.
+ *
+ * @import {GameDescription, MatchSummary, MyMatches} from "../../shell/api.js"
+ * @import {RoomSummary} from "../../shell/protocol.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {Model} from "../../shell/model.js"
+ */
+
+import { drawPicture } from "../../board/picture.js";
+import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+import { agoText, isDraw, occupantName, optionsText } from "../../shell/words.js";
+
+/**
+ * The rooms of other people.
+ * @param {Model} model
+ * @param {GameDescription[]} games
+ * @param {(room: string) => void} join
+ * @returns {VNode}
+ */
+export function drawPublic({ lobby, you }, games, join) {
+    const rooms = Object.values(lobby ?? {}).sort((a, b) => b.created_ms - a.created_ms);
+    const others = rooms.filter((room) => !hasSeat(room, you?.identity));
+    const open = others.filter((room) => room.state === "open");
+    const playing = others.filter((room) => room.state === "playing");
+    const draw = (/** @type {RoomSummary} */ room) => drawRoom(room, gameOf(games, room.game), join);
+    return h(
+        "section",
+        { class: "rooms", "aria-label": "Public rooms", key: "public" },
+        h("h2", null, "Waiting for a player"),
+        open.length > 0
+            ? h("ul", { class: "card list open", key: "open" }, open.map(draw))
+            : h("p", { class: "muted empty", key: "no open" }, emptyText(lobby !== null, playing.length > 0)),
+        playing.length > 0 ? h("h2", null, "Being played") : null,
+        playing.length > 0 ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw)) : null,
+    );
+}
+
+/**
+ * @param {RoomSummary} room
+ * @param {string | undefined} you
+ */
+function hasSeat(room, you) {
+    return room.seats.some((occupant) => occupant?.identity === you);
+}
+
+/**
+ * The text in place of the rooms that wait for a player.
+ * @param {boolean} isLoaded
+ * @param {boolean} isPlayed whether a match can be watched
+ */
+function emptyText(isLoaded, isPlayed) {
+    if (!isLoaded) return "Loading the rooms…";
+    if (isPlayed) return "No room waits for a player. You can watch a match, or start your own.";
+    return "No public match is open now. Start one: your friends join by its link, and others find it here.";
+}
+
+/**
+ * @param {GameDescription[]} games
+ * @param {string} id
+ */
+function gameOf(games, id) {
+    return games.find((game) => game.id === id);
+}
+
+/**
+ * Your rooms with a running match, those that wait for a player, and your last matches; null if you
+ * have none.
+ * @param {Model} model
+ * @param {GameDescription[]} games
+ * @param {MyMatches | null} mine null until they are loaded
+ * @returns {Content}
+ */
+export function drawMine({ lobby, you: person }, games, mine) {
+    const you = person?.identity;
+    const rooms = Object.values(lobby ?? {}).filter((room) => hasSeat(room, you));
+    const now_ms = Date.now();
+    const finished = mine?.finished ?? [];
+    const over = new Set(finished.map(({ match }) => match));
+    const running = (mine?.running ?? []).filter(({ match }) => !over.has(match));
+    const started = new Set(running.map(({ room }) => room));
+    const known = [...rooms, ...(mine?.waiting ?? [])].filter(({ room }) => !started.has(room));
+    const unique = [...new Map(known.map((room) => [room.room, room])).values()];
+    const lines = [
+        ...running.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms)),
+        ...unique.map((room) => drawMyRoom(room, you, gameOf(games, room.game))),
+        ...finished.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms)),
+    ];
+    if (lines.length === 0) return null;
+    return h(
+        "section",
+        { class: "rooms mine", "aria-label": "Your matches", key: "mine" },
+        h("h2", null, "Your matches"),
+        h("ul", { class: "card list" }, lines),
+    );
+}
+
+/**
+ * @param {MatchSummary} match
+ * @param {string | undefined} you
+ * @param {GameDescription | undefined} game
+ * @param {number} now_ms
+ */
+function drawMyMatch(match, you, game, now_ms) {
+    const seat = match.seats.findIndex((occupant) => occupant.identity === you);
+    const { over } = match;
+    const time_ms = match.finished_ms ?? match.started_ms;
+    return h(
+        "li",
+        { key: match.match, "data-match": match.match, "data-room": match.room },
+        h(
+            "a",
+            { href: over ? `/match/${match.match}` : `/room/${match.room}` },
+            game ? drawPicture(game) : null,
+            drawTitle(match.title, `against ${occupantName(match.seats[1 - Math.max(seat, 0)])}`),
+            h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
+        ),
+        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat) : "Play on"),
+    );
+}
+
+/**
+ * @param {NonNullable<MatchSummary["over"]>} over
+ * @param {number} seat
+ */
+function resultText(over, seat) {
+    if (over.winner !== null) return over.winner === seat ? "You won" : "You lost";
+    return isDraw(over) ? "Draw" : "No result";
+}
+
+/**
+ * @param {RoomSummary} room
+ * @param {string | undefined} you
+ * @param {GameDescription | undefined} game
+ */
+function drawMyRoom(room, you, game) {
+    const opponent = room.seats.find((occupant) => occupant && occupant.identity !== you);
+    return h(
+        "li",
+        { key: room.room, "data-room": room.room },
+        h(
+            "a",
+            { href: `/room/${room.room}` },
+            game ? drawPicture(game) : null,
+            drawTitle(room.title, opponent ? `against ${opponent.name}` : "waits for a second player"),
+        ),
+        h("span", { class: "hint" }, room.state === "playing" ? "Play on" : "Invite"),
+    );
+}
+
+/**
+ * @param {string} title
+ * @param {string} facts
+ */
+function drawTitle(title, facts) {
+    return h("span", { class: "room-title" }, h("b", { class: "game" }, title), h("span", { class: "muted" }, facts));
+}
+
+/**
+ * @param {RoomSummary} room
+ * @param {GameDescription | undefined} game
+ * @param {(room: string) => void} join
+ * @returns {VNode}
+ */
+function drawRoom(room, game, join) {
+    const watching = room.watching ?? 0;
+    const facts = [optionsText(room.options), room.length ?? ""].filter(Boolean).join(" · ");
+    const isJoinable = room.state === "open" && room.seats.some((occupant) => occupant === null);
+    return h(
+        "li",
+        { key: room.room, "data-room": room.room },
+        h(
+            "a",
+            { href: `/room/${room.room}` },
+            game ? drawPicture(game) : null,
+            drawTitle(room.title, facts),
+            h(
+                "span",
+                { class: "players" },
+                room.seats.map((occupant) =>
+                    h("span", { class: occupant ? "player-name" : "player-name nobody" }, occupantName(occupant)),
+                ),
+            ),
+            watching > 0 ? h("span", { class: "watching muted", title: "Spectators" }, icon("eye"), watching) : null,
+        ),
+        isJoinable
+            ? h(
+                  "button",
+                  { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
+                  "Join",
+              )
+            : h("span", { class: "hint muted" }, "Watch"),
+    );
+}

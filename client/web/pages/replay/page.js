@@ -1,0 +1,290 @@
+/**
+ * The page that replays a match, with the AI's search for each of its moves. The page's address
+ * contains the shown ply.
+ *
+ * @import {App, Page} from "../../shell/app.js"
+ * @import {StoredMatch} from "../../shell/api.js"
+ * @import {MoveView, PositionView} from "../../shell/protocol.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Thought} from "../../shell/model.js"
+ * @import {Player} from "../../ui/players.js"
+ */
+
+import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "../../shell/api.js";
+import { isFlipped } from "../../board/geometry.js";
+import { h } from "../../shell/elements.js";
+import { thoughtsOf } from "../../shell/model.js";
+import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
+import { drawRulesButton } from "../../ui/rules.js";
+import { Share } from "../../ui/share.js";
+import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
+import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
+import {
+    agoText,
+    numberedMove,
+    occupantName,
+    optionsText,
+    pointsText,
+    resultText,
+    sideColours,
+    sideName,
+    versus,
+} from "../../shell/words.js";
+
+/** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
+const NO_MOVES = [];
+
+/** @implements {Page} */
+export class ReplayPage {
+    #app;
+    #id;
+    /** @type {StoredMatch | null} */
+    #match = null;
+    /** @type {Record<number, PositionView>} */
+    #views = {};
+    /** @type {Record<number, Thought>} */
+    #thoughts = {};
+    #shown;
+    /** @type {PositionView | null} */
+    #drawnPosition = null;
+    #isTurned = false;
+    /** @type {string | null} */
+    #failure = null;
+    #scrolledTo = -1;
+    #share;
+
+    /**
+     * @param {App} app
+     * @param {string} id
+     */
+    constructor(app, id) {
+        this.#app = app;
+        this.#id = id;
+        this.#shown = plyInAddress();
+        const announce = (/** @type {string} */ text) => app.announce(text);
+        this.#share = new Share("Link to this position", `/match/${id}`, () => app.update(), announce);
+    }
+
+    start() {
+        void this.#share.load();
+        this.#load().catch((error) => {
+            this.#failure = error instanceof Error ? error.message : String(error);
+            this.#app.update();
+        });
+    }
+
+    stop() {
+        this.#match = null;
+    }
+
+    onModelChange() {}
+
+    async #load() {
+        const match = await readMatch(this.#id);
+        this.#match = match;
+        this.#thoughts = thoughtsOf(match.thoughts);
+        this.#shown = Math.min(this.#shown ?? 0, match.moves.length);
+        this.#app.update();
+        if (match.view === null) return;
+        // The request with the shown ply is made first, then all others, so that stepping never waits.
+        const lastRequest = Math.floor(match.moves.length / MAX_VIEWS_PER_REQUEST);
+        const shownRequest = Math.floor(this.#shown / MAX_VIEWS_PER_REQUEST);
+        for (const index of new Set([shownRequest, ...Array(lastRequest + 1).keys()]))
+            await this.#loadViews(match, index);
+    }
+
+    /**
+     * Requests MAX_VIEWS_PER_REQUEST views, or those that remain.
+     * @param {StoredMatch} match
+     * @param {number} index which of the match's requests, counted from 0
+     */
+    async #loadViews(match, index) {
+        const from = index * MAX_VIEWS_PER_REQUEST;
+        const views = await readViews(match.match, from, Math.min(match.moves.length, from + MAX_VIEWS_PER_REQUEST - 1));
+        this.#views = { ...this.#views, ...views };
+        this.#app.update();
+    }
+
+    title() {
+        return this.#match
+            ? `Replay – ${this.#match.title}: ${versus(this.#match.seats)} – Plyroom`
+            : "Replay – Plyroom";
+    }
+
+    /** @param {KeyboardEvent} event */
+    onKey(event) {
+        if (!this.#match) return;
+        const ply = plyForKey(event.key, this.#shown ?? 0, this.#match.moves.length);
+        if (ply === null) return;
+        event.preventDefault();
+        this.#showPly(ply);
+    }
+
+    afterDraw() {
+        const list = document.querySelector(".moves");
+        if (!list || this.#scrolledTo === this.#shown) return;
+        this.#scrolledTo = this.#shown ?? 0;
+        scrollToShown(list);
+    }
+
+    /** @returns {Content} */
+    draw() {
+        if (this.#failure !== null)
+            return h(
+                "div",
+                { class: "notice card" },
+                h("h1", null, "This match cannot be shown"),
+                h("p", null, this.#failure),
+                h("p", null, h("a", { href: "/replays" }, "To the replays")),
+            );
+        const match = this.#match;
+        if (!match) return h("p", { class: "loading", key: "loading" }, "Opening the match…");
+        return h(
+            "div",
+            { class: "match-page replay", key: match.match },
+            h(
+                "h1",
+                { class: "visually-hidden" },
+                `Replay of ${match.title}: ${match.seats.map(occupantName).join(" against ")}`,
+            ),
+            this.#drawTable(match),
+            h("div", { class: "right" }, this.#drawState(match), this.#drawThinking(match), this.#drawMoves(match)),
+            h("div", { class: "left" }, this.#drawInfo(match)),
+        );
+    }
+
+    /** @param {StoredMatch} match */
+    #drawTable(match) {
+        const shown = this.#shown ?? 0;
+        this.#drawnPosition = this.#views[shown] ?? this.#drawnPosition;
+        const position = this.#drawnPosition;
+        const bottom = this.#isTurned ? 1 : 0;
+        const scene = match.view && {
+            board: match.view,
+            position,
+            moves: NO_MOVES,
+            pending: null,
+            flip: isFlipped(match.view.board, null, this.#isTurned),
+            label: `${match.title} board`,
+        };
+        const isAtEnd = shown === match.moves.length;
+        const players = [0, 1].map((seat) => ({
+            seat,
+            occupant: match.seats[seat] ?? null,
+            board: match.view,
+            online: null,
+            hands: position?.hands ?? {},
+            toMove: !isAtEnd && position?.turn === seat,
+            thinking: false,
+            you: false,
+            result: isAtEnd ? resultFor(match.over, seat) : null,
+        }));
+        return drawTable({ scene, players: /** @type {[Player, Player]} */ (players), bottom });
+    }
+
+    /** @param {StoredMatch} match */
+    #drawState(match) {
+        const shown = this.#shown ?? 0;
+        const head = match.moves.length;
+        const slide = (/** @type {Event} */ event) =>
+            event.currentTarget instanceof HTMLInputElement && this.#showPly(Number(event.currentTarget.value));
+        const played = match.moves[shown - 1];
+        const text = played ? numberedMove(played, shown - 1) : "Start position";
+        const go = (/** @type {number} */ ply) => this.#showPly(ply);
+        return h(
+            "section",
+            { class: "card state", "aria-label": "Replay" },
+            h("p", { class: "status" }, text, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
+            h("input", {
+                class: "slider",
+                type: "range",
+                min: 0,
+                max: head,
+                ".value": String(shown),
+                "aria-label": "Ply",
+                "aria-valuetext": text,
+                oninput: slide,
+            }),
+            drawStepper({ shown, head, go }),
+        );
+    }
+
+    /** @param {StoredMatch} match */
+    #drawThinking(match) {
+        if (!hasAi(match.seats)) return null;
+        const search = thoughtFor(this.#thoughts, this.#shown ?? 0, false);
+        if (!search) return drawThinking({ thought: null, heading: "", played: null });
+        const seat = this.#views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
+        return drawThinking({
+            thought: search.thought,
+            heading: thoughtHeading(sideName(match.view, seat), search, match.moves[search.ply]),
+            played: match.moves[search.ply]?.move ?? null,
+        });
+    }
+
+    /** @param {StoredMatch} match */
+    #drawMoves(match) {
+        const sides = [0, 1].map((seat) => sideName(match.view, seat));
+        const list = drawMoves({
+            moves: match.moves,
+            shown: this.#shown ?? 0,
+            go: (ply) => this.#showPly(ply),
+            sides,
+            colours: sideColours(match.view),
+        });
+        const result = match.over
+            ? h(
+                  "p",
+                  { class: "result" },
+                  h("b", null, pointsText(match.over)),
+                  ` ${resultText(match.over, match.view)}: ${match.over.reason}`,
+              )
+            : null;
+        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, result);
+    }
+
+    /** @param {StoredMatch} match */
+    #drawInfo(match) {
+        const options = optionsText(match.options);
+        const turn = () => {
+            this.#isTurned = !this.#isTurned;
+            this.#app.update();
+        };
+        const when = match.finished_ms ?? match.started_ms;
+        return h(
+            "section",
+            { class: "card info", "aria-label": "Match" },
+            h("h2", null, match.title, options ? h("span", { class: "muted" }, options) : null),
+            h(
+                "p",
+                { class: "muted facts" },
+                `${match.length} · ${agoText(when, Date.now())}`,
+                drawRulesButton(match.game, match.title),
+            ),
+            this.#share.draw(`?ply=${this.#shown ?? 0}`),
+            h(
+                "div",
+                { class: "actions" },
+                h("a", { class: "button", href: `/room/${match.room}` }, "The room"),
+                drawFlip(turn),
+            ),
+        );
+    }
+
+    /** @param {number} ply */
+    #showPly(ply) {
+        if (!this.#match) return;
+        const shown = Math.max(0, Math.min(this.#match.moves.length, ply));
+        this.#shown = shown;
+        history.replaceState(null, "", `/match/${this.#match.match}?ply=${shown}`);
+        const played = this.#match.moves[shown - 1];
+        const text = this.#views[shown]?.text ?? "";
+        this.#app.announce(played ? `${numberedMove(played, shown - 1)}. ${text}` : `Start position. ${text}`);
+    }
+}
+
+/** @returns {number | null} */
+function plyInAddress() {
+    const ply = new URLSearchParams(location.search).get("ply");
+    return ply !== null && /^\d{1,6}$/.test(ply) ? Number(ply) : null;
+}

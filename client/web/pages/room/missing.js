@@ -1,0 +1,88 @@
+/**
+ * Requests over HTTP the parts of a room that the socket does not send: the views from before the
+ * join, and the AI's earlier searches.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {Room} from "../../shell/model.js"
+ */
+
+import { ApiError, readMatch, readViews } from "../../shell/api.js";
+import { headPly, withThoughts, withViews } from "../../shell/model.js";
+import { hasAi } from "../../ui/table.js";
+
+/** Milliseconds to wait for the socket's view of the newest position before requesting it. */
+const LATE_VIEW_MS = 600;
+/** Maximum number of views before the shown ply, and after it, that are requested with it. */
+const MAX_VIEWS_EACH_SIDE = 40;
+
+export class MissingParts {
+    #app;
+    /** @type {Set<string>} */
+    #requested = new Set();
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+    }
+
+    /**
+     * Requests the parts that are needed to show a ply and are missing. Each part is requested once,
+     * and again only if the server could not be reached.
+     * @param {Room} room
+     * @param {number} shown
+     */
+    request(room, shown) {
+        const { match } = room;
+        if (!match) return;
+        const head = headPly(room);
+        if (!room.views[shown]) {
+            if (shown === head) this.#requestOnce(`late ${match.id} ${head}`, () => this.#readLateView(match.id, head));
+            else this.#requestOnce(`views ${match.id} ${shown}`, () => this.#readViews(match.id, shown, head));
+        }
+        if (head > 0 && hasAi(match.seats)) this.#requestOnce(`thoughts ${match.id}`, () => this.#readThoughts(match.id));
+    }
+
+    /**
+     * @param {string} key
+     * @param {() => Promise<void>} read
+     */
+    #requestOnce(key, read) {
+        if (this.#requested.has(key)) return;
+        this.#requested.add(key);
+        read().catch((error) => {
+            if (error instanceof ApiError) this.#app.toast(error.message);
+            else this.#requested.delete(key);
+        });
+    }
+
+    /**
+     * @param {string} match
+     * @param {number} ply
+     */
+    async #readLateView(match, ply) {
+        await new Promise((resolve) => setTimeout(resolve, LATE_VIEW_MS));
+        const { room } = this.#app.model;
+        if (room?.match?.id === match && !room.views[ply]) await this.#readViews(match, ply, ply);
+    }
+
+    /**
+     * @param {string} match
+     * @param {number} ply
+     * @param {number} head
+     */
+    async #readViews(match, ply, head) {
+        const views = await readViews(match, Math.max(0, ply - MAX_VIEWS_EACH_SIDE), Math.min(head, ply + MAX_VIEWS_EACH_SIDE));
+        this.#updateRoom((room) => withViews(room, match, views));
+    }
+
+    /** @param {string} match */
+    async #readThoughts(match) {
+        const { thoughts } = await readMatch(match);
+        this.#updateRoom((room) => withThoughts(room, match, thoughts));
+    }
+
+    /** @param {(room: Room) => Room} update */
+    #updateRoom(update) {
+        this.#app.session.updateModel((model) => (model.room ? { ...model, room: update(model.room) } : model));
+    }
+}

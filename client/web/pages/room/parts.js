@@ -1,0 +1,83 @@
+/**
+ * Parts of a room's page: the refusal, the room's description, and a ply in words.
+ *
+ * @import {Room} from "../../shell/model.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+import { seatOf } from "../../ui/moves.js";
+import { drawRulesButton } from "../../ui/rules.js";
+import { numberedMove, optionsText, plural, sideName } from "../../shell/words.js";
+
+/**
+ * The page for a room that cannot be opened, with the server's reason.
+ * @param {string} message
+ * @returns {VNode}
+ */
+export function drawRefusal(message) {
+    return h(
+        "div",
+        { class: "notice card" },
+        h("h1", null, "This room cannot be opened"),
+        h("p", null, message),
+        h("p", null, h("a", { href: "/" }, "Back to the lobby")),
+    );
+}
+
+/**
+ * The game, the room, and the number of spectators.
+ * @param {Room} room
+ * @param {VNode} share
+ * @returns {Content}
+ */
+export function drawInfo({ description, presence, match }, share) {
+    if (!description) return null;
+    const options = optionsText(description.options);
+    const watching = presence?.watching ?? 0;
+    const visibility = description.visibility === "public" ? "Public room" : "Unlisted room";
+    return h(
+        "section",
+        { class: "card info", "aria-label": "Room" },
+        h(
+            "h2",
+            null,
+            description.title,
+            options ? h("span", { class: "muted" }, options) : null,
+            drawWatching(watching),
+        ),
+        h(
+            "p",
+            { class: "muted facts" },
+            `${visibility}${match ? `, match ${match.number}` : ""}`,
+            drawRulesButton(description.game, description.title),
+        ),
+        share,
+    );
+}
+
+/** @param {number} count */
+function drawWatching(count) {
+    const text = plural(count, "spectator");
+    return h(
+        "span",
+        { class: "watching muted", title: text },
+        icon("eye"),
+        count,
+        h("span", { class: "visually-hidden" }, ` ${text}`),
+    );
+}
+
+/**
+ * A ply in one line: the side, its move, and the position after it.
+ * @param {Room} room
+ * @param {number} ply
+ */
+export function describePly(room, ply) {
+    const played = room.match?.moves[ply - 1];
+    if (ply < 1 || !played) return "Start position.";
+    const mover = room.views[ply - 1]?.turn ?? seatOf(room.match?.moves ?? [], ply - 1);
+    const text = room.views[ply]?.text;
+    return `${sideName(room.description?.view, mover)} played ${numberedMove(played, ply - 1)}.${text ? ` ${text}.` : ""}`;
+}

@@ -1,0 +1,284 @@
+/**
+ * The app: it opens the page of the address, and draws the header, the connection's banner and the
+ * toasts around it. It passes the browser's WebSocket, clock and randomness to the session.
+ *
+ * @import {Content} from "./elements.js"
+ * @import {Command} from "./connection.js"
+ * @import {Model} from "./model.js"
+ */
+
+import { readRefusalReason, registerGuest } from "./api.js";
+import { CommandError } from "./connection.js";
+import { h, render } from "./elements.js";
+import { drawBanner, drawHeader, drawToasts } from "./frame.js";
+import { FailedPage, LoadingPage, MissingPage } from "./notices.js";
+import { findRoute, loadPage, loadedPage, preloadPage } from "./router.js";
+import { LIKELY_NEXT_PATH } from "../pages.js";
+import { Session } from "./session.js";
+
+/**
+ * One page. The app creates it for an address, starts it, draws it after every change, and stops it
+ * when another page replaces it.
+ * @typedef {object} Page
+ * @property {() => string} title
+ * @property {() => Content} draw
+ * @property {() => void} start
+ * @property {() => void} stop
+ * @property {(before: Model) => void} onModelChange called after the model or the connection's
+ *     status has changed
+ * @property {() => void} afterDraw called when the result of `draw` is in the document
+ * @property {(event: KeyboardEvent) => void} onKey called for a key that nothing else handled
+ */
+
+/** Milliseconds for which a toast is shown. */
+const TOAST_MS = 7000;
+/** Maximum number of toasts that are shown; older ones are removed. */
+const MAX_TOASTS = 3;
+
+/** Milliseconds after a page's first draw at which the likely next page is loaded. */
+const LOAD_NEXT_AFTER_MS = 3000;
+
+export class App {
+    #root;
+    /** @type {Page | null} */
+    #page = null;
+    /** Whether the page shows all changes; otherwise a draw is scheduled. */
+    #isDrawn = true;
+    #announcement = "";
+    /** @type {{key: number, text: string}[]} */
+    #toasts = [];
+    #toastCount = 0;
+    #isRenaming = false;
+    /** Whether another page was opened since the last draw. */
+    #hasNavigated = false;
+
+    /** @param {Element} root */
+    constructor(root) {
+        this.#root = root;
+        const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`;
+        this.session = new Session(
+            {
+                openSocket: (room) => new WebSocket(room === null ? address : `${address}?room=${room}`),
+                identify: () => this.#registerGuest(),
+                readRefusalReason,
+                clock: {
+                    now: () => performance.now(),
+                    after: (ms, callback) => window.setTimeout(callback, ms),
+                    cancel: (timer) => window.clearTimeout(timer),
+                },
+                random: Math.random,
+            },
+            {
+                onchange: (before) => {
+                    this.#page?.onModelChange(before);
+                    this.update();
+                },
+                onerror: (_code, message) => this.toast(message),
+            },
+        );
+    }
+
+    get model() {
+        return this.session.model;
+    }
+
+    start() {
+        addEventListener("popstate", () => this.#route());
+        addEventListener("click", (event) => this.#followLink(event));
+        addEventListener("pointerover", preloadLink);
+        addEventListener("keydown", (event) => this.#onKey(event));
+        addEventListener("online", () => this.#retryIfLost());
+        addEventListener("visibilitychange", () => this.#retryIfLost());
+        this.#route();
+        this.session.start();
+        setTimeout(() => preloadPage(LIKELY_NEXT_PATH), LOAD_NEXT_AFTER_MS);
+    }
+
+    /** Reconnects now: the user has returned to the page, or the network is back. */
+    #retryIfLost() {
+        if (!document.hidden && this.session.status.state === "lost") this.session.retry();
+    }
+
+    /**
+     * Opens another page; `state` is the state of its history entry.
+     * @param {string} path
+     * @param {object | null} [state]
+     */
+    navigate(path, state = null) {
+        history.pushState(state, "", path);
+        this.#route();
+        this.#hasNavigated = true;
+        scrollTo(0, 0);
+    }
+
+    /** Draws the page again, once for all changes in the current task. */
+    update() {
+        if (!this.#isDrawn) return;
+        this.#isDrawn = false;
+        queueMicrotask(() => {
+            this.#isDrawn = true;
+            this.#draw();
+        });
+    }
+
+    /**
+     * Makes screen readers speak a text.
+     * @param {string} text
+     */
+    announce(text) {
+        // Screen readers speak only a changed text, so a repeated one gets a no-break space.
+        this.#announcement = text === this.#announcement ? `${text}\u00a0` : text;
+        this.update();
+    }
+
+    /**
+     * Shows a message for TOAST_MS, or until the user closes it.
+     * @param {string} text
+     * @param {boolean} [staysOpen]
+     */
+    toast(text, staysOpen = false) {
+        const key = this.#toastCount++;
+        this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text }].slice(-MAX_TOASTS);
+        if (!staysOpen) setTimeout(() => this.#dismiss(key), TOAST_MS);
+        this.update();
+    }
+
+    /**
+     * Sends a command. Resolves with its ack; shows a refusal and resolves with null.
+     * @param {Command} command
+     */
+    async command(command) {
+        try {
+            return await this.session.command(command);
+        } catch (error) {
+            if (!(error instanceof CommandError)) throw error;
+            this.toast(error.message);
+            return null;
+        }
+    }
+
+    /** @param {number} key */
+    #dismiss(key) {
+        this.#toasts = this.#toasts.filter((toast) => toast.key !== key);
+        this.update();
+    }
+
+    /** Opens the page of the address: at once if it has been loaded, otherwise after its outline. */
+    #route() {
+        const found = findRoute(location.pathname);
+        if (!found) return this.#open(new MissingPage());
+        const { route, id } = found;
+        const PageClass = loadedPage(route);
+        if (PageClass) return this.#open(new PageClass(this, id));
+        const loading = new LoadingPage();
+        this.#open(loading);
+        loadPage(route).then(
+            (LoadedClass) => this.#page === loading && this.#open(new LoadedClass(this, id)),
+            () => this.#page === loading && this.#open(new FailedPage(this)),
+        );
+    }
+
+    /** @param {Page} page */
+    #open(page) {
+        this.#page?.stop();
+        this.#page = page;
+        page.start();
+        this.update();
+    }
+
+    #draw() {
+        const { status, model } = this.session;
+        document.title = this.#page?.title() ?? "Plyroom";
+        const rename = this.#isRenaming ? (/** @type {string} */ name) => this.#rename(name) : null;
+        render(
+            this.#root,
+            drawHeader({
+                name: model.you?.name ?? null,
+                path: location.pathname,
+                status,
+                rename,
+                startRename: () => this.#setRenaming(true),
+                cancelRename: () => this.#setRenaming(false),
+                redraw: () => this.update(),
+            }),
+            drawBanner(status, () => this.session.retry()),
+            h("main", { key: location.pathname, tabindex: -1 }, this.#page?.draw()),
+            drawToasts(this.#toasts, (key) => this.#dismiss(key)),
+            h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),
+        );
+        // The element that had the focus is gone: a keyboard continues in the new page.
+        if (this.#hasNavigated) document.querySelector("main")?.focus({ preventScroll: true });
+        this.#hasNavigated = false;
+        this.#page?.afterDraw();
+    }
+
+    /** @param {boolean} isRenaming */
+    #setRenaming(isRenaming) {
+        this.#isRenaming = isRenaming;
+        this.update();
+    }
+
+    /**
+     * Makes this browser a guest, or renames its guest. When the server did not find the earlier
+     * guest, its notice stays open: the user may look at the page later.
+     * @param {string} [name]
+     */
+    async #registerGuest(name) {
+        const { notice } = await registerGuest(name);
+        if (notice !== undefined) this.toast(notice, true);
+    }
+
+    /** @param {string} name */
+    async #rename(name) {
+        this.#setRenaming(false);
+        if (name === "" || name === this.model.you?.name) return;
+        try {
+            await this.#registerGuest(name);
+            this.session.renew();
+        } catch (error) {
+            this.toast(error instanceof Error ? error.message : String(error));
+        }
+    }
+
+    /** @param {MouseEvent} event */
+    #followLink(event) {
+        const link = event.target instanceof Element ? event.target.closest("a") : null;
+        if (
+            !link ||
+            event.defaultPrevented ||
+            event.button !== 0 ||
+            event.metaKey ||
+            event.ctrlKey ||
+            event.shiftKey ||
+            event.altKey
+        )
+            return;
+        const url = new URL(link.href);
+        if (url.origin !== location.origin || !findRoute(url.pathname)) return;
+        event.preventDefault();
+        this.navigate(url.pathname + url.search);
+    }
+
+    /** @param {KeyboardEvent} event */
+    #onKey(event) {
+        const handlesKeys =
+            event.target instanceof Element && event.target.closest("input, textarea, select, dialog, ply-board");
+        if (!handlesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
+            this.#page?.onKey(event);
+    }
+}
+
+/**
+ * Loads the page to which the link under the pointer leads.
+ * @param {Event} event
+ */
+function preloadLink(event) {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    if (link && link.origin === location.origin) preloadPage(link.pathname);
+}
+
+const root = document.getElementById("app");
+if (root) {
+    root.replaceChildren();
+    new App(root).start();
+}

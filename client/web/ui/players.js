@@ -1,0 +1,123 @@
+/**
+ * The bar of one side: its piece, its player, whether the player is connected, and whose turn it is.
+ *
+ * @import {BoardView, Occupant} from "../shell/protocol.js"
+ * @import {Content, VNode} from "../shell/elements.js"
+ */
+
+import { drawPiece } from "../board/pieces.js";
+import { h } from "../shell/elements.js";
+import { aiTitle, occupantName, sideName } from "../shell/words.js";
+
+/**
+ * @typedef {object} Player
+ * @property {number} seat
+ * @property {Occupant | null} occupant
+ * @property {BoardView | null} board
+ * @property {boolean | null} online null when unknown, and in a replay
+ * @property {Record<string, number>} hands the number of pieces in hand of each kind, for both
+ *     sides
+ * @property {boolean} toMove
+ * @property {boolean} thinking whether the AI on this seat is searching
+ * @property {boolean} you whether the viewer holds this seat
+ * @property {"won" | "lost" | "drawn" | null} result
+ * @property {Content} [actions] the buttons for this seat
+ */
+
+/**
+ * @param {Player} player
+ * @returns {VNode}
+ */
+export function drawPlayer(player) {
+    const { seat, occupant, board, online, toMove, thinking, you, result } = player;
+    return h(
+        "div",
+        { class: ["player", toMove && "to-move", result], "data-seat": seat },
+        drawSide(board, seat),
+        occupant && online !== null
+            ? h("span", {
+                  class: online ? "presence online" : "presence",
+                  role: "img",
+                  "aria-label": online ? "online" : "offline",
+                  title: online ? "online" : "offline",
+              })
+            : null,
+        h("span", { class: occupant ? "who" : "who nobody" }, occupantName(occupant)),
+        occupant?.kind === "ai"
+            ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
+            : null,
+        you ? h("span", { class: "badge you" }, "you") : null,
+        h("span", { class: "side" }, sideName(board, seat)),
+        board ? drawHand(board, seat, player.hands) : null,
+        player.actions ?? null,
+        h("span", { class: "turn" }, drawTurn(toMove, thinking, result)),
+    );
+}
+
+/**
+ * @param {boolean} toMove
+ * @param {boolean} thinking
+ * @param {Player["result"]} result
+ */
+function drawTurn(toMove, thinking, result) {
+    if (result === "won") return h("b", { class: "points" }, "1");
+    if (result === "drawn") return h("b", { class: "points" }, "½");
+    if (result === "lost") return h("b", { class: "points" }, "0");
+    if (!toMove) return null;
+    return thinking ? h("span", { class: "pulse" }, "thinking") : "to move";
+}
+
+/**
+ * A piece of a side; a disc in its colour if it has no kind of its own.
+ * @param {BoardView | null} board
+ * @param {number} seat
+ * @returns {VNode}
+ */
+export function drawSide(board, seat) {
+    const colours = { "--side-0": board?.seats[0]?.colour ?? "", "--side-1": board?.seats[1]?.colour ?? "" };
+    const kind = Object.values(board?.kinds ?? {}).find(({ side }) => side === seat) ?? { name: "", side: seat };
+    const style = board?.board.style ?? "plain";
+    return h(
+        "svg",
+        { class: `side-piece board ${style}`, viewBox: "-.5 -.5 1 1", "aria-hidden": "true", ...colours },
+        drawPiece(kind),
+    );
+}
+
+/** Maximum number of pieces in hand that are drawn one by one; their number is always shown. */
+const MAX_HAND_PIECES = 9;
+/** The distance between overlapping pieces in hand, in cells. */
+const HAND_STEP_CELLS = 0.42;
+
+/**
+ * The pieces in hand of a side.
+ * @param {BoardView} board
+ * @param {number} seat
+ * @param {Record<string, number>} hands
+ */
+function drawHand(board, seat, hands) {
+    const held = Object.entries(hands).filter(([kind, count]) => count > 0 && (board.kinds[kind]?.side ?? 0) === seat);
+    if (held.length === 0) return null;
+    const text = held.map(([kind, count]) => `${count} ${board.kinds[kind]?.name ?? kind}`).join(", ");
+    return h(
+        "span",
+        { class: "hand", role: "img", "aria-label": `in hand: ${text}`, title: `In hand: ${text}` },
+        held.map(([kind, count]) => [drawHandPieces(board, kind, Math.min(count, MAX_HAND_PIECES)), h("b", null, count)]),
+    );
+}
+
+/**
+ * @param {BoardView} board
+ * @param {string} kind
+ * @param {number} count
+ */
+function drawHandPieces(board, kind, count) {
+    const colours = { "--side-0": board.seats[0]?.colour ?? "", "--side-1": board.seats[1]?.colour ?? "" };
+    const width = 1 + HAND_STEP_CELLS * (count - 1);
+    const pieces = Array.from({ length: count }, (_, i) =>
+        h("g", { transform: `translate(${(HAND_STEP_CELLS * i).toFixed(2)} 0)` }, drawPiece(board.kinds[kind])),
+    );
+    const size = { "--hand-width": width.toFixed(2) };
+    const box = `-.5 -.5 ${width.toFixed(2)} 1`;
+    return h("svg", { class: `board ${board.board.style ?? "plain"}`, viewBox: box, ...colours, ...size }, pieces);
+}

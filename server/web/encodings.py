@@ -1,0 +1,120 @@
+"""Bodies of responses in the encodings that browsers accept: brotli, gzip, or as they are.
+
+The encodings of the client's files are made once for each version and stored in the cache folder.
+Requests with a compressed body are refused elsewhere (`server.web.connection`).
+"""
+
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import brotli
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+#: Versions of the client whose encodings stay on disk, including the one in use.
+KEPT_VERSIONS = 3
+#: brotli's best quality: the work is done once for each version.
+_BEST = 11
+#: brotli's quality for a body that is made while a client waits.
+_FAST = 5
+
+
+class Encoded(Struct, frozen=True):
+    """A body, and its encodings if they have been made."""
+
+    plain: bytes
+    br: bytes | None = None
+    gzip: bytes | None = None
+
+    def best(self, accepted: str) -> tuple[bytes, str | None]:
+        """The shortest form that an Accept-Encoding header allows, and its Content-Encoding."""
+        allowed = _codings(accepted)
+        forms: list[tuple[bytes, str | None]] = [(self.plain, None)]
+        if self.gzip is not None and "gzip" in allowed:
+            forms.append((self.gzip, "gzip"))
+        if self.br is not None and "br" in allowed:
+            forms.append((self.br, "br"))
+        return min(forms, key=lambda form: len(form[0]))
+
+    def response(self, request: web.Request, content_type: str, cache_control: str) -> web.Response:
+        """The response with this body in an encoding that the client accepts."""
+        body, encoding = self.best(request.headers.get("Accept-Encoding", ""))
+        headers = {
+            "Content-Type": content_type, "Cache-Control": cache_control, "Vary": "Accept-Encoding"
+        }  # fmt: skip
+        response = web.Response(body=body, headers=headers)
+        if encoding is not None:
+            response.headers["Content-Encoding"] = encoding
+        return response
+
+
+def encode(body: bytes, quality: int = _FAST) -> Encoded:
+    """A body with its encodings."""
+    return Encoded(body, brotli.compress(body, quality=quality), gzip.compress(body, 9, mtime=0))
+
+
+def encode_files(contents: Mapping[str, bytes], folder: Path, version: str) -> dict[str, Encoded]:
+    """The files with their encodings, from the cache folder or made now and stored there.
+
+    Takes about a second for a new version. A stored encoding that does not decode to its file is
+    made again. Raises OSError if the folder cannot be written.
+    """
+    path = folder / f"client-{version}.msgpack"
+    with suppress(OSError, EOFError, msgspec.DecodeError, brotli.error, zlib.error):
+        stored = msgspec.msgpack.decode(path.read_bytes(), type=dict[str, Encoded])
+        if stored.keys() == contents.keys() and all(
+            _is_encoding_of(encoded, contents[name]) for name, encoded in stored.items()
+        ):
+            return stored
+    encoded_files = {name: encode(content, _BEST) for name, content in contents.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(path, msgspec.msgpack.encode(encoded_files))
+    _remove_old_versions(folder, path)
+    return encoded_files
+
+
+def _codings(accepted: str) -> set[str]:
+    """The codings that an Accept-Encoding header allows (RFC 9110, section 12.5.3)."""
+    codings = set()
+    for item in accepted.lower().split(","):
+        name, _, weight = item.partition(";")
+        if weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
+            codings.add(name.strip())
+    return codings
+
+
+def _is_encoding_of(encoded: Encoded, content: bytes) -> bool:
+    """Whether a stored file and its encodings are complete and undamaged."""
+    return (
+        encoded.plain == content
+        and encoded.br is not None
+        and encoded.gzip is not None
+        and brotli.decompress(encoded.br) == content
+        and gzip.decompress(encoded.gzip) == content
+    )
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _remove_old_versions(folder: Path, current: Path) -> None:
+    others = [path for path in folder.glob("client-*.msgpack") if path != current]
+    others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[KEPT_VERSIONS - 1 :]:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,95 @@
+"""The title and the sentence that a chat shows for a link to a room or a match (Open Graph).
+
+Only public rooms have their own. All other links, also to rooms that do not exist, have the
+same one, so a link reveals nothing of an unlisted room.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from server.ids import MatchId
+from server.ports import Ports
+from server.rooms.events import Created, SeatLeft, SeatTaken, Started, parse_event_body
+from server.store.base import StoreUnavailable
+
+#: Events at the start of a room's log that are read for the names of its players.
+READ_EVENTS = 250
+
+
+class Preview(Struct, frozen=True):
+    """What a link shows: a title and a sentence."""
+
+    title: str
+    text: str
+
+
+class _Name(Struct):
+    """The part of an occupant that a preview shows."""
+
+    name: str
+
+
+#: The preview of every page without its own.
+GENERAL = Preview(
+    "Plyroom",
+    "Play board games against each other and against an AI whose thinking anyone can watch.",
+)
+
+
+async def room_preview(ports: Ports, room_id: str) -> Preview:
+    """The game and the players of a public room, after the first READ_EVENTS events of its log."""
+    try:
+        entries = await ports.store.logs.events(room_id, 0, READ_EVENTS)
+    except StoreUnavailable:
+        return GENERAL
+    created = parse_event_body(entries[0].body) if entries else None
+    if not isinstance(created, Created) or created.visibility != "public":
+        return GENERAL
+    names: dict[int, str] = {}
+    for entry in entries:
+        match parse_event_body(entry.body):
+            case SeatTaken(seat=seat, occupant=occupant):
+                names[seat] = occupant.name
+            case SeatLeft(seat=seat):
+                names.pop(seat, None)
+            case Started(seats=seats):
+                names = {seat: occupant.name for seat, occupant in enumerate(seats)}
+            case _:
+                pass
+    title = _title_of(ports, created.game)
+    if len(names) >= 2:
+        return Preview(f"{title}: {_versus(names)}", "Watch the match in your browser.")
+    if names:
+        return Preview(
+            f"{title}: {_versus(names)} invites you", "Play in your browser, without an account."
+        )
+    return Preview(title, "Play in your browser, without an account.")
+
+
+async def match_preview(ports: Ports, match_id: str) -> Preview:
+    """The game and the players of a match in a public room."""
+    try:
+        match = await ports.store.projections.match(MatchId(match_id))
+        entries = await ports.store.logs.events(match.room, 0, 1) if match else []
+    except StoreUnavailable:
+        return GENERAL
+    created = parse_event_body(entries[0].body) if entries else None
+    if match is None or not isinstance(created, Created) or created.visibility != "public":
+        return GENERAL
+    seats = msgspec.json.decode(match.seats, type=list[_Name | None])
+    names = {seat: occupant.name for seat, occupant in enumerate(seats) if occupant is not None}
+    return Preview(
+        f"{_title_of(ports, match.game)}: {_versus(names)}",
+        "Replay the match move by move, with what the AI was thinking.",
+    )
+
+
+def _versus(names: dict[int, str]) -> str:
+    return " against ".join(names[seat] for seat in sorted(names))
+
+
+def _title_of(ports: Ports, game_id: str) -> str:
+    try:
+        return ports.find_game(game_id).title
+    except Exception:  # a plug-in may raise anything; this one may be missing
+        return game_id

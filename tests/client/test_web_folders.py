@@ -1,0 +1,91 @@
+"""The modules of the browser client (client/web) import each other in one direction."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from server.web.client_files import client_folder
+
+FOLDER = client_folder()
+#: A module that another one imports when it is loaded; not `import(…)`, and not JSDoc's `@import`.
+STATIC = re.compile(r'^(?:import|\}|import .*) (?:from )?"(\.[^"]+)";$', re.MULTILINE)
+#: A module that is loaded when it is needed.
+DYNAMIC = re.compile(r'\bimport\("([^"]+)"\)')
+#: A style sheet in the table of pages.
+STYLE_SHEET = re.compile(r'"([^"]+\.css)"')
+#: The folders, and those of whose modules each may import, at once or later. The table of pages,
+#: pages.js, is the only way from the shell to a page.
+MAY_IMPORT = {
+    "shell": {"shell", "pages.js"},
+    "board": {"board", "shell"},
+    "ui": {"ui", "board", "shell"},
+}
+SOURCES = {
+    path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in FOLDER.rglob("*.js")
+}
+
+
+def imports(name: str, source: str, pattern: re.Pattern[str] = STATIC) -> list[str]:
+    """The paths of the modules that a module imports."""
+    folder = posixpath.dirname(name)
+    return [posixpath.normpath(posixpath.join(folder, path)) for path in pattern.findall(source)]
+
+
+def folder_of(name: str) -> str:
+    """The top folder of a module; for a page's module the page's own folder."""
+    parts = name.split("/")
+    return "/".join(parts[:2]) if parts[0] == "pages" else parts[0]
+
+
+def wrong_imports(sources: dict[str, str]) -> Iterator[str]:
+    """Yields each import that points to a folder whose modules may not be imported there."""
+    for name, source in sources.items():
+        folder = folder_of(name)
+        allowed = MAY_IMPORT.get(folder, {folder, "ui", "board", "shell"})
+        if name == "pages.js":
+            continue
+        for target in imports(name, source) + imports(name, source, DYNAMIC):
+            if folder_of(target) not in allowed:
+                yield f"{name} imports {target}"
+
+
+def test_folders_import_in_one_direction() -> None:
+    """No page imports from another page's folder; shell, board and ui import no page."""
+    assert len(SOURCES) > 20
+    assert list(wrong_imports(SOURCES)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("pages/room/page.js", 'import { drawMatch } from "../replays/page.js";\n'),
+        ("shell/app.js", 'import {\n    LobbyPage,\n} from "../pages/lobby/page.js";\n'),
+        ("shell/app.js", 'import "../board/board.js";\n'),
+        ("shell/frame.js", 'const help = await import("../ui/help.js");\n'),
+        ("ui/table.js", 'import { x } from "../pages/room/parts.js";\n'),
+    ],
+)
+def test_an_import_in_the_wrong_direction_is_found(name: str, source: str) -> None:
+    assert len(list(wrong_imports({name: source}))) == 1
+
+
+def test_every_import_is_found_and_its_module_exists() -> None:
+    """The modules that are reached from shell/app.js are all modules but theme-early.js."""
+    reached: set[str] = set()
+    waiting = ["shell/app.js"]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            source = SOURCES[name]
+            waiting += imports(name, source) + imports(name, source, DYNAMIC)
+    assert reached == SOURCES.keys() - {"shell/theme-early.js"}
+
+
+def test_every_style_sheet_is_loaded() -> None:
+    """Each style sheet is in the table of pages, or in the HTML page."""
+    files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.css")}
+    html = re.findall(r'"\{\{base\}\}/([^"]+\.css)"', (FOLDER / "index.html").read_text("utf-8"))
+    assert files == {*html, *STYLE_SHEET.findall(SOURCES["pages.js"])}

@@ -1,0 +1,231 @@
+"""Takes screenshots of every page and state, on all sizes of screen, light and dark.
+
+    python -m tests.system.screenshots [--only WORD] [--out FOLDER]
+
+A new state is a function that brings a visitor's page there, and a line in STATES.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from playwright.async_api import Browser, Page, expect
+
+from tests.support.browser import open_chromium
+from tests.support.browsers import Person
+from tests.support.server_process import ServerProcess, serving
+
+ROOT = Path(__file__).parents[2]
+#: The screens on which each state is drawn, by kind of device; the first one is for the set-up.
+SCREENS: dict[str, list[tuple[int, int]]] = {
+    "desktop": [(1280, 800), (768, 1024)],
+    "phone": [(390, 844), (844, 390)],
+}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+CONTEXTS: dict[str, dict[str, Any]] = {
+    "desktop": {},
+    "phone": {"has_touch": True, "is_mobile": True},
+}
+#: Time for animations before each screenshot, in ms.
+SETTLE_MS = 400
+
+
+@dataclass(frozen=True)
+class Studio:
+    """A server with visitors: `ada` is on the screenshots, `bob` is another one."""
+
+    server: ServerProcess
+    ada: Person
+    bob: Person
+
+
+State = Callable[[Studio], Awaitable[None]]
+
+
+async def show_lobby(studio: Studio) -> None:
+    await studio.ada.go("/")
+    await expect(studio.ada.page.locator(".page.lobby .thumbnail").first).to_be_visible()
+
+
+async def show_lobby_with_rooms(studio: Studio) -> None:
+    for game in ("Chess", "Othello", "Hex"):
+        await studio.bob.create(game, "A friend")
+    await studio.bob.create("Connect four", "AI against AI")
+    await show_lobby(studio)
+    await expect(studio.ada.page.locator(".rooms .playing li").first).to_be_visible()
+
+
+async def show_invitation(studio: Studio) -> None:
+    await studio.ada.create("Chess", "A friend")
+
+
+async def show_room_with_friend(studio: Studio) -> None:
+    """A match between two people, with moves and chat."""
+    ada, bob = studio.ada, studio.bob
+    await ada.create("Connect four", "A friend", side="Red")
+    await bob.page.goto(ada.page.url)
+    await bob.page.get_by_role("button", name="Play").first.click()
+    for player, cell in ((ada, "d1"), (bob, "d2"), (ada, "c1"), (bob, "e1")):
+        await player.play(cell)
+    await bob.chat("good luck!")
+
+
+async def show_room_with_ai(studio: Studio) -> None:
+    """A match against the AI, after its first answer."""
+    await studio.ada.create("Chess", "The AI", level=3, side="White")
+    await studio.ada.wait_for_turn()
+    await studio.ada.cell("e2").click()
+    await studio.ada.cell("e4").click()
+    await expect(studio.ada.page.locator(".moves .move").nth(1)).to_be_visible()
+
+
+async def show_result(studio: Studio) -> None:
+    """A match that has just been lost by resigning."""
+    await show_room_with_ai(studio)
+    await studio.ada.button("Resign").click()
+    await studio.ada.button("Resign now").click()
+    await studio.ada.page.locator(".state.over").wait_for()
+
+
+async def show_replay(studio: Studio) -> None:
+    await show_result(studio)
+    await studio.ada.page.get_by_role("link", name="Replay", exact=True).click()
+    await studio.ada.page.get_by_label("Ply", exact=True).wait_for()
+    await studio.ada.page.keyboard.press("End")
+
+
+async def show_replays(studio: Studio) -> None:
+    await show_result(studio)
+    await studio.ada.go("/replays")
+    await studio.ada.page.locator(".matches li").first.wait_for()
+
+
+async def show_rules(studio: Studio) -> None:
+    await show_invitation(studio)
+    await studio.ada.page.get_by_role("button", name="Rules").first.click()
+
+
+async def show_nothing_here(studio: Studio) -> None:
+    await studio.ada.go("/no/such/page")
+    await expect(studio.ada.page.get_by_role("heading")).to_have_text("There is nothing here")
+
+
+async def show_unknown_room(studio: Studio) -> None:
+    await studio.ada.go("/room/unknown")
+    await expect(studio.ada.page.get_by_role("heading")).to_be_visible()
+
+
+async def show_page_that_does_not_load(studio: Studio) -> None:
+    """The replays are opened while their files do not arrive."""
+    await show_lobby(studio)
+    await studio.ada.page.route("**/pages/replays/*", lambda route: route.abort())
+    await studio.ada.page.get_by_role("link", name="Replays", exact=True).click()
+    await expect(studio.ada.button("Try again")).to_be_visible()
+
+
+async def show_lost_server(studio: Studio) -> None:
+    """A match while the server is away."""
+    await show_room_with_ai(studio)
+    await studio.server.kill()
+    await expect(studio.ada.banner).to_be_visible()
+
+
+async def show_lobby_of_lost_server(studio: Studio) -> None:
+    await show_lobby_with_rooms(studio)
+    await studio.server.kill()
+    await expect(studio.ada.banner).to_be_visible()
+
+
+async def show_outline(studio: Studio) -> None:
+    """The outline that is seen while the page's files are on their way."""
+    await studio.ada.page.route("**/shell/app.js", lambda route: asyncio.sleep(3600))
+    await studio.ada.page.goto(studio.server.url, wait_until="commit")
+    await expect(studio.ada.page.locator(".skeleton")).to_be_visible()
+
+
+#: Every state by the name of its files. Its visitors are new; the rooms of earlier ones remain.
+STATES: dict[str, State] = {
+    "outline": show_outline,
+    "lobby": show_lobby,
+    "lobby-rooms": show_lobby_with_rooms,
+    "lobby-lost": show_lobby_of_lost_server,
+    "invitation": show_invitation,
+    "room-ai": show_room_with_ai,
+    "room-friend": show_room_with_friend,
+    "room-lost": show_lost_server,
+    "result": show_result,
+    "rules": show_rules,
+    "replay": show_replay,
+    "replays": show_replays,
+    "nothing-here": show_nothing_here,
+    "unknown-room": show_unknown_room,
+    "not-loaded": show_page_that_does_not_load,
+}
+
+
+@asynccontextmanager
+async def open_studio(
+    browser: Browser, server: ServerProcess, device: str
+) -> AsyncIterator[Studio]:
+    """Two new visitors of the server, with the device's first screen."""
+    if server.returncode is not None:
+        await server.start()
+    width, height = SCREENS[device][0]
+    options = {"viewport": {"width": width, "height": height}, **CONTEXTS[device]}
+    contexts = [await browser.new_context(**options) for _ in range(2)]
+    ada, bob = [Person(await context.new_page(), server.url) for context in contexts]
+    try:
+        yield Studio(server, ada, bob)
+    finally:
+        for context in contexts:
+            await context.close()
+
+
+async def take(page: Page, name: str, device: str, folder: Path) -> None:
+    """Takes the screenshots of a page on the screens of a device, light and dark."""
+    for width, height in SCREENS[device]:
+        await page.set_viewport_size({"width": width, "height": height})
+        for scheme in SCHEMES:
+            await page.emulate_media(color_scheme=scheme)
+            await page.wait_for_timeout(SETTLE_MS)
+            await page.screenshot(path=folder / f"{name}-{width}x{height}-{scheme}.png")
+
+
+async def take_all(names: list[str], folder: Path) -> list[str]:
+    """Takes all screenshots; returns the states that could not be reached, with the reasons."""
+    failures = []
+    with tempfile.TemporaryDirectory(prefix="plyroom-screenshots-") as data:
+        async with open_chromium() as browser, serving(Path(data) / "data", workers=1) as server:
+            for device, name in product(SCREENS, names):
+                click.echo(f"{name} on a {device}")
+                try:
+                    async with open_studio(browser, server, device) as studio:
+                        await STATES[name](studio)
+                        await take(studio.ada.page, name, device, folder)
+                # The other states are still wanted.
+                except Exception as error:
+                    failures.append(f"{name} on a {device}: {error}")
+    return failures
+
+
+@click.command()
+@click.option("--only", default="", help="Only the states whose name contains this.")
+@click.option("--out", default=ROOT / "screenshots", type=click.Path(path_type=Path))
+def main(only: str, out: Path) -> None:
+    """Takes the screenshots."""
+    out.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=20_000)
+    failures = asyncio.run(take_all([name for name in STATES if only in name], out))
+    click.echo(f"The screenshots are in {out}.")
+    if failures:
+        raise click.ClickException("\n".join(failures))
+
+
+if __name__ == "__main__":
+    main()
