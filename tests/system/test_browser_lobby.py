@@ -165,7 +165,10 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
         refusal = bob.page.locator(".refusal")
         await expect(refusal).to_be_visible()
         await expect(name).to_have_attribute("aria-invalid", "true")
+        assert [fault for fault in bob.faults if "400" not in fault] == []
+        bob.faults.clear()
         await name.fill("Bob of Town")
+        await expect(refusal).to_have_count(0)
         await bob.button("Play").click()
         await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("Bob of Town")
         await ada.wait_for_turn()

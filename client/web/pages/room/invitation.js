@@ -120,7 +120,8 @@ export class Invitation {
             spellcheck: "false",
             "aria-invalid": this.#refusal ? "true" : null,
             "aria-describedby": this.#refusal ? "name-refusal" : null,
-            onblur: this.#refusal ? clearRefusal : null,
+            // Not when it is left: the button under the pointer would move away before the click.
+            oninput: this.#refusal ? clearRefusal : null,
         });
     }
 
