@@ -79,11 +79,6 @@ class Followers:
         return not self._followers and any(each.identities or each.watching for each in reports)
 
     @property
-    def is_empty(self) -> bool:
-        """Whether the room has no follower on any node."""
-        return not (self._followers or self.are_elsewhere)
-
-    @property
     def reporting_nodes(self) -> Iterable[str]:
         """The other nodes that have reported presence."""
         return self._remote_reports
@@ -126,7 +121,7 @@ class Followers:
 
         With `publish`, also reports to the other nodes at once.
         """
-        if self.is_empty:
+        if not (self._followers or self.are_elsewhere):
             self.left_ms = self._ports.now_ms()
         if publish:
             self._publish_report()

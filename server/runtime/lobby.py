@@ -173,7 +173,7 @@ class Lobby:
         If it had none since it was opened, the store decides, and the list has its decision.
         """
         followers, now_ms = runner.followers, self._ports.now_ms()
-        if not followers.is_empty:
+        if len(followers) or followers.are_elsewhere:
             return True
         if followers.left_ms is not None:
             return now_ms - followers.left_ms < LEFT_ROOM_MS

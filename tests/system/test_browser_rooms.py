@@ -331,7 +331,10 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go(
         await ada.pick("Against", "A friend")
         await ada.create_room()
         hidden = ada.page.url.rpartition("/")[2]
-        await ada.create("Tic-tac-toe", "A friend")
+        await ada.go("/")
+        await ada.pick("Game", "Tic-tac-toe")
+        await ada.pick("The room is", "Public")
+        await ada.create_room()
         shown = ada.page.url.rpartition("/")[2]
         await expect(kim.page.locator(f"[data-room='{shown}']")).to_be_visible()
         await expect(kim.page.locator(f"[data-room='{hidden}']")).to_have_count(0)
