@@ -42,7 +42,10 @@ class GameInfo(Struct, frozen=True):
 
 
 class Thought(Struct, frozen=True):
-    """What the AI's search reported before one of its moves."""
+    """What the AI's search reported before one of its moves.
+
+    A strategy has a `value` in its own units, and a `log` of its search as lines of text.
+    """
 
     depth: int
     score: int
@@ -50,6 +53,8 @@ class Thought(Struct, frozen=True):
     nps: int = 0
     time_ms: int = 0
     pv: tuple[str, ...] = ()
+    value: str = ""
+    log: str = ""
 
 
 class MatchRecord(Struct, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from server.protocol.messages import (
     Offered,
     Played,
     Presence,
+    Required,
     RoomDescription,
     Said,
     SeatLeft,
@@ -188,7 +189,7 @@ def _apply_logged_event(model: Model, message: LoggedEvent) -> Model:
 def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
     replace = msgspec.structs.replace
     match event:
-        case Created() | Hidden():
+        case Created() | Required() | Hidden():
             return model
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))

@@ -96,13 +96,15 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
 
     `targets` maps a label, such as a column, to the cells that count as clicks on it. A label
     without cells, such as "pass", is a button beside the board. The server plays the move of such a
-    button for a player who has no other move.
+    button for a player who has no other move. `counted` is the noun for a side's pieces, such as
+    "disc"; clients then show how many pieces each side has on the board.
     """
 
     board: Grid | Sites
     kinds: dict[str, Kind]
     seats: tuple[SeatView, ...]
     targets: dict[str, tuple[str, ...]] = {}
+    counted: str = ""
 
 
 class PositionView(Struct, frozen=True, omit_defaults=True):

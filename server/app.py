@@ -20,6 +20,7 @@ from websockets.http11 import Response
 
 from engine.compiler.code_cache import cache_folder
 from engine.rules.registry import game_ids, load_game
+from engine.strategy_pool.pool import StrategyPool
 from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
@@ -36,6 +37,7 @@ from server.process.metrics import Metrics
 from server.process.watchdog import watch_loop
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
+from server.seats.strategies import Strategies, StrategyEngines
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import lock_folder
@@ -104,15 +106,20 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
         yield bus
 
 
-def make_engines(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
-    """The engines of this node: the local pool, if any, and workers if there is a broker."""
+def make_engines(
+    bus: Bus, node: str, local: Engines | None, strategies: Strategies, metrics: Metrics
+) -> Engines:
+    """The engines of this node: the local pool, if any, the processes for strategies, and workers
+    if there is a broker.
+    """
     if isinstance(bus, LocalBus):
-        return local or NoEngines()
+        return StrategyEngines(local or NoEngines(), strategies, load_game)
     from server.bus.mqtt import MqttBus
     from server.seats.remote import RemoteEngines
 
     assert isinstance(bus, MqttBus), "a bus is local or MQTT"
-    return RemoteEngines(bus.link, node, load_game, local, metrics)
+    engines = RemoteEngines(bus.link, node, load_game, local, metrics)
+    return StrategyEngines(engines, strategies, load_game, has_workers=True)
 
 
 @asynccontextmanager
@@ -121,11 +128,15 @@ async def _open_with_store(
 ) -> AsyncIterator[RunningServer]:
     """Runs a node on the store and the bus that the settings name."""
     node = node_name(settings)
-    async with open_store(settings) as store, open_bus(settings, node, store) as bus:
+    async with (
+        open_store(settings) as store,
+        open_bus(settings, node, store) as bus,
+        StrategyPool(settings.strategy_processes, settings.strategy_memory_mib << 20) as strategies,
+    ):
         metrics = Metrics()
         ports = Ports(
             node=node, settings=settings, store=store, bus=bus,
-            engines=make_engines(bus, node, engines, metrics), find_game=load_game,
+            engines=make_engines(bus, node, engines, strategies, metrics), find_game=load_game,
             now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
             reached=make_failpoint(settings.failpoint),
         )  # fmt: skip

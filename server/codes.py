@@ -51,7 +51,12 @@ class Code(StrEnum):
     OPTION_UNKNOWN = "option.unknown", "The game has no such option, or no such value of it."
     LEVEL_UNKNOWN = (
         "level.unknown",
-        "The game has no such AI level, or the command gives both or neither of level and persona.",
+        "The game has no such AI level, or the command does not give exactly one of level, persona"
+        " and strategy.",
+    )
+    STRATEGY_UNKNOWN = (
+        "strategy.unknown",
+        "The server has no such strategy, or it cannot have that depth or evaluator in this game.",
     )
     ROOM_UNKNOWN = "room.unknown", "There is no such room."
     ROOM_FROZEN = "room.frozen", "The room can be read but not played."

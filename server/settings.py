@@ -45,6 +45,13 @@ class Settings:
     hsts_s: int = 0
     #: Search processes; 0 leaves all searches to engine workers.
     workers: int = field(default_factory=lambda: max(1, min(4, os.cpu_count() or 1)))
+    #: Processes that run strategies, such as minimax and those of other packages, each with its
+    #: own limits; they start when they are needed. 0 runs none in this server.
+    strategy_processes: int = 2
+    #: Longest time of a strategy's move, in seconds. After it the process is killed.
+    strategy_move_s: float = 2.0
+    #: Largest address space of such a process, in MiB.
+    strategy_memory_mib: int = 512
 
     #: Silence after which a connection is closed, in seconds.
     silence_s: float = 20.0

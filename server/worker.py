@@ -24,13 +24,17 @@ from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
+from engine.strategies.contract import StrategyFailed
+from engine.strategy_pool.pool import StrategyPool
 from server.bus import work
 from server.bus.broker import Broker, broker_of
 from server.bus.codec import NODES_TOPIC, node_topic
 from server.bus.link import Link, open_link
-from server.bus.work import CompilingGame, Malformed, ReadyGame
+from server.bus.work import CompilingGame, Malformed, ReadyGame, UncompiledGame
+from server.ports import EngineUnavailable
 from server.process.logs import log_to_stderr
-from server.settings import SettingError, settings_from_env
+from server.seats.strategies import Strategies, StrategyEngines
+from server.settings import SettingError, Settings, settings_from_env
 
 log = structlog.get_logger()
 
@@ -47,9 +51,18 @@ MAX_REMEMBERED = 1000
 class EngineWorker:
     """Runs the commands that arrive over a link, on a pool. Use `async with open_worker(…)`."""
 
-    def __init__(self, link: Link, pool: Pool, cores: int, games: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        link: Link,
+        pool: Pool,
+        cores: int,
+        games: tuple[str, ...],
+        strategies: Strategies | None = None,
+    ) -> None:
         self.link = link
         self._pool = pool
+        self._strategies = strategies or StrategyPool(0)
+        self._engines = StrategyEngines(pool, self._strategies, load_game)
         self._cores = cores
         self._games = games
         #: The measured speed in each game, in nodes per second.
@@ -92,10 +105,15 @@ class EngineWorker:
             for game in self._games
             if game not in offers and self._pool.warm_state(game) != "failed" and _can_load(game)
         }
-        load = self._pool.load()
+        uncompiled = {
+            game: UncompiledGame(load_game(game).digest)
+            for game in self._games
+            if game not in offers and game not in warming and _can_load(game)
+        }
+        load, strategies = self._engines.load(), self._strategies.names[: work.MAX_STRATEGIES]
         return work.Advert(
             self.link.name, self._cores, offers, load.running, load.waiting, warming,
-            work.CAPABILITIES,
+            work.CAPABILITIES, strategies, uncompiled if strategies else {},
         )  # fmt: skip
 
     async def _compile_games(self) -> None:
@@ -157,6 +175,8 @@ class EngineWorker:
         elif unknown := set(search.job.needs).difference(work.CAPABILITIES):
             names = ", ".join(sorted(unknown))
             self._refuse(search, "failed", f"this worker's program cannot do: {names}")
+        elif search.job.strategy not in (None, *self._strategies.names):
+            self._refuse(search, "failed", "this worker does not have that strategy")
         elif search.job.rules != (rules := load_game(search.job.game).digest):
             self._refuse(search, "game.changed", f"the rules of {search.job.game} are {rules} here")
         elif len(self._running) >= (1 + work.QUEUED_PER_CORE) * self._cores:
@@ -175,7 +195,7 @@ class EngineWorker:
         )
         try:
             async with asyncio.timeout(search.deadline_ms / 1000):
-                result = await self._pool.search(
+                result = await self._engines.search(
                     search.job, self._progress_reporter(search), search.time_ms
                 )
         except RulesChanged as error:
@@ -184,12 +204,17 @@ class EngineWorker:
             self._refuse(search, "busy", str(error))
         except GameQuarantined as error:
             self._refuse(search, "quarantined", str(error))
+        except EngineUnavailable as error:
+            self._refuse(search, "busy", str(error))
+        except StrategyFailed as error:
+            self._refuse(search, "strategy", str(error))
         except SearchError as error:
             self._refuse(search, "failed", str(error))
         except TimeoutError:
             log.warning("search beyond its deadline", game=search.job.game)
         else:
-            if result.info.nodes > 0 and result.info.time_ms > 0:
+            is_search = search.job.strategy is None
+            if is_search and result.info.nodes > 0 and result.info.time_ms > 0:
                 average = self._speeds.get(search.job.game, result.info.nps)
                 self._speeds[search.job.game] = (3 * average + result.info.nps) // 4
             self._send(search, work.Answered(search.id, search.attempt, result), reliable=True)
@@ -260,15 +285,23 @@ def _remember(keys: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
 
 @asynccontextmanager
 async def open_worker(
-    broker: Broker, name: str, cores: int, games: tuple[str, ...] | None = None
+    broker: Broker,
+    name: str,
+    cores: int,
+    games: tuple[str, ...] | None = None,
+    settings: Settings | None = None,
 ) -> AsyncIterator[EngineWorker]:
-    """Runs a worker on a broker, which need not be up yet. The name gets a random suffix."""
+    """Runs a worker on a broker, which need not be up yet. The name gets a random suffix.
+
+    The settings are those of strategies.
+    """
     client_id = f"worker-{name}-{secrets.token_hex(3)}"
     async with (
         Pool(cores, warm=()) as pool,
+        make_strategies(settings or Settings()) as strategies,
         open_link(broker, client_id, work.worker_topic(client_id)) as link,
     ):
-        worker = EngineWorker(link, pool, cores, games or tuple(game_ids()))
+        worker = EngineWorker(link, pool, cores, games or tuple(game_ids()), strategies)
         task = asyncio.create_task(worker.run(), name="engine worker")
         try:
             yield worker
@@ -276,6 +309,11 @@ async def open_worker(
             task.cancel()
             await asyncio.wait([task])
             await worker.close()
+
+
+def make_strategies(settings: Settings) -> StrategyPool:
+    """The processes for strategies that the settings describe."""
+    return StrategyPool(settings.strategy_processes, settings.strategy_memory_mib << 20)
 
 
 def _parse_games(
@@ -347,16 +385,18 @@ def main(
     log_to_stderr(settings.log)
     ignore_overflow()
     cores = cores or max(1, settings.workers)
-    asyncio.run(_run(broker, name, cores, games))
+    asyncio.run(_run(broker, name, cores, games, settings))
 
 
-async def _run(broker: Broker, name: str, cores: int, games: tuple[str, ...] | None) -> None:
+async def _run(
+    broker: Broker, name: str, cores: int, games: tuple[str, ...] | None, settings: Settings
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, stop.set)
-    async with open_worker(broker, name, cores, games) as worker:
+    async with open_worker(broker, name, cores, games, settings) as worker:
         click.echo(
             f"{worker.link.name} runs searches for {broker} on {cores} cores. Ctrl-C stops it."
         )

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 DEFAULT_LEVEL = 3
 #: The personas of `server.protocol.messages`, repeated here so that `--help` need not import it.
 PERSONAS = ("average", "swindler", "random")
+#: The strategies of every server, for the help.
+STRATEGIES = ("minimax", "negamax", "alphabeta", "average", "greedy", "random")
+#: The default and the greatest depth of a strategy, in plies, as `GET /api/strategies` has them.
+DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
 
 
 @click.command()
@@ -40,6 +44,21 @@ PERSONAS = ("average", "swindler", "random")
     "--persona",
     type=click.Choice(PERSONAS),
     help="Play the AI with this persona instead of a level.",
+)
+@click.option(
+    "--strategy",
+    metavar="NAME",
+    help=f"Play a strategy instead of a level: {', '.join(STRATEGIES)}, or an installed one.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1, MAX_STRATEGY_DEPTH),
+    help=f"The strategy's depth in plies.  [default: {DEFAULT_DEPTH}]",
+)
+@click.option(
+    "--evaluator",
+    metavar="NAME",
+    help="The strategy's evaluator: estimate, zero, random, material, material:queen=9,rook=5.",
 )
 @click.option(
     "--friend", is_flag=True, help="Play a person: prints a link to send them, and waits."
@@ -64,6 +83,9 @@ def play(
     game: str,
     level: int | None,
     persona: "Literal['average', 'swindler', 'random'] | None",
+    strategy: str | None,
+    depth: int | None,
+    evaluator: str | None,
     friend: bool,
     side: str,
     options: tuple[str, ...],
@@ -80,12 +102,14 @@ def play(
     notation, or commands (help lists them). In a pipe each line is read when it is your turn, and
     the command ends with the match.
     """
-    from server.protocol.messages import Create, Visibility
+    from server.protocol.messages import AiSeat, Create, Visibility
 
-    if (level is not None) + (persona is not None) + friend > 1:
+    if (level is not None) + (persona is not None) + (strategy is not None) + friend > 1:
         raise click.UsageError(
-            "choose one of --level, --persona (the AI's) and --friend (for a person)"
+            "choose one of --level, --persona, --strategy (the AI's) and --friend (for a person)"
         )
+    if strategy is None and (depth is not None or evaluator is not None):
+        raise click.UsageError("--depth and --evaluator go with --strategy")
     if friend and url is None:
         raise click.UsageError(
             "--friend needs a server that both players can reach: "
@@ -97,7 +121,13 @@ def play(
         raise click.BadParameter(
             f"{info.title} has levels 1 to {info.levels}", param_hint="--level"
         )
-    seats = _seats(side, friend, level or min(DEFAULT_LEVEL, info.levels), persona)
+    if strategy is None and persona is None and level is None:
+        if info.levels:
+            level = min(DEFAULT_LEVEL, info.levels)
+        else:
+            strategy = STRATEGIES[0]
+    opponent = None if friend else AiSeat(level, persona, strategy, depth, evaluator)
+    seats = _seats(side, opponent)
     is_own_server = url is None
 
     async def run() -> None:
@@ -161,15 +191,12 @@ def _parse_options(game: "GameInfo", arguments: tuple[str, ...]) -> dict[str, st
     return chosen
 
 
-def _seats(
-    side: str, friend: bool, level: int, persona: "Literal['average', 'swindler', 'random'] | None"
-) -> "tuple[MySeat | OpenSeat | AiSeat, ...]":
-    """The seats of a new room: one for the user, the other for a friend or the AI."""
+def _seats(side: str, ai: "AiSeat | None") -> "tuple[MySeat | OpenSeat | AiSeat, ...]":
+    """The seats of a new room: one for the user, the other for the AI, or without one a friend."""
     import secrets
 
-    from server.protocol.messages import AiSeat, MySeat, OpenSeat
+    from server.protocol.messages import MySeat, OpenSeat
 
     my_seat = secrets.randbelow(2) if side == "random" else int(side == "second")
-    ai = AiSeat(level) if persona is None else AiSeat(persona=persona)
-    opponent = OpenSeat() if friend else ai
+    opponent = OpenSeat() if ai is None else ai
     return (MySeat(), opponent) if my_seat == 0 else (opponent, MySeat())

@@ -15,7 +15,14 @@ T = TypeVar("T")
 
 #: Codes of refusals that mean wrong usage; the exit code is then 2.
 USAGE_CODES = frozenset(
-    {"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"}
+    {
+        "game.unknown",
+        "level.unknown",
+        "message.malformed",
+        "name.refused",
+        "option.unknown",
+        "strategy.unknown",
+    }
 )
 
 

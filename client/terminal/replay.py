@@ -51,9 +51,9 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
         ]
     search = record.thoughts.get(str(ply - 1))
     if search is not None:
-        lines.append(
-            f"  AI: {words.search_text(search.depth, search.score, search.nodes, search.pv)}"
-        )
+        lines += search.log.splitlines()
+        text = words.search_text(search.depth, search.score, search.nodes, search.pv, search.value)
+        lines.append(f"  AI: {text}")
     if record.view is not None and ply < len(views):
         lines.append(board_text(record.view, views[ply], colour))
     if ply == len(record.moves) and record.over is not None:

@@ -185,6 +185,9 @@ class Transcript:
             self.prompt_after_match(model)
 
     def _show_thinking(self, model: Model, thinking: Thinking) -> None:
+        """Prints a due report of a search, and the log of a strategy that is done."""
+        for line in thinking.log.splitlines():
+            self._output.print(line)
         if self._search_reports.is_due(thinking, asyncio.get_running_loop().time()):
             name = words.thinker(model, thinking)
             self._output.report(f"  {words.thinking_text(name, thinking)}")

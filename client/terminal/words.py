@@ -105,12 +105,14 @@ def count_text(count: int) -> str:
     return str(count)
 
 
-def search_text(depth: int, score: int, nodes: int, pv: Sequence[str]) -> str:
-    """A search result: "depth 9, +12, 48.2 k nodes, d c d"."""
+def search_text(depth: int, score: int, nodes: int, pv: Sequence[str], value: str = "") -> str:
+    """A search result: "depth 9, +12, 48.2 k nodes, d c d".
+
+    A strategy's `value` stands in place of the score, because it has other units.
+    """
     line = " ".join(pv[:MAX_PV_MOVES]) + (" …" if len(pv) > MAX_PV_MOVES else "")
-    return f"depth {depth}, {score_text(score)}, {count_text(nodes)} nodes" + (
-        f", {line}" if line else ""
-    )
+    result = f"value {value}" if value else score_text(score)
+    return f"depth {depth}, {result}, {count_text(nodes)} nodes" + (f", {line}" if line else "")
 
 
 def bar_text(percent: int) -> str:
@@ -131,7 +133,9 @@ def thinking_text(name: str, thinking: Thinking) -> str:
         case _ if thinking.depth == 0:
             return f"{name} thinks."
         case _:
-            result = search_text(thinking.depth, thinking.score, thinking.nodes, thinking.pv)
+            result = search_text(
+                thinking.depth, thinking.score, thinking.nodes, thinking.pv, thinking.value
+            )
             return f"{name}: {result}" + (
                 f" ({GETTING_READY}: {bar_text(thinking.ready)})"
                 if thinking.ready is not None

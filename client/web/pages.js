@@ -1,6 +1,7 @@
 /**
- * The pages: the path of each, the module that the app loads when it is opened, and its style
- * sheets. server/web/pages.py has the same paths, and tells the browser early which files a page needs.
+ * The pages: the path of each, the module that the app loads when it is opened, its style sheets,
+ * and what it requests at once. The server reads this table: it tells the browser early what a page
+ * needs.
  *
  * @import {Route} from "./shell/router.js"
  */
@@ -11,16 +12,17 @@ export const PAGES = [
         /^\/$/,
         async () => (await import("./pages/lobby/page.js")).LobbyPage,
         ["board/board.css", "ui/matches.css", "pages/lobby/lobby.css"],
+        ["/api/games"],
     ],
     [
         /^\/room\/([\w-]{1,24})$/,
         async () => (await import("./pages/room/page.js")).RoomPage,
-        ["board/board.css", "ui/match.css"],
+        ["board/board.css", "ui/match.css", "ui/dialogs.css"],
     ],
     [
         /^\/match\/([\w-]{1,24})$/,
         async () => (await import("./pages/replay/page.js")).ReplayPage,
-        ["board/board.css", "ui/match.css"],
+        ["board/board.css", "ui/match.css", "ui/dialogs.css"],
     ],
     [
         /^\/replays$/,

@@ -24,6 +24,8 @@ of superiority and, with --sprt, the sequential test, which ends the match as so
 players are written as NAME=VALUE,NAME=VALUE:
   level=5                       a level of the game, as it plays on a server
   persona=average               a persona: average, swindler or random
+  strategy=minimax,depth=3      a strategy of the seats: minimax, negamax, alphabeta, average,
+    evaluator=material          … greedy, random, or an installed one (estimate)
   greedy, two-ply               a search of one ply or two
   nodes=20000 depth=6           our search with limits; it stops at the first one it reaches
   time_ms=100 clock=3000+50     … by time: ms per move, or ms per game + per move

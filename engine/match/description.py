@@ -9,7 +9,7 @@ from engine.search.levels import ANY_MARGIN, SLIPS_OF
 from engine.search.work import MAX_CONTEMPT
 
 #: The kinds of player besides "search", which has limits of its own.
-KINDS = ("level", "persona", "greedy", "two-ply", "uci", "xboard", "gtp", "checkout")
+KINDS = ("level", "persona", "strategy", "greedy", "two-ply", "uci", "xboard", "gtp", "checkout")
 #: The kinds that are written without a value.
 WITHOUT_VALUE = ("greedy", "two-ply")
 #: The settings that become a search limit.
@@ -41,6 +41,7 @@ SETTINGS_OF: dict[str, tuple[str, ...]] = {
     ),
     "level": (),
     "persona": (),
+    "strategy": ("depth", "evaluator"),
     "greedy": (),
     "two-ply": (),
     "uci": (*LIMITS, "clock", "elo"),

@@ -8,6 +8,7 @@ from engine.match.description import EXTERNAL, Description, DescriptionError, po
 from engine.match.gtp import GtpPlayer
 from engine.match.play import Player
 from engine.match.players import FixedDepthPlayer, LevelPlayer, PersonaPlayer, SearchPlayer
+from engine.match.strategies import REPEATABLE, StrategyPlayer, evaluator_name
 from engine.match.uci import UciPlayer
 from engine.match.xboard import XboardPlayer
 from engine.search.driver import Searcher
@@ -26,6 +27,9 @@ def is_deterministic(description: Description, game: Game) -> bool:
     if description.kind == "level":
         level = level_of(game, int(description.value))
         return level.repeatable and not level.margin and not level.slip
+    if description.kind == "strategy":
+        evaluator = evaluator_name(description, game)
+        return description.value in REPEATABLE and evaluator.partition(":")[0] != "random"
     if (
         description.kind != "search"
         or description.clock is not None
@@ -59,6 +63,8 @@ def make_player(description: Description, game: Game, options: dict[str, str]) -
             return CheckoutPlayer(description, game, options)
         case "persona":
             return PersonaPlayer(description, searcher_for(game))
+        case "strategy":
+            return StrategyPlayer(description, game, options)
         case "level":
             return LevelPlayer(description, searcher_for(game))
         case "greedy":

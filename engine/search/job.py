@@ -10,6 +10,9 @@ Persona = Literal["average", "swindler", "random"]
 #: The ways of playing other than levels: see `engine.search.persona`.
 PERSONAS: tuple[Persona, ...] = get_args(Persona)
 
+#: The greatest depth of a strategy's search, in plies.
+MAX_STRATEGY_DEPTH = 30
+
 #: A won position scores MATE minus the plies to its end; evaluations stay far below.
 MATE = 30_000
 
@@ -41,6 +44,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     A `level`, or a `persona`, sets the limit and chooses among the moves. Without either, `limit`
     applies and the best move is played. `seed` makes the random choices of the weaker levels
     repeatable. Jobs with the same `affinity` (a room) share a worker's table when they can.
+    With a `strategy` that player chooses the move, with the limit's depth and time and an
+    `evaluator`; only processes for strategies run it (`engine.strategy_pool`).
     `digest`, when given, is the digest of the position to search: a worker refuses the job if the
     moves lead to another position. `needs` names what a worker's program must be able to do beyond
     what every program can: a worker that does not know one of the names refuses the job.
@@ -58,6 +63,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     seed: int = 0
     digest: str = ""
     needs: tuple[str, ...] = ()
+    strategy: str | None = None
+    evaluator: str = ""
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):
@@ -73,7 +80,7 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
 class Info(Struct, frozen=True, omit_defaults=True):
     """The progress of a search, after a completed depth or during one; `pv` begins with the best
     move. `warming` means that the game is not compiled yet, so the search is less deep than its
-    level.
+    level. A strategy reports its `value`, in its own units, and its `log` as text.
     """
 
     depth: int
@@ -84,6 +91,8 @@ class Info(Struct, frozen=True, omit_defaults=True):
     pv: tuple[str, ...]
     moves: tuple[RootMove, ...] = ()
     warming: bool = False
+    value: str = ""
+    log: str = ""
 
 
 class Result(Struct, frozen=True, omit_defaults=True):

@@ -1,7 +1,9 @@
 """The log of the first founding text, line for line, and the match around it.
 
 Every line names the side and what it does. The root is the TOP node; A and B are alpha and beta
-after a scored move. Without a bound they are the least and the greatest number of 32 bits.
+after a scored move. Without a bound they are the least and the greatest number of 32 bits. Plain
+minimax has A and B too: the bounds that alpha-beta would have there, with a fresh window for each
+root move. It does not use them.
 """
 
 import math
@@ -16,7 +18,7 @@ from engine.teach.meaning import GUARANTEED_WIN
 from engine.teach.notation import SIDES, value_text
 from engine.teach.state import GameState
 from engine.teach.style import Line
-from engine.teach.trace import WINDOWED, End, OneValue, Trace
+from engine.teach.trace import WINDOWED, End, OneValue, StepKind, Trace
 
 #: The least and the greatest number of 32 bits, in place of -inf and inf.
 LEAST, GREATEST = -(2**31), 2**31 - 1
@@ -31,20 +33,29 @@ STRATEGIES = {
 }
 #: The words for the end of a game.
 ENDS = {"won": "WIN", "lost": "LOSE", "drawn": "DRAW", "ongoing": "EVAL"}
+#: The steps of a node whose line is its parent's.
+OF_PARENT = ("enter", "returned")
 #: What the program says when it has found a win.
 BOAST = "I've got you now"
+#: The algorithms without a window whose log has the bounds of alpha-beta.
+UNCUT = ("minimax", "negamax")
 #: A move of sticks, in the game's notation.
 STICKS_MOVE = re.compile(r"(\d)x(\d)")
 
 
-def classic_lines(trace: Trace) -> Iterator[Line]:
-    """Yields the classic log of a search."""
+def classic_lines(trace: Trace, levels: int | None = None) -> Iterator[Line]:
+    """Yields the classic log of a search, down to a level of its tree; None is all levels."""
     nodes, steps = trace.nodes, trace.steps
     if trace.value is None and trace.line:
         yield _line(trace, 0, f"Random Move : {move_text(trace.game, trace.line[0])}")
         return
+    uncut = UncutWindows(trace) if trace.algorithm in UNCUT else None
     rows = list(zip(steps.what, steps.node, steps.low, steps.high, strict=True))
     for index, (what, row, _, _) in enumerate(rows):
+        if uncut is not None:
+            uncut.follow(what, row)
+        if levels is not None and nodes.depth[row] - (what in OF_PARENT) > levels:
+            continue
         if what == "enter" and row:
             yield _line(trace, nodes.parent[row], f"Try Move : {_move(trace, row)}")
         elif what == "leave" and nodes.kind[row] == "leaf":
@@ -52,7 +63,8 @@ def classic_lines(trace: Trace) -> Iterator[Line]:
             yield _line(trace, row, f"{end} ... {value_text(_value(trace, row))}")
         elif what == "returned":
             window = rows[index + 1 : index + 2]
-            yield _scored(trace, row, _window_of(trace, row, index, window))
+            bounds = uncut.of_parent(row) if uncut else _window_of(trace, row, index, window)
+            yield _scored(trace, row, bounds)
         elif what == "leave" and row:
             yield _line(trace, row, f"Final score = {value_text(_value(trace, row))}")
     best = value_text(trace.value)
@@ -61,6 +73,36 @@ def classic_lines(trace: Trace) -> Iterator[Line]:
     if trace.truncated:
         yield Line(0, f"(the log holds the first {len(nodes.parent):,} nodes only)")
     yield Line(0, f"MINIMAX score for next move = {best}")
+
+
+class UncutWindows:
+    """The windows that alpha-beta would have in a search that does not cut off."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._windows: dict[int, tuple[End, End]] = {}
+
+    def follow(self, what: StepKind, row: int) -> None:
+        """Updates the windows by the next step of the search."""
+        nodes = self._trace.nodes
+        parent = nodes.parent[row]
+        if what == "enter":
+            is_open = parent <= 0 or nodes.kind[parent] not in ("max", "min")
+            self._windows[row] = (None, None) if is_open else self._windows[parent]
+        elif what == "returned" and parent > 0:
+            alpha, beta = self._windows[parent]
+            value = _value(self._trace, row)
+            if isinstance(value, int | float) and nodes.kind[parent] == "max":
+                alpha = value if alpha is None else max(alpha, value)
+            elif isinstance(value, int | float) and nodes.kind[parent] == "min":
+                beta = value if beta is None else min(beta, value)
+            self._windows[parent] = alpha, beta
+
+    def of_parent(self, row: int) -> tuple[End, End] | None:
+        """Returns the window of a node's parent; None if that is the root or a chance node."""
+        parent = self._trace.nodes.parent[row]
+        has_window = parent > 0 and self._trace.nodes.kind[parent] in ("max", "min")
+        return self._windows[parent] if has_window else None
 
 
 def _line(trace: Trace, row: int, text: str) -> Line:
@@ -181,8 +223,13 @@ def classic_match(position: Position, plan: Plan, moves: Sequence[str]) -> Itera
 
 def _answer(trace: Trace, program: str) -> Iterator[str]:
     """The log of the program's search, and its move."""
-    for line in classic_lines(trace):
+    yield from log_lines(trace)
+    yield f"{program} : {move_text(trace.game, trace.line[0])}"
+
+
+def log_lines(trace: Trace, levels: int | None = None) -> Iterator[str]:
+    """Yields the classic log of a search as indented lines, and the boast if it has found a win."""
+    for line in classic_lines(trace, levels):
         yield "  " * line.level + line.text
     if trace.meaning == GUARANTEED_WIN:
         yield BOAST
-    yield f"{program} : {move_text(trace.game, trace.line[0])}"

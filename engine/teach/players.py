@@ -142,6 +142,27 @@ class GameForBoth:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class GameWithPoints(GameForBoth):
+    """A position of a game with points: the utilities of its end are the points of both seats."""
+
+    @classmethod
+    def at_root(
+        cls, position: Position, scales: tuple[Scale, Scale] = (Scale(), Scale())
+    ) -> "GameWithPoints":
+        """Returns the root state of a search from a position; the scales have no effect."""
+        return cls(GameForBoth.at_root(position, scales).views)
+
+    def utility(self) -> Value | None:
+        outcome = self.views[0].position.outcome()
+        points: Value | None = getattr(outcome, "points", None)
+        return GameForBoth.utility(self) if points is None else points
+
+    def play(self, move: int) -> "GameWithPoints":
+        first, second = self.views
+        return GameWithPoints((first.play(move), second.play(move)))
+
+
 def _for_both(values: Sequence[Value | None]) -> Value | None:
     """The values of both players as one; None if the game goes on."""
     numbers = tuple(value for value in values if isinstance(value, int | float))

@@ -8,7 +8,8 @@ the JSON. Pure.
 
 Older and newer programs share a broker. A reader ignores unknown fields in adverts and in workers'
 messages, so that a newer worker can add to them. It refuses unknown fields in a command: a worker
-that ignored one would run another search than the server asked for. If a search needs a capability
+that ignored one would run another search than the server asked for. A search by a strategy goes
+only to workers whose adverts list it. If a search needs a capability
 that the first version did not have, `Job.needs` names it, and the search goes only to workers whose
 adverts list it in `can`.
 """
@@ -29,6 +30,8 @@ MAX_BYTES = 65_536
 MAX_GAMES = 1000
 #: Maximum number of capabilities in an advert.
 MAX_CAPABILITIES = 100
+#: Maximum number of strategies in an advert.
+MAX_STRATEGIES = 100
 #: Searches that may wait at a worker, per core.
 QUEUED_PER_CORE = 2
 #: The capabilities of this program beyond those of the first version, as named in `Job.needs`.
@@ -57,10 +60,16 @@ class CompilingGame(Struct, frozen=True):
     percent: Annotated[int, Meta(ge=0, le=99)] = 0
 
 
+class UncompiledGame(Struct, frozen=True):
+    """A game that a worker plays by strategies only: it is not compiled."""
+
+    rules: Annotated[str, Meta(max_length=128)]
+
+
 class Advert(Struct, frozen=True, omit_defaults=True):
-    """A worker's games, capabilities and load. A server older than the field `warming` refuses an
-    advert that has it, and accepts the worker once all its games are compiled. One older than `can`
-    refuses an advert that has it.
+    """A worker's games, capabilities, strategies and load. A server older than the field `warming`
+    refuses an advert that has it, and accepts the worker once all its games are compiled. One older
+    than `can` refuses an advert that has it.
     """
 
     worker: Id
@@ -70,6 +79,8 @@ class Advert(Struct, frozen=True, omit_defaults=True):
     waiting: Count = 0
     warming: Annotated[dict[Name, CompilingGame], Meta(max_length=MAX_GAMES)] = {}
     can: Annotated[tuple[Name, ...], Meta(max_length=MAX_CAPABILITIES)] = ()
+    strategies: Annotated[tuple[Name, ...], Meta(max_length=MAX_STRATEGIES)] = ()
+    uncompiled: Annotated[dict[Name, UncompiledGame], Meta(max_length=MAX_GAMES)] = {}
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -125,12 +136,13 @@ class Answered(Struct, frozen=True, tag=True):
 
 class Refused(Struct, frozen=True, tag=True):
     """The worker refuses a search: its queue is full, its rules differ (`game.changed`), the search
-    failed, or the game is quarantined after too many failures.
+    failed, the game is quarantined after too many failures, or a strategy failed, with a message of
+    `engine.strategies.reasons`.
     """
 
     id: Id
     attempt: Attempt
-    reason: Literal["busy", "game.changed", "failed", "quarantined"]
+    reason: Literal["busy", "game.changed", "failed", "quarantined", "strategy"]
     message: Text = ""
 
 

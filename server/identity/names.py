@@ -1,9 +1,9 @@
 """Cleans the names of guests, and refuses names that people could take for an AI's.
 
 A name shows whether a person or an AI holds a seat: "AI level 5", "AI swindler". So guests may not
-have names that begin with "AI level"; "AI" with the name of a persona; and AI, CP, CPU and
-Computer, alone or with a number ("CP #1"). Case, spacing, punctuation and look-alike letters make
-no difference. "Ai Weiwei" and "Al" are allowed.
+have names that begin with "AI level", or with CP and a number ("CP #1 MiniMax depth=3"); "AI" with
+the name of a persona; and AI, CP, CPU and Computer, alone or with a number. Case, spacing,
+punctuation and look-alike letters make no difference. "Ai Weiwei" and "Al" are allowed.
 """
 
 import re
@@ -27,8 +27,8 @@ def _normalized(name: str) -> str:
     return "".join(c for c in parts.translate(_LOOKALIKES) if c.isalnum())
 
 
-#: Names that are refused as a whole.
-_WHOLE_NAME = re.compile(r"(ai|cpu?|computer)\d*")
+#: Names that are refused as a whole, and those of strategies.
+_WHOLE_NAME = re.compile(r"(ai|cpu?|computer)\d*|cp\d.*")
 #: The beginning of names that are refused.
 _PREFIX = "ailevel".translate(_I_LOOKALIKES)
 #: The names of AI seats with a persona.

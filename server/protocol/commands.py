@@ -78,8 +78,8 @@ def _parse_seat(seat: wire.MySeat | wire.OpenSeat | wire.AiSeat) -> SeatWish:
             return commands.MySeat()
         case wire.OpenSeat():
             return commands.OpenSeat()
-        case wire.AiSeat(level=level, persona=persona):
-            return commands.AiSeat(level, persona)
+        case wire.AiSeat():
+            return commands.AiSeat(**asdict(seat))
         case _:
             assert_never(seat)
 
@@ -90,7 +90,7 @@ def _format_seat(seat: SeatWish) -> wire.MySeat | wire.OpenSeat | wire.AiSeat:
             return wire.MySeat()
         case commands.OpenSeat():
             return wire.OpenSeat()
-        case commands.AiSeat(level=level, persona=persona):
-            return wire.AiSeat(level, persona)
+        case commands.AiSeat():
+            return wire.AiSeat(**asdict(seat))
         case _:
             assert_never(seat)

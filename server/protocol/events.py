@@ -15,9 +15,10 @@ Word = Annotated[str, Meta(max_length=24)]
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """The holder of a seat: a player with the name they had, or the AI at a level or persona.
+    """The holder of a seat: a player with the name they had, or the AI at a level, as a persona
+    or by a strategy.
 
-    `kind` is `guest` or `ai`.
+    `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy.
     """
 
     identity: str
@@ -25,6 +26,9 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
     kind: Word = "guest"
     level: int | None = None
     persona: str | None = None
+    strategy: str | None = None
+    depth: int | None = None
+    evaluator: str | None = None
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -41,6 +45,16 @@ class Created(Event, frozen=True, tag="created"):
     options: dict[str, str]
     visibility: Word
     host: str
+
+
+class Required(Event, frozen=True, tag="required"):
+    """From now on the room needs a capability of the server's program.
+
+    A program that does not define `what` shows the room, but does not play it. `what` is
+    `strategies`: a strategy may hold a seat.
+    """
+
+    what: Word
 
 
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
@@ -144,6 +158,17 @@ class Hidden(Event, frozen=True, tag="hidden"):
 
 
 #: Every event that a server of this version writes to a log.
-RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+RoomEvent = (
+    Created
+    | Required
+    | SeatTaken
+    | SeatLeft
+    | Started
+    | Moved
+    | Finished
+    | Offered
+    | Declined
+    | Said
+)
 #: Every event that a client may receive.
 AnyEvent = RoomEvent | Hidden

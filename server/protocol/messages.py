@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.search.job import Persona, RootMove
+from engine.search.job import MAX_STRATEGY_DEPTH, Persona, RootMove
 from engine.view import SEATS, BoardView, MoveView, PositionView
 from server.codes import Code
 from server.protocol.events import AnyEvent as AnyEvent
@@ -27,6 +27,7 @@ from server.protocol.events import Hidden as Hidden
 from server.protocol.events import Moved as Moved
 from server.protocol.events import Occupant as Occupant
 from server.protocol.events import Offered as Offered
+from server.protocol.events import Required as Required
 from server.protocol.events import RoomEvent as RoomEvent
 from server.protocol.events import Said as Said
 from server.protocol.events import SeatLeft as SeatLeft
@@ -68,6 +69,12 @@ RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
 SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
 #: An AI level. A game may have fewer than 8.
 Level = Annotated[int, Meta(ge=1, le=8)]
+#: The name of a strategy.
+StrategyName = Annotated[str, Meta(min_length=1, max_length=40, pattern=NO_NUL)]
+#: The depth of a strategy's search, in plies.
+Depth = Annotated[int, Meta(ge=1, le=MAX_STRATEGY_DEPTH)]
+#: The evaluator of a strategy, with its weights: "material:queen=9,rook=5".
+EvaluatorName = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
 #: Whether a room is in the lobby's list. An unlisted room is found only by its id.
 Visibility = Literal["public", "unlisted"]
 #: The audience of a line of chat.
@@ -108,11 +115,18 @@ class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
     """The seat stays open for the first player to sit down."""
 
 
-class AiSeat(Struct, frozen=True, tag_field="who", tag="ai"):
-    """The AI takes this seat, either at one of the game's levels or as a persona."""
+class AiSeat(Struct, frozen=True, tag_field="who", tag="ai", omit_defaults=True):
+    """The AI takes this seat: at one of the game's levels, as a persona, or by a strategy.
+
+    `GET /api/strategies` lists the strategies and evaluators. A strategy without a `depth` searches
+    3 plies deep; one without an `evaluator` has the default of the game.
+    """
 
     level: Level | None = None
     persona: Persona | None = None
+    strategy: StrategyName | None = None
+    depth: Depth | None = None
+    evaluator: EvaluatorName | None = None
 
 
 class Create(Incoming, frozen=True, tag="create", kw_only=True):
@@ -170,11 +184,14 @@ class Stand(RoomCommand, frozen=True, tag="stand"):
 
 
 class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
-    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
+    """Puts the AI on an empty seat, as the seat `ai` of `create` does. Host only."""
 
     seat: SeatNumber
     level: Level | None = None
     persona: Persona | None = None
+    strategy: StrategyName | None = None
+    depth: Depth | None = None
+    evaluator: EvaluatorName | None = None
 
 
 class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
@@ -492,6 +509,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
       compiled. A game is compiled once per installation.
     - `warming` means that the search is shorter than the level's because the game is not compiled
       yet.
+    - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator
+      `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the
+      strategy writes about its search, when it is done: lines of text, at most 16 KiB.
     """
 
     room: str
@@ -509,6 +529,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     number: str = ""
     warming: bool = False
     ready: Annotated[int, Meta(ge=0, le=99)] | None = None
+    value: str = ""
+    log: str = ""
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):

@@ -72,8 +72,9 @@ def match_state(match: Match) -> wire.MatchState:
 def format_occupant(occupant: Occupant) -> wire.Occupant:
     """The holder of a seat for clients."""
     return wire.Occupant(
-        occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona
-    )
+        occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
+        occupant.strategy, occupant.depth, occupant.evaluator,
+    )  # fmt: skip
 
 
 def format_seats(seats: Sequence[Occupant | None]) -> tuple[wire.Occupant | None, ...]:

@@ -27,10 +27,16 @@ class OpenSeat(Struct, frozen=True):
 
 
 class AiSeat(Struct, frozen=True):
-    """The AI takes this seat, either at one of the game's levels or as a persona."""
+    """The AI takes this seat: at one of the game's levels, as a persona, or by a strategy.
+
+    A strategy may have a depth, in plies, and an evaluator.
+    """
 
     level: int | None = None
     persona: Persona | None = None
+    strategy: str | None = None
+    depth: int | None = None
+    evaluator: str | None = None
 
 
 #: How the creator of a room wants a seat to be filled.
@@ -67,11 +73,14 @@ class Stand(Command, frozen=True):
 
 
 class AddAi(Command, frozen=True):
-    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
+    """Puts the AI on an empty seat, as `AiSeat` does. Host only."""
 
     seat: int
     level: int | None = None
     persona: Persona | None = None
+    strategy: str | None = None
+    depth: int | None = None
+    evaluator: str | None = None
 
 
 class RemoveAi(Command, frozen=True):

@@ -21,9 +21,10 @@ Word = Annotated[str, Meta(max_length=24)]
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """The holder of a seat: a player with the name at that time, or the AI at a level or persona.
+    """The holder of a seat: a player with the name at that time, or the AI at a level, as a
+    persona or by a strategy.
 
-    `kind` is `guest` or `ai`.
+    `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy.
     """
 
     identity: str
@@ -31,6 +32,9 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
     kind: Word = "guest"
     level: int | None = None
     persona: str | None = None
+    strategy: str | None = None
+    depth: int | None = None
+    evaluator: str | None = None
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -47,6 +51,16 @@ class Created(Event, frozen=True, tag="created"):
     options: dict[str, str]
     visibility: Word
     host: str
+
+
+class Required(Event, frozen=True, tag="required"):
+    """From now on the room needs a capability of the server's program.
+
+    A program that does not define `what` shows the room, but does not play it. `what` is
+    `strategies`: a strategy may hold a seat.
+    """
+
+    what: Word
 
 
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
@@ -146,6 +160,11 @@ class Said(Event, frozen=True, tag="said"):
     to: Word = "room"
 
 
+#: The capabilities that `Required` names and this version has.
+STRATEGIES = "strategies"
+CAPABILITIES = frozenset({STRATEGIES})
+
+
 class Unknown(Struct, frozen=True):
     """An event of a newer version, of a kind or with fields that this version does not define.
 
@@ -157,7 +176,18 @@ class Unknown(Struct, frozen=True):
 
 
 #: Every event that this version writes.
-KnownEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+KnownEvent = (
+    Created
+    | Required
+    | SeatTaken
+    | SeatLeft
+    | Started
+    | Moved
+    | Finished
+    | Offered
+    | Declined
+    | Said
+)
 #: Every event that a log may contain.
 RoomEvent = KnownEvent | Unknown
 

@@ -16,12 +16,14 @@ from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation, positions
 from server.rooms.events import (
+    CAPABILITIES,
     Created,
     Declined,
     Finished,
     Moved,
     Occupant,
     Offered,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -110,7 +112,9 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return replace(room, offers=()) if event.what in OFFERS else room
         case Created():
             return room
-        case Unknown():
+        case Required() if event.what in CAPABILITIES:
+            return room
+        case Required() | Unknown():
             return replace(room, frozen=Code.ROOM_NEWER)
         case _:
             assert_never(event)

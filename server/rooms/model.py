@@ -187,6 +187,12 @@ class Room(Struct, frozen=True):
         """Whether an AI holds a seat."""
         return "ai" in [occupant.kind for occupant in self.seats if occupant is not None]
 
+    @property
+    def needs_search(self) -> bool:
+        """Whether an AI holds a seat at a level or as a persona, not by a strategy."""
+        occupants = [occupant for occupant in self.seats if occupant is not None]
+        return any(seat.kind == "ai" and seat.strategy is None for seat in occupants)
+
     def ai_to_move(self) -> int | None:
         """The seat to move, if an AI holds it and this server can play the match; else None."""
         match = self.running_match

@@ -13,12 +13,12 @@ from engine.view import SEATS
 from server.codes import Code
 from server.rooms import chat, moves, offers, permissions, seats
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
-from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken
+from server.rooms.events import Created, Occupant, RoomEvent
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
 from server.rooms.model import Actor, CommandRejected, Moment, Room, Rule
-from server.rooms.seats import ai_occupant
+from server.rooms.seats import seat_events, wished_occupant
 
 
 def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str]) -> list[RoomEvent]:
@@ -40,13 +40,13 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
         match seat_wish:
             case MySeat():
                 holders[number] = Occupant(actor.identity, actor.name)
-            case AiSeat(level=level, persona=persona):
-                holders[number] = ai_occupant(game, level, persona)
+            case AiSeat():
+                holders[number] = wished_occupant(game, start.options, seat_wish, holders)
             case OpenSeat():
                 continue
             case _:
                 assert_never(seat_wish)
-        events.append(SeatTaken(number, holders[number]))  # type: ignore[arg-type]
+        events += seat_events(number, holders[number])  # type: ignore[arg-type]
     occupants = [seat for seat in holders if seat is not None]
     if len(occupants) == SEATS:
         events.append(start_event(start, new_id(), 1, occupants))

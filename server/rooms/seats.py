@@ -1,12 +1,16 @@
 """The rules for taking and leaving seats."""
 
-from engine.game import Game
+from collections.abc import Mapping, Sequence
+
+from engine.game import Game, GameFault
 from engine.search.job import Persona
+from engine.strategies.contract import DEFAULT_DEPTH
+from engine.strategies.registry import FIXED_DEPTHS, player_name, strategy_names
 from engine.view import SEATS
 from server.codes import Code
 from server.rooms import permissions
-from server.rooms.commands import AddAi, Command, RemoveAi, Sit, Stand
-from server.rooms.events import Occupant, RoomEvent, SeatLeft, SeatTaken
+from server.rooms.commands import AddAi, AiSeat, Command, RemoveAi, Sit, Stand
+from server.rooms.events import STRATEGIES, Occupant, Required, RoomEvent, SeatLeft, SeatTaken
 from server.rooms.matches import start_match
 from server.rooms.model import AI_IDENTITY, CommandRejected, Moment, Room, Rule
 from server.rooms.permissions import check, game_of, own_seat, viewer_of
@@ -25,7 +29,7 @@ def stand(room: Room, command: Stand, moment: Moment) -> list[RoomEvent]:
 
 def add_ai(room: Room, command: AddAi, moment: Moment) -> list[RoomEvent]:
     check(permissions.add_ai(room, viewer_of(room, moment.actor.identity), command.seat))
-    occupant = ai_occupant(game_of(room), command.level, command.persona)
+    occupant = wished_occupant(game_of(room), room.options, command, room.seats)
     return _take_seat(room, command.seat, occupant, moment)
 
 
@@ -38,24 +42,87 @@ def _take_seat(room: Room, seat: int, occupant: Occupant, moment: Moment) -> lis
     """Returns the events of taking a seat, and of starting the match if no seat is free then."""
     game = game_of(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
-    events: list[RoomEvent] = [SeatTaken(seat, occupant)]
+    events = seat_events(seat, occupant)
     occupants = [holder for holder in seats if holder is not None]
     if len(occupants) == SEATS:
         events.append(start_match(room, game, occupants, moment))
     return events
 
 
+def seat_events(seat: int, occupant: Occupant) -> list[RoomEvent]:
+    """Returns the events of taking a seat.
+
+    Programs that do not define strategies would take one for an AI without a limit, so the log says
+    that the room requires them.
+    """
+    taken = SeatTaken(seat, occupant)
+    return [taken] if occupant.strategy is None else [Required(STRATEGIES), taken]
+
+
+def wished_occupant(
+    game: Game,
+    options: Mapping[str, str],
+    wish: AiSeat | AddAi,
+    seats: Sequence[Occupant | None],
+) -> Occupant:
+    """The occupant of an AI seat, which has a level, a persona or a strategy.
+
+    `seats` are those of the room. Raises CommandRejected.
+    """
+    if wish.strategy is None:
+        if wish.depth is not None or wish.evaluator is not None:
+            raise CommandRejected(
+                Code.STRATEGY_UNKNOWN, "only a strategy has a depth and an evaluator"
+            )
+        return ai_occupant(game, wish.level, wish.persona)
+    if wish.level is not None or wish.persona is not None:
+        raise CommandRejected(
+            Code.LEVEL_UNKNOWN, "an AI takes a seat at a level, as a persona or by a strategy"
+        )
+    return _strategy_occupant(game, options, wish.strategy, wish, seats)
+
+
 def ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
-    """The occupant of an AI seat, which has either a level or a persona."""
+    """The occupant of an AI seat that has either a level or a persona."""
     if persona is not None and level is None:
         return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
     if level is None or persona is not None:
         raise CommandRejected(
-            Code.LEVEL_UNKNOWN, "an AI takes a seat either at a level or as a persona"
+            Code.LEVEL_UNKNOWN, "an AI takes a seat at a level, as a persona or by a strategy"
         )
     if level > game.levels:
         raise CommandRejected(Code.LEVEL_UNKNOWN, f"{game.title} has levels 1 to {game.levels}")
     return Occupant(AI_IDENTITY, f"AI level {level}", "ai", level)
+
+
+def _strategy_occupant(
+    game: Game,
+    options: Mapping[str, str],
+    name: str,
+    wish: AiSeat | AddAi,
+    seats: Sequence[Occupant | None],
+) -> Occupant:
+    """The occupant of a strategy's seat, with its defaults filled in."""
+    # Importing the teaching search takes 20 ms, which most servers need not spend.
+    from engine.strategies.evaluation import check_evaluator, default_evaluator
+    from engine.teach.errors import TeachError
+
+    if name not in strategy_names():
+        raise CommandRejected(
+            Code.STRATEGY_UNKNOWN,
+            f"there is no strategy {name}; there are: {', '.join(strategy_names())}",
+        )
+    evaluator = default_evaluator(game.id) if wish.evaluator is None else wish.evaluator
+    try:
+        check_evaluator(game.start(options), evaluator)
+    except (TeachError, GameFault) as error:
+        raise CommandRejected(Code.STRATEGY_UNKNOWN, str(error)) from error
+    depth = FIXED_DEPTHS.get(name, wish.depth or DEFAULT_DEPTH) or None
+    number = 1 + any(seat is not None and seat.name.startswith("CP #1 ") for seat in seats)
+    return Occupant(
+        AI_IDENTITY, player_name(name, depth, number), "ai",
+        strategy=name, depth=depth, evaluator=evaluator,
+    )  # fmt: skip
 
 
 #: The rules of this module.

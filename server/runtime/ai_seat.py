@@ -107,7 +107,8 @@ class AiTasks:
     async def _find_move(self, room: Room, seat: int) -> None:
         """Searches for the AI seat's move and submits it as a command."""
         assert room.match is not None, "an AI moves in a match"
-        was_uncompiled = self._ports.engines.warm_percent(room.game_id) < 100
+        is_search = room.match.seats[seat].strategy is None
+        was_uncompiled = is_search and self._ports.engines.warm_percent(room.game_id) < 100
         command: AiMove | AiFailure
         try:
             command, thought = await ai.find_move(

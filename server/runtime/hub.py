@@ -108,7 +108,7 @@ class Hub:
         ack, room = await self.creator.create(actor, command, address)
         if room is not None:
             self.lobby.on_room_changed(room.id)
-            if room.has_ai:
+            if room.needs_search:
                 self.ports.engines.expect(room.game_id)
         return ack
 

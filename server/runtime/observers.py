@@ -72,7 +72,7 @@ def engine_observer(engines: Engines) -> Observer:
     """Returns an observer that announces to the engines the games that an AI is about to play."""
 
     def expect_game(commit: RoomCommit) -> None:
-        if changes_seats(commit.events) and commit.after.has_ai:
+        if changes_seats(commit.events) and commit.after.needs_search:
             engines.expect(commit.after.game_id)
 
     return expect_game

@@ -8,7 +8,16 @@ import msgspec
 import structlog
 
 from engine.rules.numbering import move_number
-from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
+from engine.search.job import (
+    GameQuarantined,
+    Info,
+    Job,
+    Limit,
+    Result,
+    RulesChanged,
+    SearchError,
+)
+from engine.strategies.contract import StrategyFailed
 from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
 from server.rooms.commands import AiFailure, AiMove, AiReply
@@ -17,6 +26,9 @@ from server.store.base import Thought
 
 #: Shortest time between two reports of a running search, in ms. The end is always reported.
 THINKING_EVERY_MS = 100
+
+#: Default time of a strategy's move, in ms.
+STRATEGY_MS = 2_000
 
 #: Time between two attempts while no engine is connected, in seconds.
 ABSENT_RETRY_S = 0.5
@@ -40,19 +52,23 @@ def search_key_prefix(match: str, digest: str) -> str:
     return f"{match}:{digest}:"
 
 
-def job_for(room: Room, match: Match, seat: int) -> Job:
-    """The search job for the seat to move.
+def job_for(room: Room, match: Match, seat: int, strategy_ms: int = STRATEGY_MS) -> Job:
+    """The search job for the seat to move; a strategy has `strategy_ms` for a move.
 
     Its seed depends only on the match and the ply, so that a repeated search gives the same move.
     """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
     seed = hashlib.blake2b(f"{match.id}:{match.ply}".encode(), digest_size=6).digest()
+    limit = Limit()
+    if occupant.strategy is not None:
+        limit = Limit(depth=occupant.depth, time_ms=strategy_ms)
     return Job(
         game=room.game_id, rules=room.game.digest, options=dict(room.options), start=match.start,
         moves=tuple(played.move for played in match.moves), affinity=room.id, level=occupant.level,
-        persona=occupant.persona,
+        persona=occupant.persona, limit=limit,
         seed=int.from_bytes(seed, "big"), digest=match.digest,
+        strategy=occupant.strategy, evaluator=occupant.evaluator or "",
     )  # fmt: skip
 
 
@@ -110,6 +126,7 @@ class ThinkingReporter:
             **self._common_fields, state=state,  # type: ignore[arg-type]
             depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,
             time_ms=info.time_ms, pv=info.pv, moves=info.moves, warming=info.warming,
+            value=info.value, log=info.log if state == "done" else "",
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
@@ -127,10 +144,12 @@ READY_EVERY_S = 1.0
 def reporter_of(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[wire.Thinking], None]
 ) -> ThinkingReporter:
-    """The reporter of the AI's search at this seat."""
+    """The reporter of the AI's search at this seat. For a strategy nothing is compiled."""
+    is_compiled = match.seats[seat].strategy is not None
     return ThinkingReporter(
-        room, match, seat, ports.now_ms, send, lambda: ports.engines.warm_percent(room.game_id)
-    )
+        room, match, seat, ports.now_ms, send,
+        lambda: 100 if is_compiled else ports.engines.warm_percent(room.game_id),
+    )  # fmt: skip
 
 
 async def find_move(
@@ -138,16 +157,17 @@ async def find_move(
 ) -> tuple[AiMove | AiFailure, bytes | None]:
     """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
-    Returns an AiFailure after `ai_tries` failed searches, and at once if the rules have changed or
-    the game is in quarantine. While no engine is connected it waits.
+    Returns an AiFailure after `ai_tries` failed searches, and at once if a strategy fails, if the
+    rules have changed, or if the game is in quarantine. While no engine is connected it waits.
     """
-    job = job_for(room, match, seat)
+    job = job_for(room, match, seat, round(1000 * ports.settings.strategy_move_s))
     reporter = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):
         if not is_absent:
-            reporter.report_waiting(ports.engines.is_warm(job.game))
+            is_warm = job.strategy is not None or ports.engines.is_warm(job.game)
+            reporter.report_waiting(is_warm)
         try:
             result = await ports.engines.search(job, reporter.report_info)
         except EngineUnavailable:
@@ -157,9 +177,10 @@ async def find_move(
                 reporter.report_absent()
             await asyncio.sleep(ABSENT_RETRY_S)
             continue
-        except (RulesChanged, GameQuarantined) as error:
+        except (RulesChanged, GameQuarantined, StrategyFailed) as error:
             reason = _reason(error)
-            log.warning("no search", room=room.id, game=job.game, error=str(error))
+            cause = str(error.__cause__ or error)
+            log.warning("no search", room=room.id, game=job.game, error=cause)
             break
         except SearchError as error:
             reason, tries, is_absent = _reason(error), tries + 1, False
@@ -180,6 +201,8 @@ def _reason(error: SearchError) -> str:
             return "the rules of this game have changed since the match began"
         case GameQuarantined():
             return "too many searches of this game failed"
+        case StrategyFailed():
+            return str(error)
         case _:
             return "no engine found a move"
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.search.job import MATE, Info, Job, Result, SearchFailed
+from engine.strategies.contract import MAX_LOG_BYTES, MAX_VALUE
 
 #: Longest principal variation that is shown during a search, in moves. Checking each move costs a
 #: move generation.
@@ -40,6 +41,13 @@ def position_of(job: Job, game: Game) -> Position:
     if job.digest and position.digest() != job.digest:
         raise SearchFailed("the job's moves do not lead to the position of its digest")
     return position
+
+
+def clean_text(text: str) -> str:
+    """Returns lines of text without control and format characters."""
+    if not text or text.replace("\n", "").isprintable():
+        return text
+    return "".join([c if c == "\n" or c.isprintable() else "?" for c in text])
 
 
 class Checker:
@@ -84,7 +92,10 @@ class Checker:
             raise ImpossibleAnswer("scores of illegal moves")
         if info.pv and info.pv[0] not in self._tokens:
             raise ImpossibleAnswer("an illegal principal variation")
-        return replace(info, pv=self._legal_prefix(info.pv[:max_moves]))
+        return replace(
+            info, pv=self._legal_prefix(info.pv[:max_moves]),
+            value=clean_text(info.value[:MAX_VALUE]), log=clean_text(info.log[:MAX_LOG_BYTES]),
+        )  # fmt: skip
 
     def _legal_prefix(self, line: tuple[str, ...]) -> tuple[str, ...]:
         """The longest legal prefix of a variation."""

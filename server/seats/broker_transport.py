@@ -16,6 +16,8 @@ import structlog
 from engine.dispatch.dispatcher import Dispatcher, Settled
 from engine.dispatch.search import Attempt, PendingSearch
 from engine.search.job import Info, Job, Result, SearchFailed
+from engine.strategies import reasons
+from engine.strategies.contract import StrategyFailed
 from server.bus import work
 from server.bus.link import Link
 from server.bus.work import Malformed
@@ -136,7 +138,8 @@ class BrokerTransport:
         payload = work.encode(command)
         if len(payload) > work.MAX_BYTES:
             raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
-        is_compiled = search.job.game in self._workers.known[attempt.place].advert.games
+        advert = self._workers.known[attempt.place].advert
+        is_compiled = search.job.strategy is not None or search.job.game in advert.games
         sent = SentAttempt(search, attempt, is_compiled, attempt.sent_s + ACCEPT_S)
         self._sent[search.id] = sent
         self._link.publish(work.commands_topic(attempt.place), payload, reliable=True)
@@ -267,6 +270,10 @@ class BrokerTransport:
             case "quarantined":
                 reason = f"it has the game in quarantine: {text}"
                 self._workers.distrust(name, search.game, reason)
+            case "strategy":
+                failure = StrategyFailed(text if text in reasons.REASONS else reasons.FAILED)
+                self._on_end(self._dispatcher.fail(search, failure))
+                return
             case _:
                 game, text = search.job.game, quoted(text)
                 log.warning(

@@ -141,8 +141,10 @@ class RemoteEngines:
         self._set_timer(now_s)
 
     def _offers(self, search: RemoteSearch) -> list[Offer[str]]:
+        """The places for a search. The own pool runs no strategies."""
         offers = self._workers.offers(search.job, self._dispatcher.places.running_at)
-        return offers if self._own is None else [*offers, self._own.offer(search.job)]
+        is_own = self._own is not None and search.job.strategy is None
+        return [*offers, self._own.offer(search.job)] if self._own and is_own else offers
 
     def _error_of(self, search: RemoteSearch) -> Exception | None:
         """The error of a search that no connected engine can answer."""

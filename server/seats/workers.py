@@ -16,7 +16,7 @@ from engine.dispatch.placing import Offer
 from engine.game import Game, GameError, GameFault
 from engine.search.job import Job
 from server.bus import work
-from server.bus.work import Advert, CompilingGame, ReadyGame
+from server.bus.work import Advert, CompilingGame, ReadyGame, UncompiledGame
 from server.process.metrics import Metrics
 
 log = structlog.get_logger()
@@ -37,14 +37,23 @@ class RemoteWorker:
     #: The loop time at which the advert arrived.
     last_advert_s: float
 
-    def offer_for(self, job: Job) -> ReadyGame | CompilingGame | None:
+    def offer_for(self, job: Job) -> ReadyGame | CompilingGame | UncompiledGame | None:
         """The worker's offer of the job's game with the job's rules.
 
-        None also if the job needs more than the worker's program can do.
+        None also if the job needs more than the worker's program can do, or a strategy that the
+        worker does not run.
         """
         if job.needs and not set(job.needs) <= set(self.advert.can):
             return None
-        for offer in (self.advert.games.get(job.game), self.advert.warming.get(job.game)):
+        offers: list[ReadyGame | CompilingGame | UncompiledGame | None] = [
+            self.advert.games.get(job.game),
+            self.advert.warming.get(job.game),
+        ]
+        if job.strategy is not None:
+            if job.strategy not in self.advert.strategies:
+                return None
+            offers.append(self.advert.uncompiled.get(job.game))
+        for offer in offers:
             if offer is not None and offer.rules == job.rules:
                 return offer
         return None
@@ -132,9 +141,10 @@ class RemoteWorkers:
             if offer is not None and self._is_trusted(name, job.game, offer.rules):
                 load = worker.load(running_at(name))
                 nps = offer.nps if isinstance(offer, ReadyGame) else 0
+                is_compiled = job.strategy is not None or isinstance(offer, ReadyGame)
                 offers.append(
                     Offer(
-                        name, load, nps, is_compiled=isinstance(offer, ReadyGame),
+                        name, load, nps, is_compiled=is_compiled,
                         is_full=load >= 1 + work.QUEUED_PER_CORE,
                     )
                 )  # fmt: skip

@@ -33,6 +33,7 @@ from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.links import Links
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
+from server.web.strategies import strategies
 
 log = structlog.get_logger()
 
@@ -94,6 +95,7 @@ def make_app(
             *matches.routes(),
             *MyMatches(api.ports, matches).routes(),
             *Links(api.ports).routes(),
+            web.get("/api/strategies", strategies),
             *routes,
         ]
     )

@@ -1,15 +1,16 @@
 """The browser client's files: their contents as they are sent, and what each page needs.
 
-A file is sent without its comments. Blank lines take their place, so line numbers stay the same.
+Modules and style sheets are sent without comments, and the modules of a folder in one file.
 """
 
 import hashlib
-import posixpath
 import re
 from importlib.resources import files
 from pathlib import Path
 
 from msgspec import Struct
+
+from server.web.bundles import Bundles
 
 #: MIME types by suffix. The machine's own table may be missing or wrong.
 MIME = {
@@ -24,73 +25,64 @@ PAGE_TABLE = "pages.js"
 
 #: A comment that takes whole lines. A JSDoc cast in front of an expression stays.
 _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
-#: A module that another one imports when it is loaded; not `import(…)`, and not JSDoc's `@import`.
-_IMPORT = re.compile(r'^(?:import|\}|import .*) (?:from )?"(\.[^"]+)";$', re.MULTILINE)
 #: An entry of the table of pages: its path, its module and its style sheets.
 _PAGE = re.compile(
     r"^    \[\s*/\^(?P<path>.+)\$/,\s*"
     r'async \(\) => \(await import\("\./(?P<module>[^"]+)"\)\)\.\w+,\s*'
-    r"\[(?P<style_sheets>[^\]]*)\],\s*\],$",
+    r"\[(?P<style_sheets>[^\]]*)\],\s*(?:\[(?P<requests>[^\]]*)\],\s*)?\],$",
     re.MULTILINE,
 )
 
 
 class ClientPage(Struct, frozen=True):
-    """A page: its path as a regular expression, its modules and its style sheets.
-
-    `modules` are those that are loaded with the page, the shell's first.
+    """A page: its path as a regular expression, its bundles of modules, its style sheets, and the
+    paths that it requests at once.
     """
 
     path: str
-    modules: tuple[str, ...]
+    bundles: tuple[str, ...]
     style_sheets: tuple[str, ...]
+    requests: tuple[str, ...]
 
 
 class ClientFiles:
-    """The client's files, read once: a running server never mixes two versions."""
+    """The client's files, read once: a running server never mixes two versions.
+
+    Raises ValueError if the table of pages or a module has an unknown form.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.contents = {
-            path.relative_to(folder).as_posix(): _as_sent(path)
+        read = {
+            path.relative_to(folder).as_posix(): _read(path)
             for path in sorted(folder.rglob("*"))
             if path.is_file() and path.suffix in MIME
         }
-        digest = hashlib.blake2b(digest_size=6)
-        for name, content in self.contents.items():
-            digest.update(name.encode() + b"\0" + content)
-        self.version = digest.hexdigest()
-        self.pages = tuple(self._pages())
-
-    def modules_of(self, *modules: str) -> tuple[str, ...]:
-        """These modules and all that are loaded with them, those that are nearest first."""
-        found = dict.fromkeys(modules)
-        waiting = list(modules)
-        while waiting:
-            name = waiting.pop(0)
-            new = [path for path in self._imports(name) if path not in found]
-            found.update(dict.fromkeys(new))
-            waiting += new
-        return tuple(found)
-
-    def _imports(self, module: str) -> list[str]:
-        folder = posixpath.dirname(module)
-        text = self.contents[module].decode()
-        return [posixpath.normpath(posixpath.join(folder, path)) for path in _IMPORT.findall(text)]
-
-    def _pages(self) -> list[ClientPage]:
-        """The pages of the client's table. Raises ValueError if an entry cannot be read."""
-        text = self.contents[PAGE_TABLE].decode()
-        pages = [
+        modules = {name: body.decode() for name, body in read.items() if name.endswith(".js")}
+        table = _read_table(modules[PAGE_TABLE])
+        bundles = Bundles(modules, [APP, *(entry["module"] for entry in table)])
+        self.contents = {name: body for name, body in read.items() if name not in modules}
+        self.contents |= {name: text.encode() for name, text in bundles.files().items()}
+        self.pages = tuple(
             ClientPage(
                 entry["path"].replace(r"\/", "/"),
-                self.modules_of(APP, entry["module"]),
+                bundles.needed_by(APP, entry["module"]),
                 tuple(re.findall(r'"([^"]+)"', entry["style_sheets"])),
+                tuple(re.findall(r'"([^"]+)"', entry["requests"] or "")),
             )
-            for entry in _PAGE.finditer(text)
-        ]
-        if not pages or len(pages) != text.count("import("):
-            raise ValueError(f"{PAGE_TABLE} has an entry in an unknown form")
-        return pages
+            for entry in table
+        )
+        digest = hashlib.blake2b(digest_size=6)
+        for name, content in sorted(self.contents.items()):
+            digest.update(name.encode() + b"\0" + content)
+        self.version = digest.hexdigest()
+
+
+def _read_table(text: str) -> list[re.Match[str]]:
+    """The entries of the client's table of pages. Raises ValueError if one cannot be read."""
+    entries = list(_PAGE.finditer(text))
+    if not entries or len(entries) != text.count("import("):
+        raise ValueError(f"{PAGE_TABLE} has an entry in an unknown form")
+    return entries
 
 
 def client_folder() -> Path:
@@ -98,9 +90,14 @@ def client_folder() -> Path:
     return Path(str(files("client"))) / "web"
 
 
-def _as_sent(path: Path) -> bytes:
+def without_comments(text: str) -> str:
+    """A module or a style sheet with blank lines for its lines of comments."""
+    return _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+
+
+def _read(path: Path) -> bytes:
     """The content of a file, for modules and style sheets without comments."""
     content = path.read_bytes()
-    if path.suffix not in (".js", ".css"):
-        return content
-    return _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), content.decode()).encode()
+    if path.suffix in (".js", ".css"):
+        return without_comments(content.decode()).encode()
+    return content

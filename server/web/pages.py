@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler
 from server.net.listener import is_host_allowed
 from server.ports import Ports
 from server.web.api import is_https
-from server.web.client_files import APP, MIME, ClientFiles, ClientPage
+from server.web.client_files import MIME, ClientFiles, ClientPage
 from server.web.encodings import Encoded, encode_files
 from server.web.previews import GENERAL, Preview, match_preview, room_preview
 
@@ -151,14 +151,17 @@ def route_path(page: ClientPage) -> str:
 
 
 def preload_links(base: str, page: ClientPage) -> str:
-    """The HTML that makes a browser load a page's files at once, not one import after another."""
+    """The HTML that makes a browser load a page's files at once, not one after another."""
     style_sheets = [
         f'<link rel="preload" as="style" href="{base}/{name}" />' for name in page.style_sheets
     ]
-    modules = [
-        f'<link rel="modulepreload" href="{base}/{name}" />' for name in page.modules if name != APP
+    bundles = [f'<link rel="modulepreload" href="{base}/{name}" />' for name in page.bundles]
+    # With `crossorigin` a preload is taken by fetch(), whose requests are of the mode "cors".
+    requests = [
+        f'<link rel="preload" as="fetch" crossorigin="anonymous" href="{path}" />'
+        for path in page.requests
     ]
-    return "\n        ".join([*style_sheets, *modules])
+    return "\n        ".join([*bundles, *style_sheets, *requests])
 
 
 def fill(template: str, **values: str) -> str:

@@ -128,7 +128,12 @@ room_commands = st.one_of(
         st.sampled_from(CELLS),
     ),
     st.builds(lambda seat: Sit(seat=seat, **HEAD), st.integers(0, 1)),
-    st.builds(lambda seat: AddAi(seat=seat, level=1, persona=None, **HEAD), st.integers(0, 1)),
+    st.builds(
+        lambda seat: AddAi(
+            seat=seat, level=1, persona=None, strategy=None, depth=None, evaluator=None, **HEAD
+        ),
+        st.integers(0, 1),
+    ),
     st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
     st.sampled_from(

@@ -87,7 +87,9 @@ def random_command(rng: random.Random, room: Room) -> Command:
                 to=rng.choice(["room", "spectators"]),
                 **HEAD,
             ),
-            AddAi(seat=seat, level=1, persona=None, **HEAD),
+            AddAi(
+                seat=seat, level=1, persona=None, strategy=None, depth=None, evaluator=None, **HEAD
+            ),
             RemoveAi(seat=seat, **HEAD),
             *(command_type(**HEAD) for command_type in PLAIN_COMMANDS),
         ]

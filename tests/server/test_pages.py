@@ -8,7 +8,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from server.web.client_files import ClientFiles, client_folder
+from server.web.client_files import ClientFiles, client_folder, without_comments
 from server.web.encodings import KEPT_VERSIONS, Encoded, encode, encode_files
 from tests.support.node import Node, Response, Socket, serve
 
@@ -63,9 +63,9 @@ async def test_a_page_names_all_files_that_it_needs() -> None:
     async with serve() as node:
         page = text_of(await node.get("/replays", **BROWSER))
         linked = re.findall(r'"(/static/[^"]+)"', page)
-        assert [name for name in linked if name.endswith("/pages/replays/page.js")]
+        assert [name for name in linked if name.endswith("/pages/replays.js")]
         assert [name for name in linked if name.endswith("/ui/matches.css")]
-        assert not [name for name in linked if "/pages/lobby/" in name or "/board/" in name]
+        assert not [name for name in linked if "/pages/lobby" in name or "/board" in name]
         for name in linked:
             assert (await node.get(name)).status == 200, name
 
@@ -80,7 +80,7 @@ async def test_files_are_sent_in_the_shortest_encoding_that_a_client_accepts() -
     """Every form decodes to the same file, stays immutable, and caches tell the forms apart."""
     async with serve() as node:
         page = text_of(await node.get("/", **BROWSER))
-        name = next(link for link in re.findall(r'"(/static/[^"]+)"', page) if "app.js" in link)
+        name = next(link for link in re.findall(r'"(/static/[^"]+)"', page) if "shell.js" in link)
         await wait_for_encodings(node, name)
         plain = await node.get(name)
         for accepted, encoding in (
@@ -141,19 +141,34 @@ def test_a_body_that_encodings_make_longer_is_sent_as_it_is() -> None:
 
 
 def test_only_whole_lines_of_comments_are_left_out() -> None:
-    """A module has the same lines as its source; only lines of comments are blank. No text in
+    """A text without comments has the same lines; only those of comments are blank. No text in
     backquotes takes several lines, so no such line is text.
     """
-    for name, sent in ClientFiles(client_folder()).contents.items():
-        source = (client_folder() / name).read_bytes()
-        if name.endswith((".js", ".css")):
-            pairs = list(zip(source.split(b"\n"), sent.split(b"\n"), strict=True))
-            assert all(after in (b"", before) for before, after in pairs), name
-            assert b"@typedef" not in sent, name
-        else:
-            assert sent == source
-        if name.endswith(".js"):
-            assert not [line for line in source.splitlines() if line.count(b"`") % 2], name
+    for path in [*client_folder().rglob("*.js"), *client_folder().rglob("*.css")]:
+        source = path.read_text("utf-8")
+        lines = list(zip(source.split("\n"), without_comments(source).split("\n"), strict=True))
+        assert all(after in ("", before) for before, after in lines), path
+        blanked = [before.strip() for before, after in lines if before != after]
+        assert not [
+            line
+            for line in blanked
+            if not line.startswith(("/*", "*", "//")) and "*/" not in line and path.suffix == ".js"
+        ], path
+        if path.suffix == ".js":
+            assert not [line for line in source.splitlines() if line.count("`") % 2], path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "let a = 1; // kept\n",
+        "let a = /** @type {X} */ (b);\n",
+        "/** @type {X} */ (b).c();\nf(); /* kept */\n",
+        'let a = "/* b */";\n',
+    ],
+)
+def test_a_comment_beside_code_stays(text: str) -> None:
+    assert without_comments(text) == text
 
 
 async def create(ada: Socket, visibility: str) -> str:

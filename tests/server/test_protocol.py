@@ -29,6 +29,7 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -368,8 +369,12 @@ def assert_parses_or_refuses(frame: bytes | str) -> None:
 SEATED = Occupant("ada", 'A"da\\', "guest")
 EVENTS: list[RoomEvent] = [
     Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+    Required("strategies"),
     SeatTaken(0, SEATED),
     SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3)),
+    SeatTaken(
+        1, Occupant("ai", "CP #1 Greedy", "ai", strategy="greedy", depth=1, evaluator="zero")
+    ),
     SeatLeft(1),
     Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
     Moved("m1", 0, 0, "3x2", "0123456789abcdef"),

@@ -116,9 +116,16 @@ class Person:
         await self.wait_for_turn()
         before = len(await self.moves())
         await self.cell(cell).click()
-        await expect(self.page.locator(".moves .move").nth(before)).to_be_visible()
+        await expect(self.page.locator(".moves .move").nth(before)).to_be_attached()
+
+    async def open_tab(self, name: str) -> None:
+        """Opens a tab of the room; on a wide window, which has no tabs, does nothing."""
+        tab = self.page.get_by_role("tab", name=name)
+        if await tab.count():
+            await tab.click()
 
     async def chat(self, text: str) -> None:
+        await self.open_tab("Chat")
         await self.page.get_by_label("Say something").fill(text)
         await self.page.keyboard.press("Enter")
 

@@ -12,6 +12,7 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
@@ -72,6 +73,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     Offered(0, "draw"),
     Declined(0, "draw"),
     SeatLeft(0),
+    Required("strategies"),
 )
 
 BOARD = BoardView(

@@ -93,6 +93,83 @@ async def show_result(studio: Studio) -> None:
     await studio.ada.page.locator(".state.over").wait_for()
 
 
+async def play_two(studio: Studio, game: str, *cells: str) -> None:
+    """Lets Ada begin a match against Bob; a cell is a click of the player to move."""
+    ada, bob = studio.ada, studio.bob
+    await ada.create(game, "A friend", side="begins")
+    await bob.page.goto(ada.page.url)
+    await bob.page.get_by_role("button", name="Sit here").or_(bob.button("Play")).first.click()
+    for ply, path in enumerate(cells):
+        player = (ada, bob)[ply % 2]
+        await player.wait_for_turn()
+        for cell in path.split():
+            await player.cell(cell).click()
+        await expect(player.page.locator(".moves .move")).to_have_count(ply + 1)
+
+
+async def show_offer(studio: Studio) -> None:
+    """The opponent offers a draw."""
+    await play_two(studio, "Chess", "e2 e4", "e7 e5", "g1 f3")
+    await studio.bob.button("Offer a draw").click()
+    await studio.ada.page.locator(".offer").wait_for()
+
+
+async def show_refused_offer(studio: Studio) -> None:
+    """The opponent has declined a draw."""
+    await play_two(studio, "Chess", "e2 e4", "e7 e5", "g1 f3")
+    await studio.ada.button("Offer a draw").click()
+    await studio.bob.button("Decline").click()
+    await studio.ada.page.locator(".toast", has_text="declined").wait_for()
+
+
+async def show_draw(studio: Studio) -> None:
+    """A draw by agreement."""
+    await show_offer(studio)
+    await studio.ada.button("Accept").click()
+    await studio.ada.page.locator(".state.over").wait_for()
+
+
+async def show_win(studio: Studio) -> None:
+    """A won match, with the winning line."""
+    await play_two(studio, "Connect four", "d1", "a1", "d2", "a2", "d3", "a3", "d4")
+    await studio.ada.page.locator(".state.won").wait_for()
+
+
+async def show_mill(studio: Studio) -> None:
+    """A man closes a mill, and its player must choose a man to take."""
+    await play_two(studio, "Nine men's morris", "a7", "b4", "d7", "c4")
+    await studio.ada.cell("g7").click()
+
+
+async def show_past_position(studio: Studio) -> None:
+    """A player looks at an earlier position of the match."""
+    await play_two(studio, "Draughts", "9 13", "21 17", "11 16")
+    await studio.ada.page.keyboard.press("ArrowLeft")
+
+
+async def show_chat_tab(studio: Studio) -> None:
+    """The chat, and on a narrow window the room's other tabs."""
+    await show_room_with_friend(studio)
+    await studio.ada.open_tab("Chat")
+
+
+async def show_question(studio: Studio) -> None:
+    """The question before a player resigns."""
+    await play_two(studio, "Othello", "d3", "c3", "c4")
+    await studio.ada.button("Resign").click()
+
+
+async def show_settings(studio: Studio) -> None:
+    await play_two(studio, "Kalah", "f1", "f2")
+    await studio.ada.open_tab("Room")
+    await studio.ada.button("Board and pieces").click()
+
+
+async def show_keys(studio: Studio) -> None:
+    await play_two(studio, "Dots and boxes", "a1b1", "b1c1", "a1a2")
+    await studio.ada.page.keyboard.press("?")
+
+
 async def show_replay(studio: Studio) -> None:
     await show_result(studio)
     await studio.ada.page.get_by_role("link", name="Replay", exact=True).click()
@@ -124,7 +201,7 @@ async def show_unknown_room(studio: Studio) -> None:
 async def show_page_that_does_not_load(studio: Studio) -> None:
     """The replays are opened while their files do not arrive."""
     await show_lobby(studio)
-    await studio.ada.page.route("**/pages/replays/*", lambda route: route.abort())
+    await studio.ada.page.route("**/pages/replays.js", lambda route: route.abort())
     await studio.ada.page.get_by_role("link", name="Replays", exact=True).click()
     await expect(studio.ada.button("Try again")).to_be_visible()
 
@@ -144,7 +221,7 @@ async def show_lobby_of_lost_server(studio: Studio) -> None:
 
 async def show_outline(studio: Studio) -> None:
     """The outline that is seen while the page's files are on their way."""
-    await studio.ada.page.route("**/shell/app.js", lambda route: asyncio.sleep(3600))
+    await studio.ada.page.route("**/shell.js", lambda route: asyncio.sleep(3600))
     await studio.ada.page.goto(studio.server.url, wait_until="commit")
     await expect(studio.ada.page.locator(".skeleton")).to_be_visible()
 
@@ -160,6 +237,16 @@ STATES: dict[str, State] = {
     "room-friend": show_room_with_friend,
     "room-lost": show_lost_server,
     "result": show_result,
+    "offer": show_offer,
+    "offer-declined": show_refused_offer,
+    "draw": show_draw,
+    "win": show_win,
+    "mill": show_mill,
+    "past": show_past_position,
+    "chat": show_chat_tab,
+    "question": show_question,
+    "settings": show_settings,
+    "keys": show_keys,
     "rules": show_rules,
     "replay": show_replay,
     "replays": show_replays,

@@ -79,10 +79,10 @@ async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
         outcome = positions[-1].outcome()
         assert outcome is not None
         assert outcome.winner is not None
-        for person in (ada, bob, kim):
-            await expect(person.status).to_have_text(
-                f"{('Red', 'Yellow')[outcome.winner]} wins: {outcome.reason}"
-            )
+        results = [f"You {'won' if outcome.winner == seat else 'lost'}" for seat in (0, 1)]
+        results.append(f"{('Red', 'Yellow')[outcome.winner]} wins")
+        for person, result in zip((ada, bob, kim), results, strict=True):
+            await expect(person.status).to_have_text(f"{result}: {outcome.reason}")
             assert await person.pieces() == pieces_of(positions[-1])
             assert await person.moves() == [
                 position.view().last[0][0] for position in positions[1:]
@@ -183,7 +183,10 @@ async def test_the_panel_shows_growing_depths_while_the_ai_thinks(
 
 
 async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> None:
-    """A whole match needs no mouse; a screen reader hears each move and the result."""
+    """A whole match needs no mouse; a screen reader hears each move and the result.
+
+    The new room has the focus after its creation.
+    """
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -200,6 +203,7 @@ async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> No
         await tab_to(ada, "button.main")
         await keyboard.press("Enter")
         await ada.page.wait_for_url("**/room/*")
+        await expect(ada.page.locator("main:focus")).to_have_count(1)
         over = ada.page.locator(".state.over")
         playable = ada.page.locator("ply-board.playable")
         while True:
@@ -211,7 +215,7 @@ async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> No
             await focus_a_free_cell(ada)
             await keyboard.press("Enter")
             await expect(ada.page.locator(".moves .move").nth(ply)).to_be_visible()
-        await expect(ada.announcement).to_have_text(re.compile(r"(played .*(Draw|wins?): )"))
+        await expect(ada.announcement).to_have_text(re.compile(r"played .*(Draw|You (won|lost)): "))
 
 
 async def tab_to(person: Person, selector: str) -> None:
@@ -267,9 +271,10 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
 
 
 async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path: Path) -> None:
-    """The offer appears beside the board and stays after the offering side's own move.
+    """The opponent reads the offer as a sentence; it stays after the offering side's own move.
 
-    After the agreement both players see the half points.
+    The refusal is a toast for the offering side and a line of the log. After the agreement both
+    players see the half points.
     """
     async with (
         serving(tmp_path / "data") as server,
@@ -281,16 +286,22 @@ async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path
         for person, cell in ((ada, "d1"), (bob, "d2"), (ada, "d3")):
             await person.play(cell)
         await ada.button("Offer a draw").click()
-        await expect(ada.page.locator(".actions")).to_contain_text("Draw offered")
+        await expect(ada.page.locator(".offer")).to_contain_text("You offered a draw.")
+        await expect(bob.page.locator(".offer p")).to_have_text(re.compile("^.+ offers a draw.$"))
         await bob.button("Decline").tap()
-        await expect(ada.page.locator(".actions")).not_to_contain_text("Draw offered")
+        declined = ada.page.locator(".toast", has_text="Your draw offer was declined")
+        await expect(declined).to_be_visible()
+        await expect(ada.page.locator(".offer")).to_have_count(0)
         await bob.button("Offer a draw").tap()
-        await expect(ada.button("Accept the draw")).to_be_visible()
+        await expect(ada.button("Accept")).to_be_visible()
         await bob.play("e1")
-        await ada.button("Accept the draw").click()
+        await ada.button("Accept").click()
         for person in (ada, bob):
             await expect(person.status).to_have_text("Draw: both sides agreed to it")
             await expect(person.page.locator(".player .points")).to_have_text(["½", "½"])
+            log = person.page.locator(".chat .event")
+            await expect(log.filter(has_text="declined the draw")).to_have_count(1)
+            await expect(log.filter(has_text="accepted the draw")).to_have_count(1)
 
 
 async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path: Path) -> None:

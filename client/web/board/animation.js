@@ -1,11 +1,14 @@
 /**
  * Animates a board from one position to the next: pieces fall, travel, turn over, appear and fade
- * out. Only changed pieces are animated, and none if the user prefers reduced motion.
+ * out. Only changed pieces are animated, and none if the user prefers reduced motion or has turned
+ * animation off.
  *
  * @import {PositionView} from "../shell/protocol.js"
  * @import {Layout, Place} from "./geometry.js"
  * @import {Scene} from "./board.js"
  */
+
+import { setting } from "../shell/settings.js";
 
 /** Maximum number of new pieces that are animated; more of them mean a jump to another ply. */
 const MAX_NEW_PIECES = 2;
@@ -22,7 +25,7 @@ const MAX_REMOVED_PIECES = 24;
  */
 export function animate(host, layout, scene, before, draw) {
     const after = scene.position;
-    const isMotionReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const isMotionReduced = setting("animation") === "off" || matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (!before || !after || before === after || isMotionReduced) return draw();
     const path = travelPath(before, after);
     const removed = Object.keys(before.pieces).filter((cell) => !(cell in after.pieces) && cell !== path?.[0]);

@@ -2,19 +2,20 @@
  * `<ply-board>` draws the board of any game from its views, and turns clicks, drags, touches and keys
  * into moves. It contains no rules.
  *
- * Set `scene`; listen to `ply-move` (detail: the chosen MoveView) and `ply-announce` (detail: a text
- * for screen readers).
+ * Set `scene`; listen to `ply-move` (detail: the chosen MoveView), `ply-announce` (detail: a text for
+ * screen readers) and `ply-prompt` (detail: what the player must choose to complete a move, or "").
  *
  * @import {BoardView, MoveView, PositionView} from "../shell/protocol.js"
  * @import {Layout, Place} from "./geometry.js"
  */
 
 import { animate } from "./animation.js";
-import { candidates, clickResult, continuations, nextCells } from "./clicks.js";
+import { candidates, clickResult, continuations, nextCells, placedPiece } from "./clicks.js";
 import { drawBoard, markText } from "./drawing.js";
 import { drawChoices } from "./choices.js";
 import { layOut, neighbour, placeAt } from "./geometry.js";
 import { h, render } from "../shell/elements.js";
+import { takeText } from "../shell/words.js";
 
 /**
  * What a board shows.
@@ -63,6 +64,8 @@ export class PlyBoard extends HTMLElement {
     #gesture = null;
     /** Whether the playable cells are marked, after a press without effect. */
     #showsHints = false;
+    /** What the player must choose to complete the move, or "". */
+    #prompt = "";
     #isDrawing = false;
     #isStale = false;
 
@@ -94,6 +97,7 @@ export class PlyBoard extends HTMLElement {
             this.#selection = [];
             this.#aim = null;
             this.#showsHints = false;
+            this.#setPrompt("");
         }
         const { places, byId } = this.#layout;
         if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
@@ -136,6 +140,7 @@ export class PlyBoard extends HTMLElement {
             next,
             hovered: this.#hovered !== null && next.has(this.#hovered) ? this.#hovered : null,
             preview: pending ?? this.#preview(),
+            placed: placedPiece(moves, this.#selection, targets),
             aim: this.#aim,
             showHints: this.#showsHints,
         };
@@ -199,7 +204,9 @@ export class PlyBoard extends HTMLElement {
         this.#aim = null;
         const result = clickResult(moves, this.#selection, cell, board.targets ?? {});
         this.#showsHints = moves.length > 0 && this.#selection.length + result.selection.length + result.finished.length === 0;
+        const isUnchanged = result.finished.length === 0 && this.#selection.length > 0 && result.selection === this.#selection;
         this.#select(result.selection);
+        if (isUnchanged && this.#prompt) this.#announce(this.#prompt);
         if (this.#showsHints) this.#announce(`Nothing can be played on ${cell}`);
         if (result.finished.length === 1) this.#play(result.finished[0]);
         else if (result.finished.length > 1) this.#openChoice(result.finished);
@@ -209,11 +216,31 @@ export class PlyBoard extends HTMLElement {
     #select(selection) {
         const hasChanged = selection.join(" ") !== this.#selection.join(" ");
         this.#selection = selection;
+        this.#setPrompt(this.#nextPrompt());
         this.#draw();
         if (!hasChanged || !this.#scene || selection.length === 0) return;
         const { moves, board } = this.#scene;
         const count = candidates(moves, selection, board.targets ?? {}).length;
-        this.#announce(`${selection.at(-1)} selected, ${count} ${count === 1 ? "move" : "moves"}`);
+        this.#announce(this.#prompt || `${selection.at(-1)} selected, ${count} ${count === 1 ? "move" : "moves"}`);
+    }
+
+    /** What the player must choose next: a piece to take, if every possible move takes the next cell's. */
+    #nextPrompt() {
+        if (!this.#scene) return "";
+        const { moves, board, position } = this.#scene;
+        const targets = board.targets ?? {};
+        if (!placedPiece(moves, this.#selection, targets)) return "";
+        const possible = candidates(moves, this.#selection, targets);
+        const next = possible.map(({ path }) => path[this.#selection.length]);
+        if (!possible.every(({ affects = [] }, i) => affects.includes(next[i]))) return "";
+        return takeText(board, position?.pieces[next[0]] ?? "");
+    }
+
+    /** @param {string} prompt */
+    #setPrompt(prompt) {
+        if (prompt === this.#prompt) return;
+        this.#prompt = prompt;
+        this.dispatchEvent(new CustomEvent("ply-prompt", { detail: prompt, bubbles: true }));
     }
 
     /** @param {MoveView} move */

@@ -66,8 +66,28 @@ export function nextCells(moves, selection, targets) {
 }
 
 /**
+ * The piece that the selection has already put on the board, before its move is complete: all
+ * possible moves put the same piece on the same selected cell, and differ in what follows, such as
+ * the piece that they take.
+ * @param {MoveView[]} moves
+ * @param {string[]} selection
+ * @param {Targets} targets
+ * @returns {{cell: string, kind: string, from: string | null} | null} `from` is the cell that the
+ *     piece has left
+ */
+export function placedPiece(moves, selection, targets) {
+    const [first, ...others] = candidates(moves, selection, targets);
+    if (!first?.ghost) return null;
+    const [cell, kind] = first.ghost;
+    if (selection.at(-1) !== cell || first.path.length === selection.length) return null;
+    if (others.some(({ ghost }) => ghost?.[0] !== cell || ghost[1] !== kind)) return null;
+    return { cell, kind, from: selection.length > 1 ? selection[0] : null };
+}
+
+/**
  * The result of a click on a cell: it extends the selection, finishes a move, starts another
- * selection or clears the selection.
+ * selection or clears the selection. If the selection has put a piece on the board, only a click on
+ * that piece takes it back.
  * @param {MoveView[]} moves
  * @param {string[]} selection
  * @param {string} cell
@@ -84,6 +104,7 @@ export function clickResult(moves, selection, cell, targets) {
     }
     const ending = possible.filter(({ path }) => matchesCell(path.at(-1) ?? "", cell, targets));
     if (ending.length > 0) return finishAtEnd(ending, selection);
+    if (placedPiece(moves, selection, targets)) return { selection, finished: [] };
     return clickResult(moves, [], cell, targets);
 }
 

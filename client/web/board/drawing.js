@@ -21,6 +21,8 @@ import { h } from "../shell/elements.js";
  *     be clicked
  * @property {Set<string>} next the cells that can be clicked
  * @property {MoveView | null} preview the move whose effect is shown
+ * @property {{cell: string, kind: string, from: string | null} | null} [placed] the piece that the
+ *     selection has put on the board
  * @property {boolean} [showHints] whether to mark the playable cells, after a press without effect
  * @property {string | null} [aim] a small cell that a finger has touched and not confirmed yet
  */
@@ -220,12 +222,17 @@ function cellShape(place, name) {
 function drawPieces(scene, layout, state) {
     const { kinds } = scene.board;
     const affected = state.preview?.affects ?? [];
-    const pieces = Object.entries(scene.position?.pieces ?? {}).flatMap(([cell, kind]) => {
+    const winning = markedCells(scene).win ?? [];
+    const pieces = Object.entries(piecesOf(scene, state)).flatMap(([cell, kind]) => {
         const place = layout.byId.get(cell);
         if (!place) return [];
         const attributes = {
             key: `${cell} ${kind}`,
-            class: ["at", affected.includes(cell) && "affected"],
+            class: [
+                "at",
+                affected.includes(cell) && "affected",
+                winning.length > 0 && !winning.includes(cell) && "beside-win",
+            ],
             "data-at": cell,
             transform: translateTo(place),
         };
@@ -241,14 +248,28 @@ function drawPieces(scene, layout, state) {
 }
 
 /**
+ * The pieces of the position, with the piece that the selection has put on the board.
+ * @param {Scene} scene
+ * @param {State} state
+ * @returns {Record<string, string>}
+ */
+function piecesOf({ position }, { placed = null }) {
+    const pieces = position?.pieces ?? {};
+    if (placed === null) return pieces;
+    const others = Object.entries(pieces).filter(([cell]) => cell !== placed.from);
+    return Object.fromEntries([...others, [placed.cell, placed.kind]]);
+}
+
+/**
  * The translucent piece of the previewed move.
  * @param {Scene} scene
  * @param {Layout} layout
  * @param {State} state
  */
-function drawGhost(scene, layout, { preview }) {
+function drawGhost(scene, layout, { preview, placed = null }) {
     if (!preview?.ghost) return null;
     const [cell, kind] = preview.ghost;
+    if (placed?.cell === cell) return null;
     const place = layout.byId.get(cell);
     const name = preview === scene.pending ? "ghost pending" : "ghost";
     return place

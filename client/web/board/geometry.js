@@ -79,6 +79,22 @@ export function layOut(board, flip) {
     };
 }
 
+/** The width of each board divided by its height. @type {WeakMap<Grid | Sites, number>} */
+const aspects = new WeakMap();
+
+/**
+ * The width of a board divided by its height; 1 for an unknown board.
+ * @param {Grid | Sites | null} board
+ */
+export function boardAspect(board) {
+    if (board === null) return 1;
+    const known = aspects.get(board);
+    if (known !== undefined) return known;
+    const { width, height } = layOut(board, false).box;
+    aspects.set(board, width / height);
+    return width / height;
+}
+
 /**
  * The smallest box around the frame and the labels outside it.
  * @param {Box} frame

@@ -11,41 +11,35 @@ import { layOut } from "./geometry.js";
 import { h, render } from "../shell/elements.js";
 import { isDark } from "../shell/theme.js";
 
-/** The style sheets that an image needs; it cannot use those of the page. */
-const STYLES = ["../shell/base.css", "board.css"].map((name) => new URL(name, import.meta.url));
+/** The width of an image, in pixels; it scales to any size. */
+const WIDTH_PX = 120;
+/** The style sheets whose rules an image needs; it cannot use those of the page. */
+const STYLE_SHEETS = /\/(?:shell\/base|board\/board)\.css$/;
+/** The rules of an image: the variables and the themes, and what belongs to a board. */
+const NEEDED_RULES = /^:root|\.board\b|\.piece\b/;
 
 /** The images as data URLs, by game and theme. @type {Map<string, string>} */
 const pictures = new Map();
-/** The text of the style sheets; null until they are loaded. @type {string | null} */
-let styles = null;
-
-/** Loads what the pictures need; the browser has it in its cache. */
-export async function loadPictures() {
-    if (styles !== null) return;
-    const texts = await Promise.all(STYLES.map(async (url) => (await fetch(url)).text()));
-    // Of the first sheet the image needs only the variables.
-    styles = `${texts[0].match(/:root \{[^}]*\}/)?.[0] ?? ""}${texts[1]}`;
-}
 
 /**
- * The picture of a game's start position; empty until `loadPictures` has ended.
+ * The picture of a game's start position.
  * @param {GameDescription} game
  * @returns {VNode}
  */
 export function drawPicture(game) {
-    if (styles === null) return h("span", { class: "thumbnail" });
-    const key = `${isDark() ? "dark" : "light"} ${game.id}`;
-    const url = pictures.get(key) ?? makePicture(game, styles);
+    const theme = { ...document.documentElement.dataset, theme: isDark() ? "dark" : "light" };
+    const key = `${game.id} ${JSON.stringify(theme)}`;
+    const url = pictures.get(key) ?? makePicture(game, theme);
     pictures.set(key, url);
     return h("img", { class: "thumbnail", src: url, alt: "" });
 }
 
 /**
  * @param {GameDescription} game
- * @param {string} styles
+ * @param {Record<string, string | undefined>} theme the attributes of the page that choose its theme
  * @returns {string}
  */
-function makePicture(game, styles) {
+function makePicture(game, theme) {
     const scene = {
         board: game.view,
         position: game.start ?? null,
@@ -56,14 +50,25 @@ function makePicture(game, styles) {
     };
     const layout = layOut(game.view.board, false);
     const state = { selection: [], current: null, focus: null, next: new Set(), hovered: null, preview: null };
+    const height = Math.round((WIDTH_PX * layout.frame.height) / layout.frame.width);
+    const attributes = Object.fromEntries(Object.entries(theme).map(([name, value]) => [`data-${name}`, value]));
     const parent = document.createElement("div");
-    render(parent, drawBoard(scene, { ...layout, labels: [], box: layout.frame }, state));
-    const svg = parent.firstElementChild;
-    if (!(svg instanceof SVGElement)) return "";
-    const style = document.createElementNS(svg.namespaceURI, "style");
-    style.textContent = `${styles} :root { color-scheme: ${isDark() ? "dark" : "light"}; }`;
-    svg.prepend(style);
-    svg.setAttribute("width", "120");
-    svg.setAttribute("height", String(Math.round((120 * layout.frame.height) / layout.frame.width)));
-    return `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(svg))}`;
+    render(
+        parent,
+        h(
+            "svg",
+            { viewBox: `0 0 ${WIDTH_PX} ${height}`, width: WIDTH_PX, height, ...attributes },
+            h("style", null, neededStyles()),
+            drawBoard(scene, { ...layout, labels: [], box: layout.frame }, state),
+        ),
+    );
+    const text = parent.firstElementChild ? new XMLSerializer().serializeToString(parent.firstElementChild) : "";
+    return `data:image/svg+xml,${encodeURIComponent(text)}`;
+}
+
+/** The text of the rules that an image needs. */
+function neededStyles() {
+    const sheets = [...document.styleSheets].filter(({ href }) => href !== null && STYLE_SHEETS.test(href));
+    const rules = sheets.flatMap((sheet) => [...sheet.cssRules]);
+    return rules.flatMap((rule) => (NEEDED_RULES.test(rule.cssText) ? rule.cssText : [])).join("");
 }

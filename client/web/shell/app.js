@@ -5,6 +5,7 @@
  * @import {Content} from "./elements.js"
  * @import {Command} from "./connection.js"
  * @import {Model} from "./model.js"
+ * @import {EventMessage, HiddenMessage} from "./protocol.js"
  */
 
 import { readRefusalReason, registerGuest } from "./api.js";
@@ -26,6 +27,8 @@ import { Session } from "./session.js";
  * @property {() => void} stop
  * @property {(before: Model) => void} onModelChange called after the model or the connection's
  *     status has changed
+ * @property {(event: EventMessage | HiddenMessage, before: Model) => void} [onEvent] called with each
+ *     new event of the room; `before` is the model before it
  * @property {() => void} afterDraw called when the result of `draw` is in the document
  * @property {(event: KeyboardEvent) => void} onKey called for a key that nothing else handled
  */
@@ -49,8 +52,10 @@ export class App {
     #toasts = [];
     #toastCount = 0;
     #isRenaming = false;
-    /** Whether another page was opened since the last draw. */
-    #hasNavigated = false;
+    /** Why the server refused the new name. @type {string | null} */
+    #renameError = null;
+    /** Whether the next page takes the focus when it is drawn. */
+    #wantsFocus = false;
 
     /** @param {Element} root */
     constructor(root) {
@@ -73,6 +78,7 @@ export class App {
                     this.#page?.onModelChange(before);
                     this.update();
                 },
+                onevent: (event, before) => this.#page?.onEvent?.(event, before),
                 onerror: (_code, message) => this.toast(message),
             },
         );
@@ -106,8 +112,8 @@ export class App {
      */
     navigate(path, state = null) {
         history.pushState(state, "", path);
+        this.#wantsFocus = true;
         this.#route();
-        this.#hasNavigated = true;
         scrollTo(0, 0);
     }
 
@@ -146,13 +152,14 @@ export class App {
     /**
      * Sends a command. Resolves with its ack; shows a refusal and resolves with null.
      * @param {Command} command
+     * @param {(message: string) => void} [showRefusal] instead of a toast
      */
-    async command(command) {
+    async command(command, showRefusal = (message) => this.toast(message)) {
         try {
             return await this.session.command(command);
         } catch (error) {
             if (!(error instanceof CommandError)) throw error;
-            this.toast(error.message);
+            showRefusal(error.message);
             return null;
         }
     }
@@ -165,6 +172,7 @@ export class App {
 
     /** Opens the page of the address: at once if it has been loaded, otherwise after its outline. */
     #route() {
+        for (const dialog of document.querySelectorAll("dialog")) dialog.close();
         const found = findRoute(location.pathname);
         if (!found) return this.#open(new MissingPage());
         const { route, id } = found;
@@ -197,6 +205,8 @@ export class App {
                 path: location.pathname,
                 status,
                 rename,
+                renameError: this.#renameError,
+                clearRenameError: () => this.#setRenameError(null),
                 startRename: () => this.#setRenaming(true),
                 cancelRename: () => this.#setRenaming(false),
                 redraw: () => this.update(),
@@ -206,15 +216,23 @@ export class App {
             drawToasts(this.#toasts, (key) => this.#dismiss(key)),
             h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),
         );
-        // The element that had the focus is gone: a keyboard continues in the new page.
-        if (this.#hasNavigated) document.querySelector("main")?.focus({ preventScroll: true });
-        this.#hasNavigated = false;
         this.#page?.afterDraw();
+        if (!this.#wantsFocus) return;
+        this.#wantsFocus = false;
+        document.querySelector("main")?.focus({ preventScroll: true });
     }
 
     /** @param {boolean} isRenaming */
     #setRenaming(isRenaming) {
         this.#isRenaming = isRenaming;
+        this.#setRenameError(null);
+        this.update();
+    }
+
+    /** @param {string | null} error */
+    #setRenameError(error) {
+        if (error === this.#renameError) return;
+        this.#renameError = error;
         this.update();
     }
 
@@ -230,13 +248,13 @@ export class App {
 
     /** @param {string} name */
     async #rename(name) {
-        this.#setRenaming(false);
-        if (name === "" || name === this.model.you?.name) return;
+        if (name === "" || name === this.model.you?.name) return this.#setRenaming(false);
         try {
             await this.#registerGuest(name);
+            this.#setRenaming(false);
             this.session.renew();
         } catch (error) {
-            this.toast(error instanceof Error ? error.message : String(error));
+            this.#setRenameError(error instanceof Error ? error.message : String(error));
         }
     }
 
@@ -262,7 +280,7 @@ export class App {
     /** @param {KeyboardEvent} event */
     #onKey(event) {
         const handlesKeys =
-            event.target instanceof Element && event.target.closest("input, textarea, select, dialog, ply-board");
+            event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
         if (!handlesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
             this.#page?.onKey(event);
     }

@@ -21,6 +21,8 @@ const SLOW_LAG_MS = 150;
  * @property {string} path
  * @property {ConnectionStatus} status
  * @property {((name: string) => void) | null} rename set while the name is being edited
+ * @property {string | null} renameError why the server refused the name
+ * @property {() => void} clearRenameError
  * @property {() => void} startRename
  * @property {() => void} cancelRename
  * @property {() => void} redraw
@@ -112,7 +114,7 @@ function drawName({ name, startRename }) {
 }
 
 /** @param {Header} header */
-function drawRename({ name, rename, cancelRename }) {
+function drawRename({ name, rename, renameError, clearRenameError, cancelRename }) {
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         const field =
@@ -127,13 +129,20 @@ function drawRename({ name, rename, cancelRename }) {
         autocomplete: "nickname",
         spellcheck: "false",
         "aria-label": "Your name",
+        "aria-invalid": renameError !== null,
+        "aria-describedby": renameError === null ? null : "rename-error",
         autofocus: true,
+        oninput: clearRenameError,
+        onblur: clearRenameError,
     };
     return h(
         "form",
         { class: "rename", onsubmit: submit, onkeydown: cancelOnEscape },
         h("input", input),
         h("button", null, "Save"),
+        renameError === null
+            ? null
+            : h("p", { key: "error", id: "rename-error", class: "field-error", role: "alert" }, renameError),
     );
 }
 

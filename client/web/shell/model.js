@@ -370,6 +370,8 @@ export function thoughtsOf(infos) {
                 ...info,
                 moves: info.moves ?? [],
                 warming: info.warming ?? false,
+                value: info.value ?? "",
+                log: info.log ?? "",
                 seat: null,
                 state: "done",
                 ready: null,
@@ -389,12 +391,12 @@ function applyThinking(room, message) {
     if (message.match !== room.match?.id) return room;
     const before = room.thoughts[message.ply];
     const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = message;
-    const { warming = false, ready = null } = message;
+    const { warming = false, ready = null, value = "", log = "" } = message;
     const label = number ? { number } : null;
     const thought =
         depth === 0 && before
             ? { ...before, seat, state, ready }
-            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, ...label };
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, value, log, ...label };
     return { ...room, thoughts: { ...room.thoughts, [message.ply]: thought } };
 }
 

@@ -34,11 +34,14 @@ export interface OpenSeat {
     who: "open";
 }
 
-/** The AI takes this seat, either at one of the game's levels or as a persona. */
+/** The AI takes this seat: at one of the game's levels, as a persona, or by a strategy. `GET /api/strategies` lists the strategies and evaluators. A strategy without a `depth` searches 3 plies deep; one without an `evaluator` has the default of the game. */
 export interface AiSeat {
     who: "ai";
     level?: number | null;
     persona?: "average" | "random" | "swindler" | null;
+    strategy?: string | null;
+    depth?: number | null;
+    evaluator?: string | null;
 }
 
 /** Follows a room, or resumes following it after a reconnect. The server answers with `ack` and `joined`, sends the missed events or a `snapshot`, and then every later event. `since` is the version of the last event that the client has. The client receives a `snapshot` when `since` is 0 or too far behind, or when `epoch` is not the server's. */
@@ -72,7 +75,7 @@ export interface Stand {
     room: string;
 }
 
-/** Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only. */
+/** Puts the AI on an empty seat, as the seat `ai` of `create` does. Host only. */
 export interface AddAi {
     t: "add_ai";
     id: string;
@@ -80,6 +83,9 @@ export interface AddAi {
     seat: number;
     level?: number | null;
     persona?: "average" | "random" | "swindler" | null;
+    strategy?: string | null;
+    depth?: number | null;
+    evaluator?: string | null;
 }
 
 /** Removes the AI from a seat. Host only; refused while a match is running. */
@@ -193,7 +199,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -227,12 +233,13 @@ export interface RoomDescription {
     view: BoardView | null;
 }
 
-/** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. */
+/** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
 export interface BoardView {
     board: Grid | Sites;
     kinds: Record<string, Kind>;
     seats: SeatView[];
     targets?: Record<string, string[]>;
+    counted?: string;
 }
 
 /** A rectangle of cells, named a1, b1, … (column letter, row number) or by `names[row][col]`. A name of None means that there is no cell. */
@@ -319,13 +326,16 @@ export interface Snapshot {
     chat?: ChatLine[];
 }
 
-/** The holder of a seat: a player with the name they had, or the AI at a level or persona. `kind` is `guest` or `ai`. */
+/** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. */
 export interface Occupant {
     identity: string;
     name: string;
     kind?: string;
     level?: number | null;
     persona?: string | null;
+    strategy?: string | null;
+    depth?: number | null;
+    evaluator?: string | null;
 }
 
 /** A match with its result so far. The start position and the moves define the position. */
@@ -395,7 +405,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. */
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -413,6 +423,8 @@ export interface Thinking {
     number?: string;
     warming?: boolean;
     ready?: number | null;
+    value?: string;
+    log?: string;
 }
 
 /** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). */
@@ -459,6 +471,12 @@ export interface Created {
     options: Record<string, string>;
     visibility: string;
     host: string;
+}
+
+/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat. */
+export interface Required {
+    kind: "required";
+    what: string;
 }
 
 /** A player or the AI took a seat. */
@@ -530,7 +548,7 @@ export interface Said {
     to?: string;
 }
 
-/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. */
+/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. */
 export interface Info {
     depth: number;
     score: number;
@@ -540,13 +558,15 @@ export interface Info {
     pv: string[];
     moves?: RootMove[];
     warming?: boolean;
+    value?: string;
+    log?: string;
 }
 
 export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | Chat | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Presence | Lobby;
 
-export type RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said;
+export type RoomEvent = Created | Required | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;

@@ -7,10 +7,15 @@
 import { PAGES } from "../pages.js";
 
 /** @typedef {new (app: App, id: string) => Page} PageClass */
-/** A page's path, a function that loads its class, and its style sheets. @typedef {[RegExp, () => Promise<PageClass>, string[]]} Route */
+/**
+ * A page's path, a function that loads its class, its style sheets, and the paths that it requests at
+ * once.
+ * @typedef {[RegExp, () => Promise<PageClass>, string[], string[]?]} Route
+ */
 
+const baseStyleSheet = /** @type {HTMLLinkElement | null} */ (document.querySelector("link[rel=stylesheet]"));
 /** The folder of the client's files, under a path that changes with their content. */
-const CLIENT = new URL("../", import.meta.url);
+const CLIENT = new URL("../", baseStyleSheet?.href ?? location.href);
 /** All style sheets of pages, in the order in which they apply. */
 const STYLE_SHEETS = [...new Set(PAGES.flatMap(([, , sheets]) => sheets))];
 

@@ -2,7 +2,7 @@
  * The app's only connection and its model. After every connect and reconnect the session joins its
  * room and watches the lobby again.
  *
- * @import {Ack, Join, Message} from "./protocol.js"
+ * @import {Ack, EventMessage, HiddenMessage, Join, Message} from "./protocol.js"
  * @import {Command, ConnectionStatus, Settings} from "./connection.js"
  * @import {Model} from "./model.js"
  */
@@ -13,6 +13,8 @@ import { EMPTY_MODEL, apply, follow } from "./model.js";
 /**
  * @typedef {object} Listeners
  * @property {(before: Model) => void} onchange called when the model or the status has changed
+ * @property {(event: EventMessage | HiddenMessage, before: Model) => void} onevent called with each new
+ *     event of the room, after `onchange`
  * @property {(code: string, message: string) => void} onerror called for an error that is not the
  *     answer to a command or a join
  */
@@ -122,8 +124,11 @@ export class Session {
     /** @param {Message} message */
     #onMessage(message) {
         if (message.t === "error") return this.#onError(message.id, message.code, message.message);
-        const hadGap = this.model.room?.gap ?? false;
-        this.#setModel(apply(this.model, message));
+        const before = this.model;
+        const hadGap = before.room?.gap ?? false;
+        this.#setModel(apply(before, message));
+        if (message.t === "event" && this.model.room?.v === message.v && before.room?.v !== message.v)
+            this.#listeners.onevent(message, before);
         if (message.t === "welcome") this.#resubscribe();
         else if (!hadGap && this.model.room?.gap) this.#join();
         else if (message.t === "snapshot" && message.room === this.model.room?.id) this.#joinOnOwnSocket();

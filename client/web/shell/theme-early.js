@@ -1,9 +1,14 @@
-// Sets the user's theme before the first paint, so that the page never flashes in the other one.
+// Sets the user's theme and settings before the first paint, so that the page never flashes in others.
 (() => {
     try {
-        const chosen = localStorage.getItem("theme");
-        if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+        const root = document.documentElement;
+        const theme = localStorage.getItem("theme");
+        if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+        for (const name of ["board", "pieces", "coordinates", "animation", "sound"]) {
+            const value = localStorage.getItem(name);
+            if (value !== null) root.dataset[name] = value;
+        }
     } catch {
-        // Without storage the system's theme applies.
+        // Without storage the system's theme and the default settings apply.
     }
 })();

@@ -102,10 +102,11 @@ export function aiFields(level) {
 }
 
 /**
- * The level or the persona of an AI, as a tooltip.
+ * The level, the persona or the strategy of an AI, as a tooltip.
  * @param {Occupant} occupant
  */
-export function aiTitle({ level, persona }) {
+export function aiTitle({ level, persona, strategy, evaluator }) {
+    if (strategy) return `The strategy ${strategy} with the evaluator ${evaluator}`;
     if (!persona) return `The AI at level ${level ?? "?"}`;
     return PERSONAS[persona]?.about ?? `The AI as ${persona}`;
 }
@@ -122,6 +123,17 @@ export function resultText(over, board) {
     }
     if (isDraw(over)) return "Draw";
     return NO_RESULT_TEXTS[over.how] ?? "Match over";
+}
+
+/**
+ * The result of a match for a viewer: "You won", "You lost"; for a spectator "Red wins".
+ * @param {MatchResult} over
+ * @param {BoardView | null | undefined} board
+ * @param {number | null} seat the viewer's seat
+ */
+export function resultForViewer(over, board, seat) {
+    if (seat === null || over.winner === null) return resultText(over, board);
+    return over.winner === seat ? "You won" : "You lost";
 }
 
 /**
@@ -203,12 +215,33 @@ export function optionsText(options) {
 }
 
 /**
- * A count with its noun: "1 move", "5 moves".
+ * A count with its noun: "1 move", "5 moves", "9 men".
  * @param {number} count
  * @param {string} noun
  */
 export function plural(count, noun) {
-    return `${count} ${noun}${count === 1 ? "" : "s"}`;
+    return `${count} ${count === 1 ? noun : pluralNoun(noun)}`;
+}
+
+/**
+ * The plural of a noun: "discs", "boxes", "men".
+ * @param {string} noun
+ */
+function pluralNoun(noun) {
+    if (/(^|\W)man$/.test(noun)) return noun.replace(/man$/, "men");
+    return `${noun}${/(x|s|ch)$/.test(noun) ? "es" : "s"}`;
+}
+
+/**
+ * What a player is asked who must choose one of the opponent's pieces to take: "Take one of Black's
+ * men". The kind's name ends with its noun, as in "black man".
+ * @param {BoardView} board
+ * @param {string} kind
+ */
+export function takeText({ kinds, seats }, kind) {
+    const { name = "piece", side = null } = kinds[kind] ?? {};
+    const noun = pluralNoun(name.split(" ").at(-1) ?? name);
+    return side === null ? `Take one of the ${noun}` : `Take one of ${seats[side]?.name}'s ${noun}`;
 }
 
 /**

@@ -7,7 +7,7 @@
 
 import { drawPiece } from "../board/pieces.js";
 import { h } from "../shell/elements.js";
-import { aiTitle, occupantName, sideName } from "../shell/words.js";
+import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
 
 /**
  * @typedef {object} Player
@@ -17,10 +17,12 @@ import { aiTitle, occupantName, sideName } from "../shell/words.js";
  * @property {boolean | null} online null when unknown, and in a replay
  * @property {Record<string, number>} hands the number of pieces in hand of each kind, for both
  *     sides
+ * @property {Record<string, string>} pieces the kinds of the pieces on the board, by cell
  * @property {boolean} toMove
  * @property {boolean} thinking whether the AI on this seat is searching
  * @property {boolean} you whether the viewer holds this seat
  * @property {"won" | "lost" | "drawn" | null} result
+ * @property {string} [prompt] what the player must choose to complete a move, or ""
  * @property {Content} [actions] the buttons for this seat
  */
 
@@ -48,23 +50,62 @@ export function drawPlayer(player) {
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
         h("span", { class: "side" }, sideName(board, seat)),
+        board ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)] : null,
         board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
-        h("span", { class: "turn" }, drawTurn(toMove, thinking, result)),
+        h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", result)),
     );
 }
 
 /**
  * @param {boolean} toMove
  * @param {boolean} thinking
+ * @param {string} prompt
  * @param {Player["result"]} result
  */
-function drawTurn(toMove, thinking, result) {
+function drawTurn(toMove, thinking, prompt, result) {
     if (result === "won") return h("b", { class: "points" }, "1");
     if (result === "drawn") return h("b", { class: "points" }, "½");
     if (result === "lost") return h("b", { class: "points" }, "0");
     if (!toMove) return null;
+    if (prompt) return h("span", { class: "pulse prompt" }, prompt);
     return thinking ? h("span", { class: "pulse" }, "thinking") : "to move";
+}
+
+/**
+ * The number of the side's pieces on the board, in games where it matters.
+ * @param {BoardView} board
+ * @param {number} seat
+ * @param {Record<string, string>} pieces
+ */
+function drawCount({ kinds, counted }, seat, pieces) {
+    if (!counted) return null;
+    const count = Object.values(pieces).filter((kind) => kinds[kind]?.side === seat).length;
+    return h("span", { class: "count" }, plural(count, counted));
+}
+
+/**
+ * The pieces by which the side is ahead, in games whose pieces differ: for each kind, as many as the
+ * opponent has fewer.
+ * @param {BoardView} board
+ * @param {number} seat
+ * @param {Record<string, string>} pieces
+ */
+function drawAhead(board, seat, pieces) {
+    const count = (/** @type {number} */ side, /** @type {string} */ sprite) =>
+        Object.values(pieces).filter((kind) => board.kinds[kind]?.side === side && board.kinds[kind]?.sprite === sprite)
+            .length;
+    const taken = Object.entries(board.kinds).flatMap(([kind, { side, sprite, name }]) => {
+        const ahead = side === 1 - seat && sprite ? count(seat, sprite) - count(side, sprite) : 0;
+        return ahead > 0 ? [{ kind, name, ahead }] : [];
+    });
+    if (taken.length === 0) return null;
+    const text = `Ahead by: ${taken.map(({ name, ahead }) => `${ahead} ${name}`).join(", ")}`;
+    return h(
+        "span",
+        { class: "hand ahead", role: "img", "aria-label": text, title: text },
+        taken.map(({ kind, ahead }) => drawHandPieces(board, kind, ahead)),
+    );
 }
 
 /**
@@ -119,5 +160,7 @@ function drawHandPieces(board, kind, count) {
     );
     const size = { "--hand-width": width.toFixed(2) };
     const box = `-.5 -.5 ${width.toFixed(2)} 1`;
-    return h("svg", { class: `board ${board.board.style ?? "plain"}`, viewBox: box, ...colours, ...size }, pieces);
+    // On a narrow window only the beginning of the row is shown, with the number beside it.
+    const cut = { viewBox: box, preserveAspectRatio: "xMinYMid slice" };
+    return h("svg", { class: `board ${board.board.style ?? "plain"}`, ...cut, ...colours, ...size }, pieces);
 }

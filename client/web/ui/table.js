@@ -20,6 +20,8 @@ import { isDraw } from "../shell/words.js";
  * @property {number} bottom the seat whose bar is below the board
  * @property {(move: Scene["moves"][number]) => void} [play]
  * @property {(text: string) => void} [announce] makes screen readers speak a text
+ * @property {(text: string) => void} [prompt] called with what the player must choose to complete a
+ *     move, or ""
  * @property {Content} [overlay] content over the board
  */
 
@@ -27,10 +29,11 @@ import { isDraw } from "../shell/words.js";
  * @param {Table} table
  * @returns {VNode}
  */
-export function drawTable({ scene, players, bottom, play, announce, overlay }) {
+export function drawTable({ scene, players, bottom, play, announce, prompt, overlay }) {
     const handlers = {
         "onply-move": (/** @type {CustomEvent} */ event) => play?.(event.detail),
         "onply-announce": (/** @type {CustomEvent} */ event) => announce?.(event.detail),
+        "onply-prompt": (/** @type {CustomEvent} */ event) => prompt?.(event.detail),
     };
     return h(
         "section",

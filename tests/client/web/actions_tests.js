@@ -1,11 +1,19 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
-import { drawActions, drawSeatActions } from "/client/web/pages/room/actions.js";
+import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
 import { render } from "/client/web/shell/elements.js";
-import { assertEqual, test } from "./testing.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const ADA = { identity: "ada", name: "Ada" };
 const BEN = { identity: "ben", name: "Ben" };
 const AI = { identity: "ai", name: "AI level 1", kind: "ai", level: 1 };
+const BOARD = {
+    board: { kind: "grid", cols: 1, rows: 1 },
+    kinds: {},
+    seats: [
+        { name: "Red", colour: "#c00" },
+        { name: "Yellow", colour: "#cc0" },
+    ],
+};
 const OVER = { winner: null, how: "agreement", reason: "both sides agreed to it" };
 
 /** Returns Ada's model of a room in which `may` lists her permitted commands. */
@@ -13,7 +21,7 @@ function roomWith({ may, seats = [ADA, BEN], match = {}, offers = [] }) {
     const fullMatch = match && { id: "m", number: 1, start: "", rules: "", seats, moves: [], ...match };
     return [
         { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
-        { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "zoe", levels: 3 }, may },
+        { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "zoe", levels: 3, view: BOARD }, may },
         { t: "snapshot", room: "r", v: 9, seats, match: fullMatch, offers },
     ].reduce(apply, follow(EMPTY_MODEL, "r"));
 }
@@ -23,11 +31,11 @@ function textsOf(draw, state) {
     const model = roomWith(state);
     const parent = document.createElement("div");
     render(parent, draw({ model, command: async () => null }, model.room));
-    const elements = parent.querySelectorAll("button, a, .muted");
+    const elements = parent.querySelectorAll("button, a, p");
     return [...elements].map((element) => element.ariaLabel ?? element.textContent);
 }
 
-const actions = (state) => textsOf((app, room) => drawActions(app, room, { actionToConfirm: null, setActionToConfirm() {} }), state);
+const actions = (state) => textsOf((app, room) => drawActions(app, room), state);
 const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeatActions(app, room, seat), state));
 
 test("the buttons of a running match are those that the server permits", () => {
@@ -35,9 +43,9 @@ test("the buttons of a running match are those that the server permits", () => {
     assertEqual(actions({ may: ["resign", "abort", "offer_draw"] }), ["Abort"]);
     assertEqual(actions({ may: ["resign", "offer_draw"] }), ["Offer a draw", "Resign"]);
     assertEqual(actions({ may: ["resign"] }), ["Resign"]);
-    assertEqual(actions({ may: ["resign", "decline"], offers: [0] }), ["Draw offered", "Resign"]);
+    assertEqual(actions({ may: ["resign", "decline"], offers: [0] }), ["You offered a draw.", "Withdraw", "Resign"]);
     const offered = { may: ["resign", "offer_draw", "accept", "decline"], offers: [1] };
-    assertEqual(actions(offered), ["Accept the draw", "Decline", "Resign"]);
+    assertEqual(actions(offered), ["Ben offers a draw.", "Accept", "Decline", "Resign"]);
 });
 
 test("the buttons after a match are those that the server permits", () => {
@@ -45,9 +53,9 @@ test("the buttons after a match are those that the server permits", () => {
     assertEqual(actions({ match, may: ["stand"] }), ["Replay"]);
     assertEqual(actions({ match, may: ["stand", "rematch"] }), ["Offer a rematch", "Replay"]);
     assertEqual(actions({ match, may: ["rematch"], seats: [AI, AI] }), ["Play again", "Replay"]);
-    assertEqual(actions({ match, may: ["decline"], offers: [0] }), ["Rematch offered", "Withdraw", "Replay"]);
+    assertEqual(actions({ match, may: ["decline"], offers: [0] }), ["You offered a rematch.", "Withdraw", "Replay"]);
     const offered = { match, may: ["rematch", "accept", "decline"], offers: [1] };
-    assertEqual(actions(offered), ["Accept the rematch", "Decline", "Replay"]);
+    assertEqual(actions(offered), ["Ben offers a rematch.", "Accept", "Decline", "Replay"]);
 });
 
 test("an offer that is over is not shown, even before the new list of permitted commands arrives", () => {
@@ -62,4 +70,40 @@ test("the buttons of a seat are those that the server permits", () => {
     assertEqual(seatActions({ may: ["stand", "add_ai"], seats: [ADA, null] }), [["Leave the seat"], ["Add AI"]]);
     assertEqual(seatActions({ may: ["sit", "add_ai"], seats: [null, BEN] }), [["Sit here", "Add AI"], []]);
     assertEqual(seatActions({ may: ["remove_ai"], seats: [AI, AI] }), [["Remove the AI"], ["Remove the AI"]]);
+});
+
+/** Clicks on a seat's button, then on a button of the dialog; returns the sent commands. */
+async function answer(button, state) {
+    const model = roomWith(state);
+    const sent = [];
+    const parent = document.createElement("div");
+    document.body.replaceChildren(parent);
+    render(parent, drawSeatActions({ model, command: async (command) => sent.push(command.t) }, model.room, 1));
+    parent.querySelector("button").click();
+    const dialog = document.querySelector("dialog");
+    assert(dialog.matches(":modal") && dialog.contains(document.activeElement), "the question has the focus");
+    const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));
+    [...dialog.querySelectorAll("button")].find(({ textContent }) => textContent === button).click();
+    await closed;
+    await flushPromises();
+    assertEqual(document.querySelector("dialog"), null);
+    return sent;
+}
+
+test("an AI is removed only after a question, which names it", async () => {
+    const state = { may: ["remove_ai"], seats: [ADA, AI], match: { over: OVER } };
+    assertEqual(await answer("Keep it", state), []);
+    assertEqual(await answer("Remove now", state), ["remove_ai"]);
+});
+
+test("a player reads a result as their own, and a spectator reads who won", () => {
+    const text = (winner, seats) => {
+        const over = { winner, how: "board", reason: "four in a row" };
+        const model = roomWith({ may: [], seats, match: { over } });
+        return statusText(model, model.room);
+    };
+    assertEqual(text(0, [ADA, BEN]), "You won: four in a row");
+    assertEqual(text(1, [ADA, BEN]), "You lost: four in a row");
+    assertEqual(text(1, [BEN, AI]), "Yellow wins: four in a row");
+    assertEqual(text(null, [ADA, BEN]), "Draw: four in a row");
 });

@@ -1,5 +1,5 @@
 import "/client/web/board/board.js";
-import { candidates, clickResult, nextCells } from "/client/web/board/clicks.js";
+import { candidates, clickResult, nextCells, placedPiece } from "/client/web/board/clicks.js";
 import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board/geometry.js";
 import { assert, assertEqual, test } from "./testing.js";
 
@@ -36,6 +36,23 @@ test("a second click on the end of a path finishes it, even if longer paths begi
     const moves = [move("short", "a1 c3"), move("long", "a1 c3 e5")];
     assertEqual(clickResult(moves, ["a1"], "c3", {}), { selection: ["a1", "c3"], finished: [] });
     assertEqual(ids(clickResult(moves, ["a1", "c3"], "c3", {}).finished), ["short"]);
+});
+
+const MILLS = [
+    move("a1xd6", "a1 d6", { affects: ["d6"], ghost: ["a1", "w"] }),
+    move("a1xf4", "a1 f4", { affects: ["f4"], ghost: ["a1", "w"] }),
+    move("a7", "a7", { ghost: ["a7", "w"] }),
+];
+
+test("a placed man waits for the man that it takes; only a click on it takes it back", () => {
+    assertEqual(placedPiece(MILLS, [], {}), null);
+    assertEqual(placedPiece(MILLS, ["a1"], {}), { cell: "a1", kind: "w", from: null });
+    assertEqual(clickResult(MILLS, ["a1"], "a7", {}), { selection: ["a1"], finished: [] });
+    assertEqual(clickResult(MILLS, ["a1"], "a1", {}), { selection: [], finished: [] });
+    assertEqual(ids(clickResult(MILLS, ["a1"], "f4", {}).finished), ["a1xf4"]);
+    const moved = MILLS.map((mill) => ({ ...mill, path: ["d1", ...mill.path] }));
+    assertEqual(placedPiece(moved, ["d1"], {}), null);
+    assertEqual(placedPiece(moved, ["d1", "a1"], {}), { cell: "a1", kind: "w", from: "d1" });
 });
 
 test("moves with the same path are finished together", () => {
@@ -541,4 +558,35 @@ test("a kind with a count is a heap of seeds with its number, and its last mark 
     assertEqual(marks, ["rim", "dot vacated"]);
     const labels = [...board.querySelectorAll(".labels text")].map(({ textContent }) => textContent);
     assertEqual(labels.sort(), ["1", "a", "b"]);
+});
+
+test("a man that closes a mill is shown at once, and the board asks which man it takes", () => {
+    const board = {
+        ...BOARD,
+        kinds: { w: { name: "white man", side: 0 }, b: { name: "black man", side: 1 } },
+    };
+    const position = { pieces: { d4: "b", c4: "b", b1: "w" }, turn: 0, text: "" };
+    const moves = ["d4", "c4"].map((taken) =>
+        move(`b1-a1x${taken}`, `b1 a1 ${taken}`, { affects: [taken], ghost: ["a1", "w"] }),
+    );
+    const shown = showBoard({ board, position, moves });
+    const prompts = [];
+    shown.board.addEventListener("ply-prompt", ({ detail }) => prompts.push(detail));
+    const pieces = () => [...shown.board.querySelectorAll(".at")].map((piece) => piece.dataset.at).sort();
+    shown.tap("b1");
+    shown.tap("a1");
+    assertEqual(pieces(), ["a1", "c4", "d4"]);
+    assertEqual(prompts, ["Take one of Black's men"]);
+    shown.tap("b3");
+    assertEqual([pieces(), shown.played], [["a1", "c4", "d4"], []]);
+    shown.tap("d4");
+    assertEqual(shown.played, ["b1-a1xd4"]);
+    assertEqual(prompts.at(-1), "");
+});
+
+test("the pieces beside a winning line step back", () => {
+    const position = { pieces: { a1: "m", b1: "m", c3: "m" }, turn: null, text: "", marks: { win: ["a1", "b1"] } };
+    const { board } = showBoard({ position, moves: [] });
+    const beside = [...board.querySelectorAll(".beside-win")].map((piece) => piece.dataset.at);
+    assertEqual(beside, ["c3"]);
 });

@@ -33,7 +33,7 @@ class FakeServer {
         };
         this.session = new Session(
             { openSocket, identify: async () => {}, readRefusalReason: async () => null, clock, random: () => 0 },
-            { onchange() {}, onerror: (code) => this.errors.push(code) },
+            { onchange() {}, onevent() {}, onerror: (code) => this.errors.push(code) },
         );
     }
 

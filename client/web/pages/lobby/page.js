@@ -10,7 +10,6 @@
  */
 
 import { ApiError, listGames, listMatches, listMyMatches } from "../../shell/api.js";
-import { loadPictures } from "../../board/picture.js";
 import { CommandError } from "../../shell/connection.js";
 import { h } from "../../shell/elements.js";
 import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } from "./choices.js";
@@ -88,8 +87,6 @@ export class LobbyPage {
         try {
             this.#games = await listGames();
             this.#kept = readChoices(this.#games);
-            this.#app.update();
-            await loadPictures();
             this.#app.update();
             // The next click may open a sheet; if this fails, that click tries again.
             loadSheet().catch(() => {});

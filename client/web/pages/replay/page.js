@@ -11,13 +11,15 @@
  */
 
 import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "../../shell/api.js";
-import { isFlipped } from "../../board/geometry.js";
+import { boardAspect, isFlipped } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
 import { thoughtsOf } from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
 import { Share } from "../../ui/share.js";
+import { drawSettingsButton, openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
+import { drawPanel, drawTabs, onTabsChange } from "../../ui/tabs.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import {
     agoText,
@@ -50,7 +52,10 @@ export class ReplayPage {
     #isTurned = false;
     /** @type {string | null} */
     #failure = null;
-    #scrolledTo = -1;
+    /** The ply to which the list of moves was last scrolled, and its height. */
+    #scrolledTo = "";
+    #selectedTab = "moves";
+    #stopListening;
     #share;
 
     /**
@@ -63,6 +68,7 @@ export class ReplayPage {
         this.#shown = plyInAddress();
         const announce = (/** @type {string} */ text) => app.announce(text);
         this.#share = new Share("Link to this position", `/match/${id}`, () => app.update(), announce);
+        this.#stopListening = onTabsChange(() => app.update());
     }
 
     start() {
@@ -74,6 +80,7 @@ export class ReplayPage {
     }
 
     stop() {
+        this.#stopListening();
         this.#match = null;
     }
 
@@ -114,16 +121,21 @@ export class ReplayPage {
     /** @param {KeyboardEvent} event */
     onKey(event) {
         if (!this.#match) return;
-        const ply = plyForKey(event.key, this.#shown ?? 0, this.#match.moves.length);
-        if (ply === null) return;
+        if (event.key === "?") openKeysHelp(this.#app);
+        else if (event.key === "f") this.#turnBoard();
+        else {
+            const ply = plyForKey(event.key, this.#shown ?? 0, this.#match.moves.length);
+            if (ply === null) return;
+            this.#showPly(ply);
+        }
         event.preventDefault();
-        this.#showPly(ply);
     }
 
     afterDraw() {
         const list = document.querySelector(".moves");
-        if (!list || this.#scrolledTo === this.#shown) return;
-        this.#scrolledTo = this.#shown ?? 0;
+        const shownKey = `${this.#shown} ${list?.clientHeight}`;
+        if (!list || this.#scrolledTo === shownKey) return;
+        this.#scrolledTo = shownKey;
         scrollToShown(list);
     }
 
@@ -139,17 +151,25 @@ export class ReplayPage {
             );
         const match = this.#match;
         if (!match) return h("p", { class: "loading", key: "loading" }, "Opening the match…");
+        const thinking = this.#drawThinking(match);
         return h(
             "div",
-            { class: "match-page replay", key: match.match },
+            { class: "match-page replay", key: match.match, "--board-aspect": boardAspect(match.view?.board ?? null) },
             h(
                 "h1",
                 { class: "visually-hidden" },
                 `Replay of ${match.title}: ${match.seats.map(occupantName).join(" against ")}`,
             ),
             this.#drawTable(match),
-            h("div", { class: "right" }, this.#drawState(match), this.#drawThinking(match), this.#drawMoves(match)),
-            h("div", { class: "left" }, this.#drawInfo(match)),
+            h(
+                "div",
+                { class: "right" },
+                this.#drawState(match),
+                this.#drawTabs(thinking !== null),
+                drawPanel("thinking", this.#selectedTab, thinking),
+                drawPanel("moves", this.#selectedTab, this.#drawMoves(match)),
+            ),
+            h("div", { class: "left" }, drawPanel("room", this.#selectedTab, this.#drawInfo(match))),
         );
     }
 
@@ -174,6 +194,7 @@ export class ReplayPage {
             board: match.view,
             online: null,
             hands: position?.hands ?? {},
+            pieces: position?.pieces ?? {},
             toMove: !isAtEnd && position?.turn === seat,
             thinking: false,
             you: false,
@@ -207,6 +228,23 @@ export class ReplayPage {
             }),
             drawStepper({ shown, head, go }),
         );
+    }
+
+    /** @param {boolean} hasThinking */
+    #drawTabs(hasThinking) {
+        return drawTabs({
+            label: "Parts of the replay",
+            tabs: [
+                { id: "moves", title: "Moves" },
+                ...(hasThinking ? [{ id: "thinking", title: "Thinking" }] : []),
+                { id: "room", title: "Match" },
+            ],
+            selected: this.#selectedTab,
+            select: (id) => {
+                this.#selectedTab = id;
+                this.#app.update();
+            },
+        });
     }
 
     /** @param {StoredMatch} match */
@@ -246,10 +284,6 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawInfo(match) {
         const options = optionsText(match.options);
-        const turn = () => {
-            this.#isTurned = !this.#isTurned;
-            this.#app.update();
-        };
         const when = match.finished_ms ?? match.started_ms;
         return h(
             "section",
@@ -266,9 +300,15 @@ export class ReplayPage {
                 "div",
                 { class: "actions" },
                 h("a", { class: "button", href: `/room/${match.room}` }, "The room"),
-                drawFlip(turn),
+                drawFlip(() => this.#turnBoard()),
+                drawSettingsButton(this.#app),
             ),
         );
+    }
+
+    #turnBoard() {
+        this.#isTurned = !this.#isTurned;
+        this.#app.update();
     }
 
     /** @param {number} ply */

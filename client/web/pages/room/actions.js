@@ -7,17 +7,12 @@
  * @import {Model, Room} from "../../shell/model.js"
  */
 
+import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { claimReason, headPly, isNewer, mySeat, permits } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
-import { PERSONAS, aiFields, frozenText, occupantName, resultText, sideName } from "../../shell/words.js";
-
-/**
- * The action that the user must confirm, and the function that sets it.
- * @typedef {{actionToConfirm: "resign" | "abort" | null, setActionToConfirm: (action: "resign" |
- *     "abort" | null) => void}} Confirmation
- */
+import { PERSONAS, aiFields, frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -27,7 +22,7 @@ import { PERSONAS, aiFields, frozenText, occupantName, resultText, sideName } fr
 export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
-    if (match?.over) return `${resultText(match.over, board)}: ${match.over.reason}`;
+    if (match?.over) return `${resultForViewer(match.over, board, mySeat(model))}: ${match.over.reason}`;
     if (room.frozen && (match || isNewer(room))) return frozenText(room.frozen);
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
     const turn = room.views[headPly(room)]?.turn;
@@ -39,100 +34,103 @@ export function statusText(model, room) {
 }
 
 /**
- * The buttons for what the viewer may do in the match, and the link to its replay.
+ * The open offer as a sentence with its answers, the buttons for what the viewer may do in the match,
+ * and the link to its replay.
  * @param {App} app
  * @param {Room} room
- * @param {Confirmation} confirmation
  * @returns {Content}
  */
-export function drawActions(app, room, confirmation) {
+export function drawActions(app, room) {
     const { match } = room;
     if (!match) return null;
-    if (!match.over) return [drawDrawButtons(app, room), drawEndButton(app, room, confirmation)];
-    return [drawRematch(app, room), h("a", { class: "button", href: `/match/${match.id}` }, "Replay")];
+    if (!match.over) return [drawOffer(app, room, "draw", "accept"), drawDrawButtons(app, room), drawEndButton(app, room)];
+    return [
+        drawOffer(app, room, "rematch", "rematch"),
+        drawRematch(app, room),
+        h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
+    ];
 }
 
 /**
- * The buttons about a draw: claim, offer, accept or decline. A match that can still be aborted needs
- * no offer.
+ * The open offer: "Ada offers a draw." with the buttons to accept and decline it, or "You offered a
+ * draw." with the button to withdraw it.
+ * @param {App} app
+ * @param {Room} room
+ * @param {string} noun what is offered
+ * @param {"accept" | "rematch"} accept the command that accepts it
+ * @returns {Content}
+ */
+function drawOffer(app, room, noun, accept) {
+    const { model } = app;
+    const send = (/** @type {"accept" | "rematch" | "decline"} */ t) => () => void app.command({ t, room: room.id });
+    if (room.offers.length === 0) return null;
+    const offerer = room.offers.find((seat) => seat !== mySeat(model));
+    const decline = (/** @type {string} */ text) => h("button", { key: "decline", onclick: send("decline") }, text);
+    if (offerer !== undefined && permits(model, "accept"))
+        return drawSentence(`${occupantName(room.seats[offerer])} offers a ${noun}.`, [
+            h("button", { key: "accept", class: "main", onclick: send(accept) }, "Accept"),
+            decline("Decline"),
+        ]);
+    if (!permits(model, "decline")) return null;
+    return drawSentence(`You offered a ${noun}.`, decline("Withdraw"));
+}
+
+/**
+ * @param {string} sentence
+ * @param {Content} answers
+ */
+function drawSentence(sentence, answers) {
+    return h("div", { key: "offer", class: "offer", role: "group", "aria-label": sentence }, h("p", null, sentence), answers);
+}
+
+/**
+ * The buttons to claim a draw and to offer one. A match that can still be aborted needs no offer.
  * @param {App} app
  * @param {Room} room
  * @returns {Content}
  */
 function drawDrawButtons(app, room) {
     const { model } = app;
-    const send = (/** @type {"claim" | "offer_draw" | "accept" | "decline"} */ t) => () =>
-        void app.command({ t, room: room.id });
-    const isOffered = room.offers.length > 0;
+    const send = (/** @type {"claim" | "offer_draw"} */ t) => () => void app.command({ t, room: room.id });
     const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
-    if (isOffered && permits(model, "accept")) {
-        return [
-            claim,
-            h("button", { key: "accept", class: "main", onclick: send("accept") }, icon("draw"), "Accept the draw"),
-            h("button", { key: "decline", onclick: send("decline") }, "Decline"),
-        ];
-    }
-    if (isOffered && permits(model, "decline")) return [claim, h("span", { class: "muted" }, "Draw offered")];
-    if (permits(model, "abort") || !permits(model, "offer_draw")) return claim;
+    if (room.offers.length > 0 || permits(model, "abort") || !permits(model, "offer_draw")) return claim;
     return [claim, h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), "Offer a draw")];
 }
 
+/** The questions before a match is ended. */
+const END_QUESTIONS = {
+    resign: { title: "Resign?", text: "Your opponent wins this match.", yes: "Resign now", no: "Play on" },
+    abort: { title: "Abort the match?", text: "The match ends without a result.", yes: "Abort now", no: "Play on" },
+};
+
 /**
- * The button to abort, or else to resign, which asks for confirmation in place.
+ * The button to abort, or else to resign; it asks first.
  * @param {App} app
  * @param {Room} room
- * @param {Confirmation} confirmation
  */
-function drawEndButton(app, room, { actionToConfirm, setActionToConfirm }) {
+function drawEndButton(app, room) {
     const action = permits(app.model, "abort") ? "abort" : "resign";
     if (!permits(app.model, action)) return null;
-    const label = action === "abort" ? "Abort" : "Resign";
-    const send = () => {
-        setActionToConfirm(null);
-        void app.command({ t: action, room: room.id });
+    const send = async () => {
+        if (await askToConfirm(END_QUESTIONS[action])) void app.command({ t: action, room: room.id });
     };
-    if (actionToConfirm !== action)
-        return h(
-            "button",
-            { key: action, onclick: () => setActionToConfirm(action) },
-            icon(action === "abort" ? "cross" : "flag"),
-            label,
-        );
-    return h(
-        "span",
-        { key: "confirm", class: "confirm", role: "group", "aria-label": `${label}?` },
-        h("button", { class: "danger", autofocus: true, onclick: send }, `${label} now`),
-        h("button", { onclick: () => setActionToConfirm(null) }, "Play on"),
-    );
+    const [name, text] = action === "abort" ? /** @type {const} */ (["cross", "Abort"]) : /** @type {const} */ (["flag", "Resign"]);
+    return h("button", { key: action, onclick: () => void send() }, icon(name), text);
 }
 
 /**
- * The buttons about another match: offer, accept, decline, or withdraw one's own offer.
+ * The button for another match.
  * @param {App} app
  * @param {Room} room
  * @returns {Content}
  */
 function drawRematch(app, room) {
-    const { model } = app;
-    const isOffered = room.offers.length > 0;
-    const sendRematch = () => void app.command({ t: "rematch", room: room.id });
-    const sendDecline = () => void app.command({ t: "decline", room: room.id });
-    if (isOffered && permits(model, "accept")) {
-        return [
-            h("button", { class: "main", onclick: sendRematch }, icon("again"), "Accept the rematch"),
-            h("button", { onclick: sendDecline }, "Decline"),
-        ];
-    }
-    if (isOffered && permits(model, "decline"))
-        return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: sendDecline }, "Withdraw")];
-    if (!permits(model, "rematch")) return null;
-    return h(
-        "button",
-        { class: "main", onclick: sendRematch },
-        icon("again"),
-        hasAi(room.seats) ? "Play again" : "Offer a rematch",
-    );
+    if (room.offers.length > 0 && permits(app.model, "decline")) return null;
+    if (!permits(app.model, "rematch")) return null;
+    const send = () => void app.command({ t: "rematch", room: room.id });
+    const text = hasAi(room.seats) ? "Play again" : "Offer a rematch";
+    return h("button", { key: "rematch", class: "main", onclick: send }, icon("again"), text);
 }
 
 /**
@@ -157,7 +155,7 @@ export function drawSeatActions(app, room, seat) {
     if (seat === mySeat(model) && permits(model, "stand"))
         return drawLeaveButton("Leave the seat", send({ t: "stand", room: room.id }));
     if (occupant.kind === "ai" && permits(model, "remove_ai"))
-        return drawLeaveButton("Remove the AI", send({ t: "remove_ai", room: room.id, seat }));
+        return drawLeaveButton("Remove the AI", () => void removeAi(app, room, seat));
     return null;
 }
 
@@ -167,6 +165,22 @@ export function drawSeatActions(app, room, seat) {
  */
 function drawLeaveButton(label, leave) {
     return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: leave }, icon("stand"));
+}
+
+/**
+ * Removes the AI from a seat, after a question.
+ * @param {App} app
+ * @param {Room} room
+ * @param {number} seat
+ */
+async function removeAi(app, room, seat) {
+    const question = {
+        title: "Remove the AI?",
+        text: `The seat of ${occupantName(room.seats[seat])} becomes free.`,
+        yes: "Remove now",
+        no: "Keep it",
+    };
+    if (await askToConfirm(question)) void app.command({ t: "remove_ai", room: room.id, seat });
 }
 
 /**

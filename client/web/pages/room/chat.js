@@ -1,8 +1,9 @@
 /**
- * The chat of a room.
+ * The chat of a room, with the log of what happens in the room.
  *
  * @import {ChatLine} from "../../shell/protocol.js"
  * @import {VNode} from "../../shell/elements.js"
+ * @import {LogLine} from "./feedback.js"
  */
 
 import { h } from "../../shell/elements.js";
@@ -16,6 +17,9 @@ const END_TOLERANCE_PX = 30;
 /**
  * @typedef {object} Chat
  * @property {ChatLine[]} lines
+ * @property {LogLine[]} log
+ * @property {string | null} error why the server refused the last line
+ * @property {() => void} clearError
  * @property {(text: string, to: "room" | "spectators") => Promise<boolean>} send resolves with
  *     whether the server accepted the line
  * @property {boolean} isSpectator whether the viewer is a spectator, who can also write to the
@@ -27,7 +31,7 @@ const END_TOLERANCE_PX = 30;
  * @param {Chat} chat
  * @returns {VNode}
  */
-export function drawChat({ lines, send, isSpectator, onScroll }) {
+export function drawChat({ lines, log, error, clearError, send, isSpectator, onScroll }) {
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         const form = event.currentTarget;
@@ -48,7 +52,7 @@ export function drawChat({ lines, send, isSpectator, onScroll }) {
         const list = event.currentTarget;
         if (list instanceof Element) onScroll(list.scrollHeight - list.scrollTop - list.clientHeight < END_TOLERANCE_PX);
     };
-    const log = {
+    const list = {
         class: "lines",
         role: "log",
         "aria-live": "polite",
@@ -62,6 +66,10 @@ export function drawChat({ lines, send, isSpectator, onScroll }) {
         autocomplete: "off",
         placeholder: "Say something",
         "aria-label": "Say something",
+        "aria-invalid": error !== null,
+        "aria-describedby": error === null ? null : "say-error",
+        oninput: clearError,
+        onblur: clearError,
     };
     return h(
         "section",
@@ -69,9 +77,9 @@ export function drawChat({ lines, send, isSpectator, onScroll }) {
         h("h2", null, "Chat", isSpectator ? drawRecipientChoice() : null),
         h(
             "div",
-            log,
-            lines.map(drawLine),
-            lines.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
+            list,
+            withLog(lines, log),
+            lines.length + log.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
         ),
         h(
             "form",
@@ -79,7 +87,22 @@ export function drawChat({ lines, send, isSpectator, onScroll }) {
             h("input", input),
             h("button", { class: "icon-button", "aria-label": "Send" }, icon("send")),
         ),
+        error === null ? null : h("p", { key: "error", id: "say-error", class: "field-error", role: "alert" }, error),
     );
+}
+
+/**
+ * The lines of the chat and of the log, in the order of the room's events.
+ * @param {ChatLine[]} lines
+ * @param {LogLine[]} log
+ * @returns {VNode[]}
+ */
+function withLog(lines, log) {
+    const all = [
+        ...lines.map((line) => ({ v: line.v, drawn: drawLine(line) })),
+        ...log.map(({ v, key, text }) => ({ v, drawn: h("p", { key, class: "event" }, text) })),
+    ];
+    return all.sort((a, b) => a.v - b.v).map(({ drawn }) => drawn);
 }
 
 /** A spectator's choice between everybody and spectators; players do not receive the latter. */

@@ -2,23 +2,30 @@
  * The page of a room with its current match, for players and spectators.
  *
  * @import {App, Page} from "../../shell/app.js"
- * @import {MoveView, PositionView} from "../../shell/protocol.js"
+ * @import {EventMessage, HiddenMessage, MoveView, PositionView} from "../../shell/protocol.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Model, Room} from "../../shell/model.js"
  * @import {Player} from "../../ui/players.js"
  */
 
-import { canFlip, isFlipped } from "../../board/geometry.js";
+import { drawBell } from "./bell.js";
+import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
+import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { Invitation } from "./invitation.js";
 import { headPly, isNewer, legalMoves, mySeat, permits } from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
+import { RoomFeedback } from "./feedback.js";
 import { MissingParts } from "./missing.js";
-import { describePly, drawInfo, drawRefusal } from "./parts.js";
+import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
+import { RoomTabs } from "./tabs.js";
+import { SentMove } from "./sent-move.js";
 import { Share } from "../../ui/share.js";
+import { openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
+import { drawPanel } from "../../ui/tabs.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
 
@@ -32,12 +39,10 @@ export class RoomPage {
     /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
     #shown = null;
     #isTurned = false;
-    /**
-     * The move that was sent and is not in the match yet.
-     * @type {{match: string, ply: number, move: MoveView} | null}
-     */
-    #sentMove = null;
+    #sentMove;
     #missingParts;
+    #feedback;
+    #tabs;
     #share;
     #invitation;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
@@ -45,12 +50,14 @@ export class RoomPage {
     /** The position that was last announced to screen readers: match, ply and result. */
     #announcedKey = "";
     #isChatAtEnd = true;
-    /** The match and the ply to which the list of moves was last scrolled. */
+    /** The match and the ply to which the list of moves was last scrolled, and the list's height. */
     #scrolledTo = "";
     /** Whether to take the first free seat when the room has arrived. */
     #wantsSeat = false;
-    /** The action that the user must confirm. @type {"resign" | "abort" | null} */
-    #actionToConfirm = null;
+    /** What the player must choose on the board to complete a move, or "". */
+    #prompt = "";
+    /** Why the server refused the last line of chat. @type {string | null} */
+    #chatError = null;
 
     /**
      * @param {App} app
@@ -60,6 +67,9 @@ export class RoomPage {
         this.#app = app;
         this.#id = id;
         this.#missingParts = new MissingParts(app);
+        this.#feedback = new RoomFeedback(app);
+        this.#sentMove = new SentMove(app);
+        this.#tabs = new RoomTabs(app);
         this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
         this.#invitation = new Invitation(app, this.#share);
     }
@@ -73,6 +83,8 @@ export class RoomPage {
     }
 
     stop() {
+        this.#feedback.stop();
+        this.#tabs.stop();
         this.#app.session.followRoom(null);
     }
 
@@ -84,24 +96,25 @@ export class RoomPage {
         return `${legalMoves(room).length > 0 ? "Your turn – " : ""}${subject} – Plyroom`;
     }
 
+    /**
+     * @param {EventMessage | HiddenMessage} event
+     * @param {Model} before
+     */
+    onEvent(event, before) {
+        this.#feedback.onEvent(event, before);
+    }
+
     /** @param {Model} before */
     onModelChange(before) {
         const { room } = this.#app.model;
         if (!room) return;
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
-        if (this.#sentMove && !this.#isUnconfirmed(this.#sentMove, room)) this.#sentMove = null;
+        if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
+        this.#sentMove.forgetUnlessOpen(room);
+        if (before.room && before.room !== room) this.#feedback.onRoomChange(before.room, room);
         if (before.room !== room) this.#announce(room);
         this.#missingParts.request(room, this.#shown ?? headPly(room));
         if (this.#wantsSeat && room.v > 0) this.#takeSeat(room);
-    }
-
-    /**
-     * Whether a sent move may still become the next move of the match.
-     * @param {{match: string, ply: number}} sentMove
-     * @param {Room} room
-     */
-    #isUnconfirmed(sentMove, room) {
-        return sentMove.match === room.match?.id && sentMove.ply === headPly(room) && !room.match.over;
     }
 
     /** @param {Room} room */
@@ -113,7 +126,6 @@ export class RoomPage {
 
     #resetForMatch() {
         this.#shown = null;
-        this.#actionToConfirm = null;
         this.#drawnPosition = null;
     }
 
@@ -121,22 +133,27 @@ export class RoomPage {
     onKey(event) {
         const { room } = this.#app.model;
         if (!room) return;
-        const ply = plyForKey(event.key, this.#shown ?? headPly(room), headPly(room));
-        if (ply === null) return;
+        if (event.key === "?") openKeysHelp(this.#app);
+        else if (event.key === "f" && this.#canTurnBoard(room)) this.#turnBoard();
+        else {
+            const ply = plyForKey(event.key, this.#shown ?? headPly(room), headPly(room));
+            if (ply === null) return;
+            this.#showPly(ply);
+        }
         event.preventDefault();
-        this.#showPly(ply);
     }
 
     afterDraw() {
         const list = document.querySelector(".moves");
         const { room } = this.#app.model;
-        const shownKey = `${room?.match?.id} ${this.#shown ?? (room ? headPly(room) : 0)}`;
+        const shownKey = `${room?.match?.id} ${this.#shown ?? (room ? headPly(room) : 0)} ${list?.clientHeight}`;
         if (list && shownKey !== this.#scrolledTo) {
             this.#scrolledTo = shownKey;
             scrollToShown(list);
         }
         const lines = document.querySelector(".chat .lines");
         if (lines && this.#isChatAtEnd) lines.scrollTop = lines.scrollHeight;
+        this.#tabs.afterDraw();
     }
 
     /** @returns {Content} */
@@ -148,13 +165,27 @@ export class RoomPage {
             return h("p", { class: "loading", key: "loading" }, "Joining the room…");
         const { description } = room;
         const title = room.match ? `${description.title}, match ${room.match.number}` : description.title;
+        const thinking = this.#drawThinking(room);
+        const selected = this.#tabs.selected(thinking !== null);
         return h(
             "div",
-            { class: "match-page", key: room.id },
+            { class: "match-page", key: room.id, "--board-aspect": boardAspect(description.view?.board ?? null) },
             h("h1", { class: "visually-hidden" }, `${title}: ${room.seats.map(occupantName).join(" against ")}`),
             this.#drawTable(room),
-            h("div", { class: "right" }, this.#drawState(room), this.#drawThinking(room), this.#drawMoves(room)),
-            h("div", { class: "left" }, drawInfo(room, this.#share.draw()), this.#drawChat(room)),
+            h(
+                "div",
+                { class: "right" },
+                this.#drawState(room),
+                this.#tabs.draw(thinking !== null),
+                drawPanel("thinking", selected, thinking),
+                drawPanel("moves", selected, this.#drawMoves(room)),
+            ),
+            h(
+                "div",
+                { class: "left" },
+                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app)),
+                drawPanel("chat", selected, this.#drawChat(room)),
+            ),
         );
     }
 
@@ -166,7 +197,7 @@ export class RoomPage {
         this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
         const viewerSeat = mySeat(this.#app.model);
         const bottom = this.#isTurned ? 1 - (viewerSeat ?? 0) : (viewerSeat ?? 0);
-        const sentMove = isLive ? (this.#sentMove?.move ?? null) : null;
+        const sentMove = isLive ? this.#sentMove.move : null;
         const scene = board && {
             board,
             position: room.match ? this.#drawnPosition : room.start,
@@ -182,6 +213,7 @@ export class RoomPage {
             bottom,
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
+            prompt: (text) => this.#setPrompt(text),
             overlay: this.#invitation.draw(room),
         });
     }
@@ -202,6 +234,7 @@ export class RoomPage {
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
             hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
+            pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? {},
             toMove,
             thinking:
                 toMove &&
@@ -210,6 +243,7 @@ export class RoomPage {
                 thoughts[ply].state !== "absent" &&
                 thoughts[ply].state !== "done",
             you: mySeat(this.#app.model) === seat,
+            prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
             result: resultFor(room.match?.over, seat),
             actions: drawSeatActions(this.#app, room, seat),
         };
@@ -217,30 +251,35 @@ export class RoomPage {
 
     /** @param {Room} room */
     #drawState(room) {
-        const { match } = room;
-        const board = room.description?.view ?? null;
-        const over = match?.over ?? null;
+        const over = room.match?.over ?? null;
         const viewerSeat = mySeat(this.#app.model);
-        const canTurn = board && (canFlip(board.board) || viewerSeat === null);
-        const confirmation = {
-            actionToConfirm: this.#actionToConfirm,
-            setActionToConfirm: (/** @type {"resign" | "abort" | null} */ action) => this.#setActionToConfirm(action),
-        };
+        const result = over && resultFor(over, viewerSeat ?? over.winner ?? 0);
+        const back = () => this.#showPly(headPly(room));
+        const text = this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
         return h(
             "section",
-            {
-                class: ["card", "state", over && "over", over && viewerSeat !== null && (resultFor(over, viewerSeat) ?? "")],
-                "aria-label": "Match",
-            },
+            { class: ["card state", over && "over", over && viewerSeat !== null && result], "aria-label": "Match" },
             h(
                 "div",
                 { class: "head" },
-                h("p", { class: "status" }, statusText(this.#app.model, room)),
-                canTurn ? drawFlip(() => this.#turnBoard()) : null,
+                drawStatus(text, result),
+                h(
+                    "div",
+                    { class: "tools" },
+                    drawBell(() => this.#app.update()),
+                    this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
+                ),
             ),
             over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
-            h("div", { class: "actions" }, drawActions(this.#app, room, confirmation)),
+            this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room)),
         );
+    }
+
+    /** @param {Room} room */
+    #canTurnBoard(room) {
+        const board = room.description?.view;
+        return board != null && (canFlip(board.board) || mySeat(this.#app.model) === null);
     }
 
     /** @param {Room} room */
@@ -264,23 +303,31 @@ export class RoomPage {
         const sides = [0, 1].map((seat) => sideName(room.description?.view, seat));
         const colours = sideColours(room.description?.view);
         const go = (/** @type {number} */ ply) => this.#showPly(ply);
-        const back = h("button", { class: "to-live", onclick: () => this.#showPly(head) }, "Back to the match");
         return h(
             "section",
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
-            this.#shown === null ? null : back,
             drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
         );
     }
 
     /** @param {Room} room */
     #drawChat(room) {
+        const refuse = (/** @type {string | null} */ message) => {
+            this.#chatError = message;
+            this.#app.update();
+        };
         const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
-            (await this.#app.command({ t: "chat", room: room.id, text, to })) !== null;
-        const onScroll = (/** @type {boolean} */ isAtEnd) => (this.#isChatAtEnd = isAtEnd);
-        const isSpectator = mySeat(this.#app.model) === null;
-        return drawChat({ lines: room.chat, send, isSpectator, onScroll });
+            (await this.#app.command({ t: "chat", room: room.id, text, to }, refuse)) !== null;
+        return drawChat({
+            lines: room.chat,
+            log: this.#feedback.lines,
+            error: this.#chatError,
+            clearError: () => this.#chatError !== null && refuse(null),
+            send,
+            isSpectator: mySeat(this.#app.model) === null,
+            onScroll: (isAtEnd) => (this.#isChatAtEnd = isAtEnd),
+        });
     }
 
     /** @param {number} ply */
@@ -298,22 +345,17 @@ export class RoomPage {
         this.#app.update();
     }
 
-    /** @param {"resign" | "abort" | null} action */
-    #setActionToConfirm(action) {
-        this.#actionToConfirm = action;
+    /** @param {string} text */
+    #setPrompt(text) {
+        this.#prompt = text;
         this.#app.update();
     }
 
     /** @param {MoveView} move */
     async #play(move) {
         const { room } = this.#app.model;
-        if (!room?.match || this.#sentMove) return;
-        const sentMove = { match: room.match.id, ply: headPly(room), move };
-        this.#sentMove = sentMove;
-        this.#app.update();
-        const ack = await this.#app.command({ t: "move", room: room.id, ply: sentMove.ply, move: move.id });
-        if (ack === null && this.#sentMove === sentMove) this.#sentMove = null;
-        this.#app.update();
+        if (!room?.match || this.#sentMove.move) return;
+        await this.#sentMove.send(room.id, room.match.id, headPly(room), move);
     }
 
     /** @param {Room} room */

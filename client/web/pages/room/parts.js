@@ -1,6 +1,7 @@
 /**
  * Parts of a room's page: the refusal, the room's description, and a ply in words.
  *
+ * @import {App} from "../../shell/app.js"
  * @import {Room} from "../../shell/model.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  */
@@ -9,6 +10,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
+import { drawSettingsButton } from "../../ui/sheets.js";
 import { numberedMove, optionsText, plural, sideName } from "../../shell/words.js";
 
 /**
@@ -27,12 +29,23 @@ export function drawRefusal(message) {
 }
 
 /**
+ * The status of the match; a result has an icon, so that its look differs by more than colour.
+ * @param {string} text
+ * @param {"won" | "lost" | "drawn" | null} result
+ * @returns {VNode}
+ */
+export function drawStatus(text, result) {
+    return h("p", { class: "status" }, result ? h("span", { class: "result-icon" }, icon(result)) : null, h("span", null, text));
+}
+
+/**
  * The game, the room, and the number of spectators.
  * @param {Room} room
  * @param {VNode} share
+ * @param {App} app
  * @returns {Content}
  */
-export function drawInfo({ description, presence, match }, share) {
+export function drawInfo({ description, presence, match }, share, app) {
     if (!description) return null;
     const options = optionsText(description.options);
     const watching = presence?.watching ?? 0;
@@ -53,7 +66,7 @@ export function drawInfo({ description, presence, match }, share) {
             `${visibility}${match ? `, match ${match.number}` : ""}`,
             drawRulesButton(description.game, description.title),
         ),
-        share,
+        h("div", { class: "share-and-settings" }, share, drawSettingsButton(app)),
     );
 }
 

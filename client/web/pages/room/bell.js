@@ -1,0 +1,59 @@
+/**
+ * The bell: it turns sounds on and off, together with the browser's notice when it is the user's
+ * turn and the page is hidden. Only the bell asks for the permission to show notices.
+ *
+ * @import {VNode} from "../../shell/elements.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+import { changeSetting, setting } from "../../shell/settings.js";
+import { playSound } from "./sounds.js";
+
+/**
+ * @param {() => void} redraw
+ * @returns {VNode}
+ */
+export function drawBell(redraw) {
+    const isOn = setting("sound") === "on";
+    const toggle = () => {
+        changeSetting("sound", isOn ? "off" : "on");
+        if (!isOn) {
+            playSound("turn");
+            askForNotices();
+        }
+        redraw();
+    };
+    const attributes = {
+        class: "icon-button small bell",
+        "aria-label": "Sounds and notices",
+        "aria-pressed": isOn,
+        title: isOn ? "Turn sounds and notices off" : "Turn on sounds, and notices when it is your turn",
+        onclick: toggle,
+    };
+    return h("button", attributes, icon(isOn ? "bell" : "bell-off"));
+}
+
+function askForNotices() {
+    if ("Notification" in window && Notification.permission === "default") void Notification.requestPermission();
+}
+
+/**
+ * Shows the browser's notice that it is the user's turn, if the bell is on, the page is hidden and
+ * the user permits notices. A later notice of the same room replaces it.
+ * @param {string} room
+ * @param {string} text
+ */
+export function notifyTurn(room, text) {
+    if (setting("sound") !== "on" || !document.hidden) return;
+    if (!("Notification" in window) || Notification.permission !== "granted") return;
+    try {
+        const notice = new Notification("Your turn", { body: text, tag: room });
+        notice.onclick = () => {
+            window.focus();
+            notice.close();
+        };
+    } catch {
+        // Browsers on phones show notices only for service workers.
+    }
+}

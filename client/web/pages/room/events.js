@@ -1,0 +1,156 @@
+/**
+ * What the events of a room mean to a viewer: lines for the room's log, toasts and sounds. Pure
+ * functions. `room` is the room before the event, and `seat` the viewer's seat (null: a spectator).
+ *
+ * @import {EventMessage, HiddenMessage} from "../../shell/protocol.js"
+ * @import {Room} from "../../shell/model.js"
+ * @import {Sound} from "./sounds.js"
+ */
+
+import { headPly, legalMoves } from "../../shell/model.js";
+import { resultFor } from "../../ui/table.js";
+import { occupantName, resultText, sideName } from "../../shell/words.js";
+
+/**
+ * The line of the room's log for an event; null for events that are shown elsewhere, such as chat and
+ * most moves.
+ * @param {EventMessage | HiddenMessage} event
+ * @param {Room} room
+ * @param {number | null} seat
+ * @returns {string | null}
+ */
+export function logLine(event, room, seat) {
+    const board = room.description?.view;
+    switch (event.kind) {
+        case "seat_taken":
+            return `${event.seat === seat ? "You" : event.occupant.name} joined as ${sideName(board, event.seat)}`;
+        case "seat_left":
+            return `${subjectOf(room, event.seat, seat)} left the seat`;
+        case "started": {
+            const [offerer] = room.offers;
+            const start = `Match ${event.number} started`;
+            return offerer === undefined ? start : `${subjectOf(room, 1 - offerer, seat)} accepted the rematch. ${start}`;
+        }
+        case "offered":
+            return `${subjectOf(room, event.seat, seat)} offered a ${event.what ?? "rematch"}`;
+        case "declined": {
+            const { what = "rematch" } = event;
+            const action = room.offers.includes(event.seat) ? `withdrew the ${what} offer` : `declined the ${what}`;
+            return `${subjectOf(room, event.seat, seat)} ${action}`;
+        }
+        case "moved":
+            return declinesDraw(event, room) ? `${subjectOf(room, event.seat, seat)} moved and so declined the draw` : null;
+        case "finished": {
+            const [offerer] = room.offers;
+            if (event.how === "agreement" && offerer !== undefined)
+                return `${subjectOf(room, 1 - offerer, seat)} accepted the draw`;
+            return `${resultText(event, board)}: ${event.reason}`;
+        }
+        default:
+            return null;
+    }
+}
+
+/**
+ * The toast for an event that concerns the viewer. It is null for other events, and for those that
+ * the viewer has caused.
+ * @param {EventMessage | HiddenMessage} event
+ * @param {Room} room
+ * @param {number | null} seat
+ * @returns {string | null}
+ */
+export function toastText(event, room, seat) {
+    if (seat === null) return null;
+    switch (event.kind) {
+        case "seat_taken":
+        case "seat_left":
+            return event.seat === seat ? null : logLine(event, room, seat);
+        case "started": {
+            const side = event.seats.findIndex(({ identity }) => identity === room.seats[seat]?.identity);
+            return event.number > 1 ? `New match: you play ${sideName(room.description?.view, side)}` : null;
+        }
+        case "declined":
+            if (event.seat === seat) return null;
+            return room.offers.includes(seat)
+                ? `Your ${event.what ?? "rematch"} offer was declined`
+                : logLine(event, room, seat);
+        case "moved":
+            return declinesDraw(event, room) && event.seat !== seat ? "Your draw offer was declined" : null;
+        case "finished":
+            return event.how === "abort" ? "The match was aborted" : null;
+        default:
+            return null;
+    }
+}
+
+/**
+ * Whether a move makes the opponent's offer of a draw lapse.
+ * @param {Extract<EventMessage, {kind: "moved"}>} event
+ * @param {Room} room
+ */
+function declinesDraw(event, room) {
+    return room.offers.includes(1 - event.seat);
+}
+
+/**
+ * @param {Room} room
+ * @param {number} number the seat of the subject
+ * @param {number | null} seat
+ */
+function subjectOf(room, number, seat) {
+    return number === seat ? "You" : occupantName(room.seats[number]);
+}
+
+/**
+ * The sounds for the change from one state of a room to the next. The view of a position arrives
+ * after its move, and the sound of the move comes with the view.
+ * @param {Room} before
+ * @param {Room} after
+ * @param {number | null} seat
+ * @returns {Sound[]}
+ */
+export function soundsFor(before, after, seat) {
+    if (before.match === null || before.match.id !== after.match?.id) return [];
+    /** @type {Sound[]} */
+    const sounds = [];
+    const ply = headPly(after);
+    if (ply > 0 && after.views[ply] && !before.views[ply]) sounds.push(isCapture(after, ply) ? "capture" : "move");
+    if (!before.match.over && after.match.over) {
+        const result = seat === null ? null : resultFor(after.match.over, seat);
+        sounds.push(result === "won" || result === "lost" ? result : "end");
+    } else if (ply > 0 && isTurnNew(before, after)) sounds.push("turn");
+    return sounds;
+}
+
+/**
+ * Whether it has become the viewer's turn.
+ * @param {Room} before
+ * @param {Room} after
+ */
+export function isTurnNew(before, after) {
+    return legalMoves(after).length > 0 && legalMoves(before).length === 0;
+}
+
+/**
+ * Whether a move took a piece of the other side, or turned it over.
+ * @param {Room} room
+ * @param {number} ply the ply of the position after the move
+ */
+function isCapture({ description, views }, ply) {
+    const [before, after] = [views[ply - 1], views[ply]];
+    const kinds = description?.view?.kinds ?? {};
+    if (!before || !after || before.turn === null) return false;
+    const opponent = 1 - before.turn;
+    return Object.entries(before.pieces).some(([cell, kind]) => kinds[kind]?.side === opponent && after.pieces[cell] !== kind);
+}
+
+/**
+ * The seats whose players have come or gone.
+ * @param {boolean[] | null} before whether each seat was connected; null when unknown
+ * @param {boolean[]} after
+ * @returns {{seat: number, isOnline: boolean}[]}
+ */
+export function presenceChanges(before, after) {
+    if (before === null) return [];
+    return after.flatMap((isOnline, seat) => (isOnline === before[seat] ? [] : [{ seat, isOnline }]));
+}

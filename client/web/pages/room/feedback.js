@@ -1,0 +1,108 @@
+/**
+ * Tells a viewer what happens in a room: by lines in the room's log, toasts, sounds, and a notice
+ * when it is their turn.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {Model, Room} from "../../shell/model.js"
+ * @import {EventMessage, HiddenMessage} from "../../shell/protocol.js"
+ */
+
+import { notifyTurn } from "./bell.js";
+import { mySeat } from "../../shell/model.js";
+import { isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
+import { playSound } from "./sounds.js";
+import { occupantName, versus } from "../../shell/words.js";
+
+/** A line of the log, after the event with the number `v`. @typedef {{v: number, key: string, text: string}} LogLine */
+
+/** Maximum number of lines in the log; older lines are dropped. */
+const MAX_LOG_LINES = 100;
+/** A player counts as gone after this time without a connection, in milliseconds, because a reload is short. */
+const GONE_AFTER_MS = 4000;
+
+export class RoomFeedback {
+    /** The lines of the log, the latest last. @type {LogLine[]} */
+    lines = [];
+    #app;
+    #lineCount = 0;
+    /** The timers of the seats whose players have just lost their connection. @type {Map<number, number>} */
+    #timers = new Map();
+    /** The seats whose players are gone. @type {Set<number>} */
+    #gone = new Set();
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+    }
+
+    stop() {
+        for (const timer of this.#timers.values()) clearTimeout(timer);
+        this.#timers.clear();
+    }
+
+    /**
+     * Writes a line and shows a toast for an event. `before` is the model before it.
+     * @param {EventMessage | HiddenMessage} event
+     * @param {Model} before
+     */
+    onEvent(event, before) {
+        const { room } = before;
+        if (!room) return;
+        const seat = mySeat(before) ?? mySeat(this.#app.model);
+        const line = logLine(event, room, seat);
+        if (line !== null) this.#addLine(event.v, line);
+        const toast = toastText(event, room, seat);
+        if (toast !== null) this.#app.toast(toast);
+    }
+
+    /**
+     * @param {Room} before
+     * @param {Room} room
+     */
+    onRoomChange(before, room) {
+        for (const sound of soundsFor(before, room, mySeat(this.#app.model))) playSound(sound);
+        if (room.match && isTurnNew(before, room))
+            notifyTurn(room.id, `${room.description?.title ?? ""}: ${versus(room.match.seats)}`);
+        if (room.presence !== before.presence && room.presence)
+            for (const { seat, isOnline } of presenceChanges(before.presence?.seats ?? null, room.presence.seats))
+                this.#onPresence(seat, isOnline);
+    }
+
+    /**
+     * @param {number} seat
+     * @param {boolean} isOnline
+     */
+    #onPresence(seat, isOnline) {
+        clearTimeout(this.#timers.get(seat));
+        this.#timers.delete(seat);
+        if (seat === mySeat(this.#app.model)) return;
+        if (!isOnline) this.#timers.set(seat, window.setTimeout(() => this.#writeGone(seat), GONE_AFTER_MS));
+        else if (this.#gone.delete(seat)) this.#writePresence(seat, "is back");
+    }
+
+    /** @param {number} seat */
+    #writeGone(seat) {
+        this.#timers.delete(seat);
+        this.#gone.add(seat);
+        this.#writePresence(seat, "has no connection");
+    }
+
+    /**
+     * @param {number} seat
+     * @param {string} text
+     */
+    #writePresence(seat, text) {
+        const { room } = this.#app.model;
+        if (!room?.seats[seat]) return;
+        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${text}`);
+        this.#app.update();
+    }
+
+    /**
+     * @param {number} v
+     * @param {string} text
+     */
+    #addLine(v, text) {
+        this.lines = [...this.lines, { v, key: `log ${this.#lineCount++}`, text }].slice(-MAX_LOG_LINES);
+    }
+}

@@ -1,0 +1,68 @@
+/**
+ * The tabs of a room's page on a narrow window: the moves, the AI's thinking, the chat, and the room.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {Tab} from "../../ui/tabs.js"
+ */
+
+import { drawTabs, hasTabs, onTabsChange } from "../../ui/tabs.js";
+
+export class RoomTabs {
+    #app;
+    #selected = "moves";
+    /** The number of the last line of chat that was in view; null until the room has arrived. @type {number | null} */
+    #seenLine = null;
+    #stopListening;
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+        this.#stopListening = onTabsChange(() => app.update());
+    }
+
+    stop() {
+        this.#stopListening();
+    }
+
+    /**
+     * The id of the selected tab.
+     * @param {boolean} hasThinking whether there is a tab for the AI's thinking
+     */
+    selected(hasThinking) {
+        return this.#selected === "thinking" && !hasThinking ? "moves" : this.#selected;
+    }
+
+    /** @param {boolean} hasThinking */
+    draw(hasThinking) {
+        /** @type {Tab[]} */
+        const tabs = [
+            { id: "moves", title: "Moves" },
+            ...(hasThinking ? [{ id: "thinking", title: "Thinking" }] : []),
+            { id: "chat", title: "Chat", hasNews: this.#seenLine !== null && this.#lastLine() > this.#seenLine },
+            { id: "room", title: "Room" },
+        ];
+        return drawTabs({
+            label: "Parts of the room",
+            tabs,
+            selected: this.selected(hasThinking),
+            select: (id) => {
+                this.#selected = id;
+                this.#app.update();
+            },
+        });
+    }
+
+    /** Records which lines of chat the viewer has seen; older lines than the page are no news. */
+    afterDraw() {
+        const isChatInView = !hasTabs() || this.#selected === "chat";
+        if (this.#seenLine !== null && !isChatInView) return;
+        const { room } = this.#app.model;
+        if (!room || room.v === 0 || this.#seenLine === this.#lastLine()) return;
+        this.#seenLine = this.#lastLine();
+        this.#app.update();
+    }
+
+    #lastLine() {
+        return this.#app.model.room?.chat.at(-1)?.v ?? 0;
+    }
+}

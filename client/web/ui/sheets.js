@@ -1,0 +1,40 @@
+/**
+ * Opens the dialogs whose modules are loaded when they are first opened.
+ *
+ * @import {App} from "../shell/app.js"
+ * @import {VNode} from "../shell/elements.js"
+ */
+
+import { h } from "../shell/elements.js";
+import { icon } from "../shell/icons.js";
+
+/**
+ * The button that opens the settings for boards.
+ * @param {App} app
+ * @returns {VNode}
+ */
+export function drawSettingsButton(app) {
+    const label = "Board and pieces";
+    const open = () =>
+        load(app, import("./settings-menu.js"), ({ openSettings }) => void openSettings(() => app.update()));
+    return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: open }, icon("gear"));
+}
+
+/**
+ * Opens the list of keys.
+ * @param {App} app
+ */
+export function openKeysHelp(app) {
+    load(app, import("./keys-help.js"), (module) => void module.openKeysHelp());
+}
+
+/**
+ * Opens the dialog of a module when it has arrived.
+ * @template Module
+ * @param {App} app
+ * @param {Promise<Module>} module
+ * @param {(module: Module) => void} open
+ */
+function load(app, module, open) {
+    module.then(open, () => app.toast("The server did not answer; try again when it is connected"));
+}

@@ -1,0 +1,225 @@
+"""A strategy's process: `python -m engine.strategy_pool.child MEMORY_BYTES`.
+
+It runs one command at a time from its standard input, and ends when that closes. What a strategy
+prints is lost.
+"""
+
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from msgspec.structs import replace
+
+from engine.rules.overflow import ignore_overflow
+from engine.rules.registry import load_game
+from engine.search.job import Job, RulesChanged
+from engine.search.report import resolve
+from engine.strategies.contract import (
+    DEFAULT_DEPTH,
+    MAX_LOG_BYTES,
+    MAX_VALUE,
+    Choice,
+    Strategy,
+    Turn,
+    UnknownStrategy,
+    choices_of,
+)
+from engine.strategies.registry import load_strategy
+from engine.strategy_pool.messages import (
+    LENGTH_BYTES,
+    MAX_ERROR,
+    Chosen,
+    Ended,
+    Failed,
+    FailureKind,
+    Reply,
+    RunCommand,
+    Started,
+    decode_command,
+    frame,
+)
+
+#: The processor time that a process may use beyond that of a turn, in seconds. The kernel then ends
+#: it, even if its server has been killed and cannot.
+EXTRA_CPU_S = 10
+#: Shortest time between two choices that are sent, in seconds.
+CHOICE_S = 0.05
+#: Maximum number of moves of a principal variation.
+MAX_LINE = 32
+
+
+class TimeOver(BaseException):
+    """The time of the strategy's move is over. It ends the strategy at any point of its code."""
+
+
+class StrategyHost:
+    """Runs commands, and keeps the strategies that it has loaded."""
+
+    def __init__(self, commands: BinaryIO, replies: BinaryIO) -> None:
+        self._commands = commands
+        self._replies = replies
+        self._queue: queue.SimpleQueue[RunCommand] = queue.SimpleQueue()
+        self._strategies: dict[str, Strategy] = {}
+
+    def serve(self) -> None:
+        """Runs commands until the server closes the pipe."""
+        threading.Thread(target=self._read, name="reader", daemon=True).start()
+        while True:
+            self._send(self._run(self._queue.get()))
+
+    def _read(self) -> None:
+        """Reads commands; ends the process with the pipe, also while a strategy runs."""
+        while length := self._commands.read(LENGTH_BYTES):
+            content = self._commands.read(int.from_bytes(length, "big"))
+            self._queue.put(decode_command(content))
+        os._exit(0)
+
+    def _run(self, command: RunCommand) -> Reply:
+        """Runs a strategy, sends its choices, and returns the last reply."""
+        number, kind, message = command.number, "error", ""
+        try:
+            self._choose(command)
+            return Ended(number)
+        except TimeOver:
+            return Ended(number, is_late=True)
+        except MemoryError:
+            kind = "memory"
+        except UnknownStrategy as error:
+            kind, message = "missing", str(error)
+        except RulesChanged as error:
+            kind, message = "rules_changed", str(error)
+        except BaseException as error:  # a strategy may raise anything, SystemExit too
+            message = f"{type(error).__name__}: {error}"
+        failure: FailureKind = kind  # type: ignore[assignment]
+        return Failed(number, failure, message[:MAX_ERROR])
+
+    def _choose(self, command: RunCommand) -> None:
+        job, number = command.job, command.number
+        turn = turn_of(job)
+        strategy = self._load(job.strategy or "")
+        seconds = (job.limit.time_ms or 0) / 1000
+        limit_cpu(seconds + EXTRA_CPU_S)
+        self._send(Started(number))
+        with interrupting(seconds):
+            self._send_choices(number, strategy, turn)
+
+    def _send_choices(self, number: int, strategy: Strategy, turn: Turn) -> None:
+        """Sends the choices of a strategy, the last one in any case."""
+        unsent: Choice | None = None
+        sent_s = -CHOICE_S
+        for choice in choices_of(strategy, turn):
+            unsent = choice
+            if time.monotonic() - sent_s >= CHOICE_S:
+                self._send(Chosen(number, trim(choice)))
+                unsent, sent_s = None, time.monotonic()
+        if unsent is not None:
+            self._send(Chosen(number, trim(unsent)))
+
+    def _load(self, name: str) -> Strategy:
+        if name not in self._strategies:
+            self._strategies[name] = load_strategy(name)
+        return self._strategies[name]
+
+    def _send(self, reply: Reply) -> None:
+        with uninterrupted():
+            self._replies.write(frame(reply))
+            self._replies.flush()
+
+
+def turn_of(job: Job) -> Turn:
+    """Returns the turn of a job; raises RulesChanged or SearchFailed if it has no position here."""
+    return Turn(
+        position=resolve(job, load_game(job.game)), seed=job.seed,
+        depth=job.limit.depth or DEFAULT_DEPTH, evaluator=job.evaluator,
+    )  # fmt: skip
+
+
+def trim(choice: Choice) -> Choice:
+    """Returns a choice within the limits of a message."""
+    log = choice.log.encode("utf-8", "replace")[:MAX_LOG_BYTES].decode("utf-8", "ignore")
+    return replace(choice, log=log, value=choice.value[:MAX_VALUE], line=choice.line[:MAX_LINE])
+
+
+@contextlib.contextmanager
+def interrupting(seconds: float) -> Iterator[None]:
+    """Raises TimeOver in the block after `seconds`.
+
+    On Windows, which has no such timer, it does nothing: the pool then kills the process.
+    """
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    signal.signal(signal.SIGALRM, _raise_time_over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _raise_time_over(*_: object) -> None:
+    raise TimeOver
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Delays TimeOver until the end of the block."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+
+
+def limit_memory(limit_bytes: int) -> None:
+    """Limits the address space of this process, and makes it leave no core file."""
+    with contextlib.suppress(ImportError):  # Windows has no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+
+
+def limit_cpu(seconds: float) -> None:
+    """Limits the further processor time of this process."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        soft = int(usage.ru_utime + usage.ru_stime + seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def take_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Returns the pipes of commands and replies.
+
+    Afterwards standard input and output are those of no pipe, so that a strategy that reads or
+    prints disturbs neither.
+    """
+    commands, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    return commands, replies
+
+
+def main() -> None:
+    """Serves commands until the pipe closes."""
+    commands, replies = take_pipes()
+    limit_memory(int(sys.argv[1]))
+    ignore_overflow()
+    StrategyHost(commands, replies).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
+import { logLine, presenceChanges, soundsFor, toastText } from "/client/web/pages/room/events.js";
+import { RoomFeedback } from "/client/web/pages/room/feedback.js";
+import { assertEqual, test } from "./testing.js";
+
+const ADA = { identity: "ada", name: "Ada" };
+const BEN = { identity: "ben", name: "Ben" };
+const CLEO = { identity: "cleo", name: "Cleo" };
+const BOARD = {
+    board: { kind: "grid", cols: 2, rows: 2 },
+    kinds: { w: { name: "white man", side: 0 }, b: { name: "black man", side: 1 } },
+    seats: [
+        { name: "White", colour: "#fff" },
+        { name: "Black", colour: "#000" },
+    ],
+};
+const MOVED = { t: "event", room: "r", kind: "moved", match: "m", ply: 0, seat: 0, move: "a1", digest: "" };
+
+/** Returns the room in which Ada and Ben play, after these messages. */
+function roomAfter(messages = [], snapshot = {}) {
+    const match = { id: "m", number: 1, start: "", rules: "", seats: [ADA, BEN], moves: [] };
+    return [
+        { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
+        { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "ada", levels: 3, view: BOARD }, may: [] },
+        { t: "snapshot", room: "r", v: 9, seats: [ADA, BEN], match, ...snapshot },
+        ...messages,
+    ].reduce(apply, follow(EMPTY_MODEL, "r")).room;
+}
+
+/** Returns the log line and the toast that an event makes for Ada, Ben and a spectator. */
+function textsOf(event, snapshot) {
+    const room = roomAfter([], snapshot);
+    return [0, 1, null].map((seat) => [logLine(event, room, seat), toastText(event, room, seat)]);
+}
+
+test("an offer and its answer are logged, and the offerer is told of a refusal", () => {
+    assertEqual(textsOf({ kind: "offered", seat: 0, what: "draw" }), [
+        ["You offered a draw", null],
+        ["Ada offered a draw", null],
+        ["Ada offered a draw", null],
+    ]);
+    assertEqual(textsOf({ kind: "declined", seat: 1, what: "draw" }, { offers: [0] }), [
+        ["Ben declined the draw", "Your draw offer was declined"],
+        ["You declined the draw", null],
+        ["Ben declined the draw", null],
+    ]);
+    assertEqual(textsOf({ kind: "declined", seat: 0, what: "rematch" }, { offers: [0] })[1], [
+        "Ada withdrew the rematch offer",
+        "Ada withdrew the rematch offer",
+    ]);
+    const agreed = { kind: "finished", match: "m", winner: null, how: "agreement", reason: "both sides agreed to it" };
+    assertEqual(textsOf(agreed, { offers: [0] })[2], ["Ben accepted the draw", null]);
+});
+
+test("a move declines the opponent's offer of a draw", () => {
+    assertEqual(textsOf({ ...MOVED, seat: 1 }, { offers: [0] }), [
+        ["Ben moved and so declined the draw", "Your draw offer was declined"],
+        ["You moved and so declined the draw", null],
+        ["Ben moved and so declined the draw", null],
+    ]);
+    assertEqual(textsOf({ ...MOVED, seat: 0 }, { offers: [0] })[0], [null, null]);
+});
+
+test("players who join, leave or abort are logged, and the other player is told", () => {
+    assertEqual(textsOf({ kind: "seat_taken", seat: 1, occupant: CLEO }, { seats: [ADA, null] })[0], [
+        "Cleo joined as Black",
+        "Cleo joined as Black",
+    ]);
+    assertEqual(textsOf({ kind: "seat_left", seat: 1 }).slice(0, 2), [
+        ["Ben left the seat", "Ben left the seat"],
+        ["You left the seat", null],
+    ]);
+    const aborted = { kind: "finished", match: "m", winner: null, how: "abort", reason: "the match was aborted" };
+    assertEqual(textsOf(aborted)[1], ["Aborted: the match was aborted", "The match was aborted"]);
+    const rematch = { kind: "started", match: "n", number: 2, seats: [BEN, ADA] };
+    assertEqual(textsOf(rematch, { offers: [0] })[0], [
+        "Ben accepted the rematch. Match 2 started",
+        "New match: you play Black",
+    ]);
+    assertEqual(textsOf({ kind: "hidden" }), Array(3).fill([null, null]));
+});
+
+test("a move, a capture, the turn and the end have their sounds, each once", () => {
+    const view = (ply, pieces, turn) => ({ t: "view", room: "r", v: 10, match: "m", ply, view: { pieces, turn, text: "" } });
+    const messages = [
+        view(0, { a1: "w", b2: "b" }, 0),
+        { ...MOVED, v: 10, at: 1 },
+        view(1, { b1: "w", b2: "b" }, 1),
+        { ...MOVED, v: 11, at: 1, ply: 1, seat: 1 },
+        view(2, { b1: "b" }, 0),
+        { t: "turn", room: "r", v: 11, match: "m", ply: 2, moves: [{ id: "x", path: ["x"], text: "x" }] },
+        { t: "event", room: "r", v: 12, at: 1, kind: "finished", match: "m", winner: 1, how: "resign", reason: "" },
+    ];
+    const rooms = messages.map((_, i) => roomAfter(messages.slice(0, i + 1)));
+    const sounds = (seat) => rooms.slice(1).flatMap((room, i) => soundsFor(rooms[i], room, seat));
+    assertEqual(sounds(0), ["move", "capture", "turn", "lost"]);
+    assertEqual(sounds(1), ["move", "capture", "turn", "won"]);
+    assertEqual(sounds(null), ["move", "capture", "turn", "end"]);
+    assertEqual(soundsFor(roomAfter(), rooms.at(-1), 0).length < 3, true);
+});
+
+test("players who lose the connection and come back are noticed", () => {
+    assertEqual(presenceChanges(null, [true, false]), []);
+    assertEqual(presenceChanges([true, true], [true, false]), [{ seat: 1, isOnline: false }]);
+    assertEqual(presenceChanges([true, false], [true, true]), [{ seat: 1, isOnline: true }]);
+});
+
+test("a lost connection of the opponent is logged after a while, and so is their return", () => {
+    const timers = new Map();
+    const { setTimeout, clearTimeout } = window;
+    window.setTimeout = (call) => (timers.set(timers.size + 1, call), timers.size);
+    window.clearTimeout = (timer) => timers.delete(timer);
+    const app = { model: { you: { identity: "ada" }, room: roomAfter() }, update() {}, toast() {} };
+    const feedback = new RoomFeedback(app);
+    const connect = (...seats) => {
+        const before = app.model.room;
+        app.model = { ...app.model, room: { ...before, presence: { seats, watching: 0 } } };
+        feedback.onRoomChange(before, app.model.room);
+    };
+    const wait = () => timers.forEach((call) => call());
+    const texts = () => feedback.lines.map(({ text }) => text);
+    connect(true, true);
+    connect(true, false);
+    connect(true, true);
+    wait();
+    assertEqual(texts(), []);
+    connect(false, false);
+    wait();
+    assertEqual(texts(), ["Ben has no connection"]);
+    connect(true, true);
+    assertEqual(texts(), ["Ben has no connection", "Ben is back"]);
+    Object.assign(window, { setTimeout, clearTimeout });
+});

@@ -1,0 +1,130 @@
+"""The room's settings, keys, tabs, sounds and notices."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.support.browser import open_chromium
+from tests.support.browsers import DESKTOP, PHONE, people
+from tests.support.server_process import ServerProcess, serving
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+#: Records the notes that the page plays, and the notices and the requests for permission.
+RECORD = """
+window.played = [];
+const start = OscillatorNode.prototype.start;
+OscillatorNode.prototype.start = function (...at) { played.push("note"); start.apply(this, at); };
+window.Notification = class {
+    static permission = "default";
+    static requestPermission() {
+        played.push("asked");
+        Notification.permission = "granted";
+        return Promise.resolve("granted");
+    }
+    constructor(title) { played.push(title); }
+};
+"""
+#: Makes the page believe that it is in the background.
+HIDE = "Object.defineProperty(document, 'hidden', { get: () => true })"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    async with serving(tmp_path_factory.mktemp("settings") / "data") as server:
+        yield server
+
+
+async def test_settings_apply_at_once_and_outlive_a_reload(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The board and piece themes, coordinates and animation are chosen in a menu and kept."""
+    ground = "getComputedStyle(document.querySelector('ply-board .dark .ground')).fill"
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.create("Chess", "A friend")
+        wood = await ada.page.evaluate(ground)
+        await ada.button("Board and pieces").click()
+        for choice in ("Slate", "Bold, with marks", "Hidden", "Off"):
+            await ada.page.locator("dialog label", has_text=choice).click()
+        slate = await ada.page.evaluate(ground)
+        assert slate != wood
+        await ada.button("Close").click()
+        await expect(ada.button("Board and pieces")).to_be_focused()
+        await ada.reload()
+        assert await ada.page.evaluate(ground) == slate
+        chosen = await ada.page.evaluate("({...document.documentElement.dataset})")
+        assert chosen == {
+            "board": "slate", "pieces": "bold", "coordinates": "off", "animation": "off"
+        }  # fmt: skip
+        await expect(ada.page.locator("ply-board .labels")).to_be_hidden()
+
+
+async def test_keys_turn_the_board_and_list_themselves(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """`f` turns the board, also when the board has the focus; `?` opens the list of keys."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.create("Chess", "A friend")
+        top = ada.page.locator(".player").first
+        before = await top.get_attribute("data-seat")
+        await ada.page.keyboard.press("f")
+        await expect(top).not_to_have_attribute("data-seat", before or "")
+        await ada.cell("e4").focus()
+        await ada.page.keyboard.press("f")
+        await expect(top).to_have_attribute("data-seat", before or "")
+        await ada.page.keyboard.press("?")
+        await expect(ada.page.get_by_role("dialog", name="Keys")).to_contain_text("flip the board")
+        await ada.page.keyboard.press("Escape")
+        await expect(ada.page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_on_a_phone_the_cards_are_tabs_and_new_lines_of_chat_are_marked(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The mark appears while another tab is open, and goes when the chat is opened."""
+    async with people(chromium, server.url, PHONE, DESKTOP) as (ada, bob):
+        await ada.create("Tic-tac-toe", "A friend")
+        await bob.page.goto(ada.page.url)
+        await bob.chat("hello")
+        await expect(ada.page.get_by_role("tab", name="Chat (new)")).to_be_visible()
+        await ada.page.get_by_role("tab", name="Moves").focus()
+        await ada.page.keyboard.press("ArrowRight")
+        await expect(ada.page.get_by_role("tab", name="Chat", exact=True)).to_be_focused()
+        await expect(ada.page.get_by_role("tabpanel")).to_contain_text("hello")
+        assert await bob.page.get_by_role("tab").count() == 0
+
+
+async def test_the_bell_turns_on_sounds_and_notices(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Sounds are off at first. The bell asks for the permission to show notices, and is kept.
+
+    A notice appears only when it is the player's turn and the page is hidden.
+    """
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await ada.page.add_init_script(RECORD)
+        await ada.create("Tic-tac-toe", "A friend", side="begins")
+        await bob.page.goto(ada.page.url)
+        await bob.button("Sit here").click()
+        await ada.play("b2")
+        assert await ada.page.evaluate("played") == []
+        await ada.button("Sounds and notices").click()
+        assert "asked" in await ada.page.evaluate("played.splice(0)")
+        await bob.play("a1")
+        await ada.wait_for_turn()
+        assert await ada.page.evaluate("played.splice(0)") == ["note", "note", "note"]
+        await ada.play("c3")
+        await ada.page.evaluate(HIDE)
+        await bob.play("a3")
+        await ada.wait_for_turn()
+        assert "Your turn" in await ada.page.evaluate("played")
+        await ada.reload()
+        await expect(ada.button("Sounds and notices")).to_have_attribute("aria-pressed", "true")
