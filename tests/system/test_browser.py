@@ -193,14 +193,11 @@ async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> No
     ):
         keyboard = ada.page.keyboard
         await ada.go("/")
-        await expect(ada.page.get_by_role("radio", name="Tic-tac-toe")).to_be_attached()
-        await tab_to(ada, "input[name=game]")
-        wanted = ada.page.get_by_role("radio", name="Tic-tac-toe")
-        for _ in range(await ada.page.locator("input[name=game]").count()):
-            if not await wanted.is_checked():
-                await keyboard.press("ArrowRight")
-        await expect(wanted).to_be_checked()
-        await tab_to(ada, "button.main")
+        await ada.button("Tic-tac-toe").wait_for()
+        await tab_to(ada, ".game-card:nth-child(5)")
+        await expect(ada.button("Tic-tac-toe")).to_be_focused()
+        await keyboard.press("Enter")
+        await expect(ada.page.locator(".sheet button.main")).to_be_focused()
         await keyboard.press("Enter")
         await ada.page.wait_for_url("**/room/*")
         await expect(ada.page.locator("main:focus")).to_have_count(1)
