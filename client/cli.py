@@ -13,6 +13,7 @@ from client.subcommands.games import games
 from client.subcommands.join import join
 from client.subcommands.play import play
 from client.subcommands.replay import replay
+from client.subcommands.rooms import rooms
 from client.subcommands.serve import SERVER_PROGRAMS, serve, teach
 from client.subcommands.watch import watch
 
@@ -30,5 +31,5 @@ def main() -> None:
     """Board games with people and with an AI whose thinking anyone can watch."""
 
 
-for _command in (serve, *SERVER_PROGRAMS, games, play, join, watch, replay, teach):
+for _command in (serve, *SERVER_PROGRAMS, games, rooms, play, join, watch, replay, teach):
     main.add_command(_command)

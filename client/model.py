@@ -28,6 +28,7 @@ from server.protocol.messages import (
     Offered,
     Played,
     Presence,
+    Proposal,
     Required,
     RoomDescription,
     Said,
@@ -36,13 +37,14 @@ from server.protocol.messages import (
     Snapshot,
     Started,
     Thinking,
+    TookBack,
     Turn,
     View,
 )
 
 #: Maximum number of lines of chat in the model; older lines are dropped.
 MAX_CHAT_LINES = 200
-#: The offers that this client can answer. A newer server may know others.
+#: The offers that this client can answer, besides takebacks. A newer server may know others.
 OFFERS = ("draw", "rematch")
 
 
@@ -51,7 +53,8 @@ class Model(Struct, frozen=True, kw_only=True):
 
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
     ply. `frozen` is the code of the reason why the room cannot be played, or None. `offers` has the
-    seats with an open offer, and `present` tells for each seat whether it is connected. `may` names
+    seats with an open offer of a draw or a rematch, `takebacks` the open requests to take moves
+    back, and `present` tells for each seat whether it is connected. `may` names
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them.
     """
@@ -66,6 +69,7 @@ class Model(Struct, frozen=True, kw_only=True):
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
     match: MatchState | None = None
     offers: tuple[int, ...] = ()
+    takebacks: tuple[Proposal, ...] = ()
     chat: tuple[ChatLine, ...] = ()
     latest_view: View | None = None
     turn: Turn | None = None
@@ -83,6 +87,11 @@ class Model(Struct, frozen=True, kw_only=True):
             if occupant is not None and occupant.kind != "ai" and occupant.identity == self.me
         )
         return next(mine, None)
+
+    @property
+    def is_one_screen(self) -> bool:
+        """Whether one player holds both seats."""
+        return self.description is not None and self.description.one_screen
 
     @property
     def ply(self) -> int:
@@ -168,6 +177,7 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         seats=snapshot.seats,
         match=snapshot.match,
         offers=snapshot.offers,
+        takebacks=tuple(each for each in snapshot.proposals if each.what == "takeback"),
         chat=snapshot.chat[-MAX_CHAT_LINES:],
         latest_view=None,
         turn=None,
@@ -194,7 +204,8 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))
         case SeatLeft():
-            return replace(model, seats=_with_seat(model.seats, event.seat, None), offers=())
+            seats = _with_seat(model.seats, event.seat, None)
+            return replace(model, seats=seats, offers=(), takebacks=())
         case Started():
             match_state = MatchState(
                 id=event.match,
@@ -204,11 +215,20 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
                 seats=event.seats,
                 moves=(),
             )
-            return replace(model, seats=event.seats, match=match_state, offers=(), thinking=None)
+            return replace(
+                model, seats=event.seats, match=match_state, offers=(), takebacks=(), thinking=None
+            )
         case Moved():
             return _apply_moved(model, event)
+        case TookBack():
+            return _apply_took_back(model, event)
         case Finished():
             return _apply_finished(model, event)
+        case Offered(what="takeback", to_ply=int()):
+            request = Proposal(event.seat, event.what, event.to_ply)
+            return replace(model, takebacks=(*model.takebacks, request))
+        case Declined(what="takeback"):
+            return replace(model, takebacks=_after_decline(model.takebacks, event.seat))
         case Offered() | Declined() if event.what not in OFFERS:
             return model
         case Offered():
@@ -231,8 +251,30 @@ def _apply_moved(model: Model, event: Moved) -> Model:
     # A move makes the other side's draw offer lapse.
     offers = tuple(seat for seat in model.offers if seat == event.seat)
     return msgspec.structs.replace(
-        model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers
+        model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers, takebacks=()
     )
+
+
+def _apply_took_back(model: Model, event: TookBack) -> Model:
+    """Removes the moves; their views, legal moves and searches no longer count."""
+    match, ply = model.match, event.to_ply
+    if match is None or event.match != match.id or match.over or not 0 <= ply < len(match.moves):
+        return model
+    return msgspec.structs.replace(
+        model,
+        match=msgspec.structs.replace(match, moves=match.moves[:ply]),
+        offers=(),
+        takebacks=(),
+        latest_view=None,
+        turn=None,
+        thinking=None,
+    )
+
+
+def _after_decline(takebacks: tuple[Proposal, ...], seat: int) -> tuple[Proposal, ...]:
+    """The open requests without the opponent's; without one's own if the opponent has none."""
+    own = tuple(request for request in takebacks if request.seat == seat)
+    return own if own != takebacks else ()
 
 
 def _apply_finished(model: Model, event: Finished) -> Model:
@@ -241,7 +283,7 @@ def _apply_finished(model: Model, event: Finished) -> Model:
     match = msgspec.structs.replace(
         model.match, over=MatchResult(event.winner, event.how, event.reason)
     )
-    return msgspec.structs.replace(model, match=match, offers=())
+    return msgspec.structs.replace(model, match=match, offers=(), takebacks=())
 
 
 def _with_seat(

@@ -91,6 +91,14 @@ class Code(StrEnum):
     )
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
+    TAKEBACK_NONE = (
+        "takeback.none",
+        "The player has no move to take back, or the room does not allow it.",
+    )
+    POSITION_REFUSED = (
+        "position.refused",
+        "The text is not a position of this game from which a match can start.",
+    )
     CLAIM_NONE = "claim.none", "The player has no draw to claim now."
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."

@@ -1,7 +1,10 @@
 """`plyroom replay`: shows a match that was played."""
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +18,11 @@ from client.subcommands.options import (
     url_option,
 )
 from client.subcommands.running import call_api, run_to_end
+
+if TYPE_CHECKING:
+    from client.api import MatchRecord
+    from client.terminal.output import Output
+    from client.terminal.replay import Views
 
 
 @click.command()
@@ -52,7 +60,7 @@ def replay(
 def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> None:
     from client.api import fetch_match, fetch_views
     from client.terminal.output import standard_output
-    from client.terminal.replay import print_json, print_match, step_through
+    from client.terminal.replay import print_json, print_match
 
     record = call_api(lambda: fetch_match(address, match_id))
     if ply is not None and ply > len(record.moves):
@@ -66,10 +74,19 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
     if as_json:
         print_json(record, views, output, ply)
     elif output.interactive:
-        step_through(record, views, output, _read_line, ply or 0)
+        _step_through(record, views, output, ply or 0)
     else:
         print_match(record, views, output, ply)
 
 
-def _read_line() -> str | None:
-    return sys.stdin.readline() or None
+def _step_through(record: "MatchRecord", views: "Views", output: "Output", ply: int) -> None:
+    """Steps through a match by keys, or by lines on a dumb terminal and where keys need Enter."""
+    from client.terminal.keys import StepReader, pressed_keys
+    from client.terminal.replay import step_through
+
+    if os.environ.get("TERM", "dumb") == "dumb" or os.name == "nt":
+        step_through(record, views, output, lambda: sys.stdin.readline() or None, ply)
+        return
+    with suppress(EOFError, KeyboardInterrupt), pressed_keys(sys.stdin.fileno()) as read:
+        steps = StepReader(read, lambda text: click.echo(text, nl=False))
+        step_through(record, views, output, steps.next, ply)

@@ -1,10 +1,12 @@
 """Draws the board of any game as text, from its views.
 
 This module does no I/O and contains no rules. Marks are characters around a cell: `[X]` is the last
-move, `*X*` a winning row. A legend below the board explains them. Colour adds no information.
+move, `*X*` a winning row. A legend below the board explains them. Colour adds no information, and
+neither does the case of a letter: where two kinds of pieces have the same letter, every piece also
+has its side's letter, as in `wK` and `bK`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from unicodedata import east_asian_width
 
 from client.terminal.layout import Layout, lay_out
@@ -33,27 +35,32 @@ Page = dict[tuple[int, int], str]
 
 
 def board_text(
-    board: BoardView, position: PositionView, colour: bool = False, flip: bool = False
+    board: BoardView,
+    position: PositionView,
+    colour: bool = False,
+    flip: bool = False,
+    state: str | None = None,
 ) -> str:
     """The position as text.
 
     Below the board it lists each side's edges, the pieces in hand, the meaning of the marks, and
-    the position's own line of text. `flip` turns a grid by 180 degrees.
+    the position's own line of text, or `state` instead. `flip` turns a grid by 180 degrees.
     """
-    layout = lay_out(board.board, flip)
+    letters = piece_letters(board)
+    layout = lay_out(board.board, flip, max(map(_width, letters.values()), default=1))
     page: Page = {}
     _draw_board_lines(page, layout)
     for row, col, label in layout.labels:
         _write(page, row, col, label)
     marks = _marks_by_cell(board, position)
     for cell, (row, col) in layout.cells.items():
-        _draw_cell(page, row, col, cell, board, position, marks, layout, colour)
+        _draw_cell(page, row, col, cell, board, position, letters, marks, layout, colour)
     lines = [
         *_page_lines(page),
         *_border_lines(board),
         *_hand_lines(board, position),
         *_legend_lines(board, position),
-        position.text,
+        position.text if state is None else state,
     ]
     return "\n".join(lines)
 
@@ -97,18 +104,21 @@ def _draw_cell(
     cell: str,
     board: BoardView,
     position: PositionView,
+    letters: Mapping[str, str],
     marks: Mapping[str, list[tuple[str, str]]],
     layout: Layout,
     colour: bool,
 ) -> None:
     kind = _kind(board, position.pieces[cell]) if cell in position.pieces else None
     empty = cell if layout.shows_ids else BLANK if cell in layout.blank else EMPTY
-    text = _letter(kind) if kind else empty
+    text = letters.get(position.pieces[cell], "?") if kind else empty
     style = BOLD + _side_colour(board, kind) if colour and kind else ""
     if kind and kind.shape == "line" and text == "-":  # from edge to edge of its cell
         margin = max(0, layout.cell_width // 2 - 1)
         _write(page, row, col - margin, text * (2 * margin + 1), style)
     else:
+        # The letter of the side stands left of the cell, so that the other letters are in a column.
+        col -= 1 if kind and len(text) == 2 else 0
         _write(page, row, col, text, style)
     cell_marks = marks.get(cell)
     if cell_marks:
@@ -158,6 +168,37 @@ def _letter(kind: Kind) -> str:
         return STROKES[kind.shape][round(kind.angle / 45) % 4]
     letter = kind.text or kind.name[:1] or "?"
     return letter if kind.text else letter.lower() if kind.side == 1 else letter.upper()
+
+
+def piece_letters(board: BoardView) -> dict[str, str]:
+    """The text of each kind of piece: one letter, or the letters of its side and its kind if the
+    letters of two kinds are equal but for their case: "wK", "bK".
+    """
+    plain = {name: _letter(kind) for name, kind in board.kinds.items()}
+    pieces = {name: kind for name, kind in board.kinds.items() if kind.shape not in STROKES}
+    folded = [plain[name].casefold() for name in pieces]
+    if len(set(folded)) == len(folded):
+        return plain
+    return plain | {name: _with_side(board, kind, pieces.values()) for name, kind in pieces.items()}
+
+
+def _with_side(board: BoardView, kind: Kind, kinds: Iterable[Kind]) -> str:
+    """The letter of the kind's side and its own; the initial of "king" in "white king" if the kind
+    has no text or two kinds of one side have the same letter.
+    """
+    own_side = [_letter(other).casefold() for other in kinds if other.side == kind.side]
+    is_ambiguous = len(set(own_side)) < len(own_side)
+    named = kind.name.split()[-1:] if is_ambiguous or not kind.text else []
+    letter = named[0][0] if named else _letter(kind)
+    return f"{_side_letter(board, kind.side)}{letter.upper()}"
+
+
+def _side_letter(board: BoardView, side: int | None) -> str:
+    """The first letter of the side's name; its number if both names begin with the same letter."""
+    if side is None or side >= len(board.seats):
+        return ""
+    initials = [seat.name[:1].lower() for seat in board.seats]
+    return initials[side] if len(set(initials)) == len(initials) else str(side + 1)
 
 
 def _side_colour(board: BoardView, kind: Kind | None) -> str:
@@ -217,7 +258,7 @@ def _border_lines(board: BoardView) -> list[str]:
     """The edges of each side by their ends: "Edges: Red (X) a1-k1, a11-k11; …"."""
     if isinstance(board.board, Grid) or not board.board.borders:
         return []
-    letters = {kind.side: _letter(kind) for kind in board.kinds.values()}
+    letters = {kind.side: piece_letters(board)[name] for name, kind in board.kinds.items()}
     edges: dict[int, list[str]] = {}
     for border in board.board.borders:
         edges.setdefault(border.side, []).append(f"{border.sites[0]}-{border.sites[-1]}")

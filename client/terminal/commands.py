@@ -20,10 +20,14 @@ class CommandName(Enum):
     RESIGN = "resign"
     CLAIM = "claim"
     DRAW = "draw"
+    TAKEBACK = "takeback"
     ACCEPT = "accept"
     REMATCH = "rematch"
     DECLINE = "decline"
     ABORT = "abort"
+    SIT = "sit"
+    STAND = "stand"
+    AI = "ai"
     HELP = "help"
     QUIT = "quit"
 
@@ -152,9 +156,19 @@ def _parse_command(text: str, model: Model) -> Action:
 
 def moves_hint(model: Model) -> str:
     """The end of an error message: the first legal moves, and where to find help."""
-    moves = ", ".join(move.id for move in model.moves[:MAX_LISTED_MOVES])
+    moves = ", ".join(sorted_ids(model.moves)[:MAX_LISTED_MOVES])
     more = ", …" if len(model.moves) > MAX_LISTED_MOVES else ""
     return f"Moves: {moves}{more}. Type help for the commands."
+
+
+def sorted_ids(moves: Sequence[MoveView]) -> list[str]:
+    """The ids of moves in order, their numbers by value: "a2", "a10", "b1"."""
+    return sorted((move.id for move in moves), key=_number_aware)
+
+
+def _number_aware(text: str) -> list[tuple[str, int]]:
+    """A sort key: the parts of a text, each a word and the number after it."""
+    return [(word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", text)]
 
 
 def no_moves_reason(model: Model) -> str:
@@ -186,9 +200,13 @@ HELP = (
     ("", CommandName.ABORT, "end it without a result"),
     ("", CommandName.DRAW, "offer a draw, or accept one"),
     ("", CommandName.CLAIM, "claim a draw, where the rules allow it"),
+    ("", CommandName.TAKEBACK, "take your last move back, or ask to"),
     ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
-    ("", CommandName.ACCEPT, "accept the offer of a draw or of a rematch"),
+    ("", CommandName.ACCEPT, "accept what the other side offers or asks for"),
     ("", CommandName.DECLINE, "decline it"),
+    ("", CommandName.SIT, "take a free seat; sit White: that one"),
+    ("", CommandName.STAND, "give your seat up"),
+    ("", CommandName.AI, "put an AI on a free seat: ai 3; remove it: ai off"),
     ("q", CommandName.QUIT, "leave"),
 )
 
@@ -198,9 +216,12 @@ PERMITTED_AS = {
     CommandName.RESIGN: "resign",
     CommandName.ABORT: "abort",
     CommandName.DRAW: "offer_draw",
+    CommandName.TAKEBACK: "takeback",
     CommandName.REMATCH: "rematch",
     CommandName.ACCEPT: "accept",
     CommandName.DECLINE: "decline",
+    CommandName.SIT: "sit",
+    CommandName.STAND: "stand",
 }
 
 
@@ -212,6 +233,8 @@ def is_permitted(name: CommandName, model: Model) -> bool:
     """
     if name is CommandName.CLAIM:
         return model.claim is not None
+    if name is CommandName.AI:
+        return model.permits("add_ai") or model.permits("remove_ai")
     return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])
 
 

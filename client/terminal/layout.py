@@ -43,24 +43,28 @@ class Layout:
     cell_width: int = 1
 
 
-def lay_out(board: Grid | Sites, flip: bool = False) -> Layout:
+def lay_out(board: Grid | Sites, flip: bool = False, piece_width: int = 1) -> Layout:
     """Places the cells at least two characters apart, so that marks fit between them.
 
-    `flip` turns a grid by 180 degrees.
+    `flip` turns a grid by 180 degrees. A piece is `piece_width` characters wide.
     """
-    return _lay_out_grid(board, flip) if isinstance(board, Grid) else _lay_out_sites(board)
+    if isinstance(board, Grid):
+        return _lay_out_grid(board, flip, piece_width)
+    return _lay_out_sites(board)
 
 
 # --- grids
 
 
-def _lay_out_grid(grid: Grid, flip: bool) -> Layout:
+def _lay_out_grid(grid: Grid, flip: bool, piece_width: int) -> Layout:
     is_first_row_below = (grid.origin == "top-left") == flip
     rows = range(grid.rows - 1, -1, -1) if is_first_row_below else range(grid.rows)
     cols = range(grid.cols - 1, -1, -1) if flip else range(grid.cols)
-    step = 3 if FIRST_COL + 3 * grid.cols <= COLS else 2
+    first_col = FIRST_COL + piece_width - 1
+    wide_step = 2 + piece_width
+    step = wide_step if first_col + wide_step * grid.cols <= COLS else wide_step - 1
     cells = {
-        name: (page_row, FIRST_COL + step * index)
+        name: (page_row, first_col + step * index)
         for page_row, row in enumerate(rows)
         for index, col in enumerate(cols)
         if (name := _cell_id(grid, row, col)) is not None
@@ -68,7 +72,7 @@ def _lay_out_grid(grid: Grid, flip: bool) -> Layout:
     layout = _with_labels(cells, ())
     if not layout.shows_ids:
         return layout
-    return replace(layout, labels=tuple(_row_ends(cells, FIRST_COL + step * grid.cols)))
+    return replace(layout, labels=tuple(_row_ends(cells, first_col + step * grid.cols)))
 
 
 def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:

@@ -25,11 +25,13 @@ from client.terminal.commands import (
     SendChat,
     TryMove,
     Unclear,
+    is_permitted,
     moves_hint,
     parse_line,
 )
 from client.terminal.output import Output
 from client.terminal.queries import query_text
+from client.terminal.seats import seat_command
 from client.terminal.transcript import Transcript
 from server.protocol.messages import (
     Abort,
@@ -43,20 +45,32 @@ from server.protocol.messages import (
     Resign,
     Sit,
     Snapshot,
+    Takeback,
     View,
 )
 
 #: The typed commands that the client sends to the room, each with its message type.
 ROOM_COMMANDS: Mapping[
-    CommandName, type[Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline]
+    CommandName, type[Resign | Abort | Claim | OfferDraw | Takeback | Accept | Rematch | Decline]
 ] = {
     CommandName.RESIGN: Resign,
     CommandName.ABORT: Abort,
     CommandName.CLAIM: Claim,
     CommandName.DRAW: OfferDraw,
+    CommandName.TAKEBACK: Takeback,
     CommandName.ACCEPT: Accept,
     CommandName.REMATCH: Rematch,
     CommandName.DECLINE: Decline,
+}
+
+
+#: The commands about seats.
+SEAT_COMMANDS = (CommandName.SIT, CommandName.STAND, CommandName.AI)
+
+#: The commands that a user on a terminal must confirm, each with the question.
+QUESTIONS = {
+    CommandName.RESIGN: "Resign the match? yes or no",
+    CommandName.ABORT: "End the match without a result? yes or no",
 }
 
 
@@ -99,6 +113,8 @@ class LineMode:
         self._model = Model(room=room, me=connection.identity)
         self._changed = asyncio.Event()
         self._is_introduced = False
+        #: The command that the user was asked to confirm.
+        self._unconfirmed: CommandName | None = None
 
     @property
     def model(self) -> Model:
@@ -193,6 +209,9 @@ class LineMode:
 
     async def _execute(self, line: str) -> bool:
         """Executes a line; returns True when the user quits."""
+        if self._unconfirmed is not None:
+            await self._answer_question(self._unconfirmed, line)
+            return False
         match parse_line(line, self._model):
             case None:
                 self._transcript.prompt(self._model)
@@ -228,15 +247,37 @@ class LineMode:
             self._output.report(f"error: {refused.message}. {moves_hint(self._model)}")
             self._transcript.prompt(self._model)
 
+    async def _answer_question(self, name: CommandName, line: str) -> None:
+        """Executes the command if the user confirms it."""
+        self._unconfirmed = None
+        if line.strip().lower() in ("y", "yes"):
+            await self._run_room_command(name)
+        else:
+            self._output.report("The match goes on.")
+            self._transcript.prompt(self._model)
+
     async def _run_command(self, name: CommandName, argument: str) -> None:
-        if name in ROOM_COMMANDS:
-            new_id = self._connection.new_id()
-            await self._run_room_command(ROOM_COMMANDS[name](id=new_id, room=self._model.room))
+        if name in QUESTIONS and self._output.interactive and is_permitted(name, self._model):
+            self._unconfirmed = name
+            self._output.prompt(QUESTIONS[name])
+        elif name in ROOM_COMMANDS:
+            await self._run_room_command(name)
+        elif name in SEAT_COMMANDS:
+            await self._change_seats(name, argument)
         else:
             self._output.print(query_text(self._model, name, argument, self._output.colour))
             self._transcript.prompt(self._model)
 
-    async def _run_room_command(self, command: Command) -> None:
+    async def _change_seats(self, name: CommandName, argument: str) -> None:
+        command = seat_command(name, argument, self._model, self._connection.new_id())
+        if isinstance(command, str):
+            self._output.report(f"error: {command}")
+        else:
+            await self._send_and_wait(command)
+        self._transcript.prompt(self._model)
+
+    async def _run_room_command(self, name: CommandName) -> None:
+        command = _room_command(name, self._model, self._connection.new_id())
         was_running = self._model.running
         await self._send_and_wait(command)
         # At the end of a match, the transcript shows the prompt after the board.
@@ -256,6 +297,16 @@ class LineMode:
         except Refused as refused:
             self._output.report(f"error: {refused.message}")
             return None
+
+
+def _room_command(name: CommandName, model: Model, command_id: str) -> Command:
+    """Returns the message of a typed command to the room."""
+    kind = ROOM_COMMANDS[name]
+    if kind is Takeback:
+        return Takeback(id=command_id, room=model.room, ply=model.ply)
+    if kind is Accept and model.takebacks and not model.offers:
+        return Accept(id=command_id, room=model.room, what="takeback", ply=model.ply)
+    return kind(id=command_id, room=model.room)  # type: ignore[call-arg]
 
 
 async def print_messages(connection: Connection, room: str, output: Output) -> None:

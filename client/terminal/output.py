@@ -1,16 +1,22 @@
 """Prints data to stdout and messages to stderr, and shows an open prompt again after them."""
 
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from typing import TextIO
+
+#: The least width to which text is wrapped, in characters.
+MIN_WIDTH = 20
 
 
 class Output:
     """Prints lines to a stream for data and a stream for messages.
 
-    On a terminal a line interrupts an open prompt, which is then shown again. Elsewhere a prompt is
-    a line that begins with "? ".
+    On a terminal a line interrupts an open prompt, which is then shown again, and a line that is
+    longer than the terminal is wide is wrapped between words. Elsewhere a prompt is a line that
+    begins with "? ".
     """
 
     def __init__(
@@ -58,6 +64,8 @@ class Output:
     def _print_to(self, stream: TextIO, text: str) -> None:
         if self._prompt:
             self._write(self._data, "\n")
+        if self.interactive:
+            text = wrap(text, shutil.get_terminal_size().columns)
         self._write(stream, f"{text}\n")
         if self._prompt:
             self._write(self._data, self._prompt)
@@ -71,6 +79,29 @@ class Output:
             encoding = stream.encoding or "ascii"
             stream.write(text.encode(encoding, "replace").decode(encoding))
         stream.flush()
+
+
+def wrap(text: str, width: int) -> str:
+    """Wraps each line that is longer than `width` characters between its words.
+
+    The continuation of a line is indented by two more spaces than the line. A line without a space
+    is left as it is.
+    """
+    return "\n".join(_wrap_line(line, width) for line in text.split("\n"))
+
+
+def _wrap_line(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    wrapped = textwrap.wrap(
+        line,
+        max(width, MIN_WIDTH),
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(wrapped)
 
 
 def should_use_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:

@@ -3,7 +3,7 @@
 from client.model import Model
 from client.terminal import words
 from client.terminal.board import board_text, pieces_text
-from client.terminal.commands import CommandName, help_text, no_moves_reason
+from client.terminal.commands import CommandName, help_text, no_moves_reason, sorted_ids
 from engine.view import Grid
 
 
@@ -14,7 +14,9 @@ def current_board_text(model: Model, colour: bool) -> str:
         return "There is no board yet."
     grid = board.board
     flip = isinstance(grid, Grid) and grid.flips and model.my_seat == 1
-    return board_text(board, model.view, colour, flip)
+    over = model.match.over if model.match is not None else None
+    state = model.view.text if over is None else words.result_text(board, over, model.my_seat)
+    return board_text(board, model.view, colour, flip, state)
 
 
 def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> str:
@@ -27,7 +29,7 @@ def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> 
             return pieces_text(board, model.view, argument)
         case CommandName.MOVES:
             return (
-                "Moves: " + ", ".join(move.id for move in model.moves)
+                "Moves: " + ", ".join(sorted_ids(model.moves))
                 if model.moves
                 else no_moves_reason(model)
             )

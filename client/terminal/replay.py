@@ -10,6 +10,15 @@ from client.terminal.board import board_text
 from client.terminal.output import Output
 from engine.view import PositionView
 
+#: The help for the keys.
+HELP = """\
+  →, n, Enter, Space   the next move
+  ←, p, b              the move before
+  Home, ↑              the start
+  End, ↓               the end
+  NUMBER, Enter        the position after a move, for example 12 or 12...
+  q, Escape            quit"""
+
 #: The views of all positions, from ply 0 on; empty when the server no longer has the game.
 Views = Sequence[PositionView]
 
@@ -54,10 +63,13 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
         lines += search.log.splitlines()
         text = words.search_text(search.depth, search.score, search.nodes, search.pv, search.value)
         lines.append(f"  AI: {text}")
-    if record.view is not None and ply < len(views):
-        lines.append(board_text(record.view, views[ply], colour))
+    result = None
     if ply == len(record.moves) and record.over is not None:
-        lines.append(words.result_text(record.view, record.over))
+        result = words.result_text(record.view, record.over)
+    if record.view is not None and ply < len(views):
+        lines.append(board_text(record.view, views[ply], colour, state=result))
+    elif result is not None:
+        lines.append(result)
     return lines
 
 
@@ -106,17 +118,22 @@ def _prompt_for_ply(
 ) -> int | None:
     """Prompts until the user chooses a ply, and returns it; None when the user quits."""
     while True:
-        output.prompt(f"{numbers[ply]} of {length}: Enter next, b back, a move's number, q quit")
+        output.prompt(
+            f"{numbers[ply]} of {length}: n next, p back, a move's number, ? help, q quit"
+        )
         line = read()
         output.clear_prompt()
         if line is None or line.strip() in ("q", "quit", "exit"):
             return None
+        if line.strip() in ("?", "h", "help"):
+            output.print(HELP)
+            continue
         chosen = _parse_ply(line.strip(), ply, numbers)
         if chosen is not None:
             return chosen
         output.report(
-            "error: Enter, b, the number of a move "
-            f"(0 for the start, up to {numbers[-1]}), or q is expected"
+            "error: n, p, a move's number "
+            f"(0 for the start, up to {numbers[-1]}), ? or q is expected"
         )
 
 
@@ -128,8 +145,12 @@ def _parse_ply(text: str, ply: int, numbers: Sequence[str]) -> int | None:
     match text:
         case "" | "n" | "next":
             return min(ply + 1, len(numbers) - 1)
-        case "b" | "back":
+        case "p" | "b" | "back":
             return max(ply - 1, 0)
+        case "first":
+            return 0
+        case "last":
+            return len(numbers) - 1
         case _:
             return next(
                 (i for i, number in enumerate(numbers) if text in (number, number.rstrip("."))),

@@ -26,12 +26,19 @@ from server.protocol.messages import (
     Snapshot,
     Started,
     Thinking,
+    TookBack,
     Turn,
     View,
 )
 
 #: Shortest time between two reports of a running search, in seconds.
 THINKING_INTERVAL_S = 3.0
+
+#: What a spectator can do.
+SPECTATOR_ADVICE = (
+    "You are watching. Type / and a text to say something (/hello), help for the commands, "
+    "quit to leave."
+)
 
 #: Maximum number of lines of earlier chat that are printed at the beginning.
 MAX_EARLIER_CHAT_LINES = 5
@@ -71,11 +78,19 @@ class Transcript:
             self._output.print(f"<{line.name}> {line.text}")
 
     def introduce_match(self, model: Model) -> None:
-        """Prints the result of a match that is over already."""
+        """Tells a spectator how to take part, and prints the result of a match that is over
+        already, unless the board with it follows.
+        """
+        if model.my_seat is None and self._output.interactive:
+            self._output.report(SPECTATOR_ADVICE)
         if model.match is not None and model.match.over is not None:
-            self._output.print(words.result_text(words.board_of(model), model.match.over))
+            self._is_result_unprinted = True
+            if self._brief or not _sends_views(model):
+                self._print_result(model)
             if not _sends_views(model):
                 self.prompt_after_match(model)
+        elif model.match is None and self._output.interactive:
+            self.prompt_for_move(model)
 
     def is_over(self, model: Model) -> bool:
         """Whether the match has ended and its last position is printed."""
@@ -118,7 +133,7 @@ class Transcript:
 
     def _show_event(self, before: Model, model: Model, message: LoggedEvent) -> None:
         board = words.board_of(model)
-        if isinstance(message.event, Started | Moved | Finished):
+        if isinstance(message.event, Started | Moved | TookBack | Finished):
             self._output.end_prompt()  # it belongs to the earlier position
         match message.event:
             case Moved(ply=ply, seat=seat):
@@ -128,9 +143,8 @@ class Transcript:
                         self._print_moves(model)
             case Finished():
                 self._is_result_unprinted = True
-                if not (self._unprinted_moves and _sends_views(model)):
-                    self._print_moves(model)
                 if not _sends_views(model):
+                    self._print_moves(model)
                     self.prompt_after_match(model)
             case Started(number=number, seats=seats):
                 players = " against ".join(
@@ -147,11 +161,19 @@ class Transcript:
                 former = before.seats[seat]
                 name = former.name if former else "A player"
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
-            case Offered(seat=seat, what="draw" | "rematch" as what):
-                offer = "a draw" if what == "draw" else "a rematch"
+            case TookBack(seat=seat, to_ply=to_ply):
+                count = before.ply - to_ply
+                moves = "a move" if count == 1 else f"{count} moves"
+                self._output.report(f"{words.player_name(model, seat)} took back {moves}.")
+            case (
+                Offered(seat=seat, what="draw" | "rematch" as what)
+                | Offered(seat=seat, what="takeback" as what, to_ply=int())
+            ):
+                is_takeback = what == "takeback"
+                offer = "asks to take a move back" if is_takeback else f"offered a {what}"
                 is_mine_to_answer = model.my_seat not in (None, seat)
                 advice = " Type accept or decline." if is_mine_to_answer else ""
-                self._output.report(f"{words.player_name(model, seat)} offered {offer}.{advice}")
+                self._output.report(f"{words.player_name(model, seat)} {offer}.{advice}")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
             case Said(name=name, text=text, to=to):
@@ -162,14 +184,22 @@ class Transcript:
                 pass
 
     def _print_moves(self, model: Model, view: View | None = None) -> None:
-        """Prints the moves that waited for the view with their notation, then the result."""
-        board, match = words.board_of(model), model.match
+        """Prints the moves that waited for the view with their notation, then the result, unless it
+        stands below the board of this view.
+        """
+        board = words.board_of(model)
         for ply, seat, played in self._unprinted_moves:
             after = view.view if view is not None and view.ply == ply + 1 else None
             self._output.print(words.move_line(board, ply, seat, played, after))
         self._unprinted_moves.clear()
+        if self._brief or view is None or view.view.turn is not None:
+            self._print_result(model)
+
+    def _print_result(self, model: Model) -> None:
+        match = model.match
         if self._is_result_unprinted and match is not None and match.over is not None:
-            self._output.print(words.result_text(board, match.over))
+            board = words.board_of(model)
+            self._output.print(words.result_text(board, match.over, model.my_seat))
         self._is_result_unprinted = False
 
     def _show_view(self, before: Model, model: Model, message: View) -> None:
@@ -178,11 +208,16 @@ class Transcript:
             return
         my_seat = model.my_seat
         if not self._brief and (
-            my_seat is None or message.view.turn in (None, my_seat) or message.ply == 0
+            my_seat is None
+            or model.is_one_screen
+            or message.view.turn in (None, my_seat)
+            or message.ply == 0
         ):
             self._output.print(current_board_text(model, self._output.colour))
-        if self.is_over(model):
-            self.prompt_after_match(model)
+            self._is_result_unprinted = False  # it stands below the board
+        self._print_result(model)
+        if self._output.interactive:
+            self.prompt(model)
 
     def _show_thinking(self, model: Model, thinking: Thinking) -> None:
         """Prints a due report of a search, and the log of a strategy that is done."""
@@ -211,13 +246,17 @@ class Transcript:
             self.prompt_for_move(model)
 
     def prompt_for_move(self, model: Model) -> None:
-        """Asks for a move, if it is this player's turn and the board has arrived."""
+        """Asks for a move, if it is this player's turn and the board has arrived; a terminal shows
+        a prompt at any time.
+        """
         if model.moves and model.view is not None:
             if model.claim is not None:
                 self._output.report(f"You may claim a draw ({model.claim}): type claim.")
             self._output.prompt(
                 "Your move (or help)" if self._output.interactive else model.view.text
             )
+        elif self._output.interactive and not _precedes_turn(model):
+            self._output.prompt(words.waiting_text(model))
 
     def prompt_after_match(self, model: Model) -> None:
         """Asks what to do after a match, on a terminal."""
@@ -269,3 +308,8 @@ def _precedes_view(message: RoomMessage) -> bool:
 def _is_repeat(before: View | Turn | None, message: View | Turn) -> bool:
     """Whether a message repeats the earlier one, as after a reconnect."""
     return before is not None and msgspec.structs.replace(before, v=message.v) == message
+
+
+def _precedes_turn(model: Model) -> bool:
+    """Whether the server is about to ask this player for a move."""
+    return model.running and model.view is not None and model.view.turn == model.my_seat

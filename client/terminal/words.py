@@ -70,11 +70,16 @@ def move_line(
     return f"{move_number(ply, played)} {side_name(board, seat)}: {text}"
 
 
-def result_text(board: BoardView | None, over: MatchResult) -> str:
-    """The result of a match: "Red wins: four in a row."
+def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None = None) -> str:
+    """The result of a match: "Red wins: four in a row."; for a player "You won: four in a row."
 
     A newer server may end a match in a way that this client does not know; its reason is shown.
     """
+    if over.winner is not None and my_seat is not None:
+        reason = over.reason
+        if reason.startswith(f"{side_name(board, my_seat)} "):
+            reason = f"you{reason.removeprefix(side_name(board, my_seat))}"
+        return f"You {'won' if over.winner == my_seat else 'lost'}: {reason}."
     if over.winner is not None:
         name = side_name(board, over.winner)
         return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
@@ -156,6 +161,16 @@ def options_text(options: dict[str, str]) -> str:
     return (
         f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
     )
+
+
+def waiting_text(model: Model) -> str:
+    """The prompt while the viewer has no move to play: what the room waits for."""
+    if not model.running:
+        return "Waiting for a player (or help)"
+    turn = model.view.turn if model.view is not None else None
+    if turn is None or turn == model.my_seat:
+        return "help or quit"
+    return f"{player_name(model, turn)} is to move (or help)"
 
 
 def room_title(model: Model) -> str:

@@ -342,6 +342,7 @@ def board(options: Mapping[str, str]) -> BoardView:
             "b": Kind("blue box", 1, text="B"),
         },
         seats=(SeatView(NAMES[0], "#c0392b"), SeatView(NAMES[1], "#2471a3")),
+        counted="box",
     )
 
 

@@ -201,6 +201,7 @@ def board(options: Mapping[str, str]) -> BoardView:
             "W": Kind(name="white king", side=1, shape="stack", text="W"),
         },
         seats=(SeatView(NAMES[0], "#2f2b28"), SeatView(NAMES[1], "#f3ead6")),
+        counted="piece",
     )
 
 

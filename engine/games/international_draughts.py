@@ -207,6 +207,7 @@ def board(options: Mapping[str, str]) -> BoardView:
             "B": Kind(name="black king", side=1, shape="stack", text="B"),
         },
         seats=(SeatView(NAMES[0], "#f3ead6"), SeatView(NAMES[1], "#2f2b28")),
+        counted="piece",
     )
 
 

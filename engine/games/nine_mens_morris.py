@@ -405,6 +405,7 @@ def board(options: Mapping[str, str]) -> BoardView:
             "B": Kind(name="black man", side=1, text="B"),
         },
         seats=(SeatView("White", "#f3efe4"), SeatView("Black", "#33302d")),
+        counted="man",
     )
 
 

@@ -405,6 +405,7 @@ def board(options: Mapping[str, str]) -> BoardView:
         },
         seats=(SeatView(NAMES[0], "#23262b"), SeatView(NAMES[1], "#f2efe6")),
         targets={"pass": ()},
+        counted="disc",
     )
 
 

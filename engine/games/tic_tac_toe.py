@@ -128,7 +128,7 @@ def ending(s: State) -> str:
 
 def board(options: Mapping[str, str]) -> BoardView:
     return BoardView(
-        board=Grid(cols=3, rows=3, style="plain", labels=False),
+        board=Grid(cols=3, rows=3, style="plain"),
         kinds={
             "X": Kind(name="cross", side=0, shape="cross", text="X"),
             "O": Kind(name="nought", side=1, shape="ring", text="O"),

@@ -18,7 +18,7 @@ from server.codes import Code
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.rooms import rules
-from server.rooms.events import Finished, Moved, RoomEvent, Unknown, parse_event_body
+from server.rooms.events import Finished, Moved, RoomEvent, TookBack, Unknown, parse_event_body
 from server.rooms.model import Match, Room
 from server.runtime.projections import log_entry, projections
 from server.store import tables as t
@@ -276,10 +276,28 @@ class _RoomCheck:
                 self._report.unjudged += 1
             else:
                 self._check_move(match, match.position, event, v)
+        if isinstance(event, TookBack):
+            self._check_takeback(before, event, v)
         if isinstance(event, Finished) and (
             match is None or match.id != event.match or match.over is not None
         ):
             self._add_problem("I11", "a match ends that is not running", v)
+
+    def _check_takeback(self, before: Room, event: TookBack, v: int) -> None:
+        """Checks that moves of the running match are taken back, to the position of the event.
+
+        `_check_event` is called after the fold, which freezes the room in another position.
+        """
+        match, room = before.running_match, self._room
+        if match is None or match.id != event.match or not 0 <= event.to_ply < match.ply:
+            self._add_problem("I18", f"nothing can be taken back to ply {event.to_ply}", v)
+            return
+        position = match.position
+        is_judged = position is not None and match.rules == position.game.digest
+        if is_judged and room is not None and room.frozen is not None:
+            self._add_problem(
+                "I18", f"ply {event.to_ply} has another position than the log says", v
+            )
 
     def _check_move(self, match: Match, position: Position, event: Moved, v: int) -> None:
         """Plays a move again by the rules."""

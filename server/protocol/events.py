@@ -38,20 +38,27 @@ class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
 class Created(Event, frozen=True, tag="created"):
     """The room was created. Always the first event of the log, v = 1.
 
-    `visibility` is `public` or `unlisted`.
+    - `visibility` is `public` or `unlisted`.
+    - `start` is the position, as text, from which the room's matches start; null for the game's
+      own start.
+    - `one_screen` says that one player holds both seats.
+    - `takeback` says whether players may take moves back.
     """
 
     game: str
     options: dict[str, str]
     visibility: Word
     host: str
+    start: str | None = None
+    one_screen: bool = False
+    takeback: bool = True
 
 
 class Required(Event, frozen=True, tag="required"):
     """From now on the room needs a capability of the server's program.
 
     A program that does not define `what` shows the room, but does not play it. `what` is
-    `strategies`: a strategy may hold a seat.
+    `strategies`: a strategy may hold a seat; `start` or `one_screen`: those fields of `created`.
     """
 
     what: Word
@@ -124,14 +131,32 @@ class Finished(Event, frozen=True, tag="finished"):
     reason: str
 
 
-class Offered(Event, frozen=True, tag="offered"):
-    """A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves.
+class TookBack(Event, frozen=True, tag="took_back"):
+    """A player took moves back: the match goes on at ply `to_ply`.
 
-    `what` is `rematch` or `draw`.
+    The log keeps the moves that were taken back; the next `moved` has their ply again. `seat` is
+    the player who wanted it, and `digest` identifies the position. Every open offer lapses.
+    """
+
+    match: str
+    to_ply: int
+    seat: int
+    digest: str
+
+
+class Offered(Event, frozen=True, tag="offered"):
+    """A player offered a draw or a rematch, or asked to take a move back.
+
+    An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any
+    change of the position.
+
+    `what` is `rematch`, `draw` or `takeback`. `to_ply` is the ply to which a takeback would return,
+    null for other offers.
     """
 
     seat: int
     what: Word = "rematch"
+    to_ply: int | None = None
 
 
 class Declined(Event, frozen=True, tag="declined"):
@@ -165,6 +190,7 @@ RoomEvent = (
     | SeatLeft
     | Started
     | Moved
+    | TookBack
     | Finished
     | Offered
     | Declined

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.search.job import MAX_STRATEGY_DEPTH, Persona, RootMove
+from engine.search.job import Persona, RootMove
 from engine.view import SEATS, BoardView, MoveView, PositionView
 from server.codes import Code
 from server.protocol.events import AnyEvent as AnyEvent
@@ -33,53 +33,32 @@ from server.protocol.events import Said as Said
 from server.protocol.events import SeatLeft as SeatLeft
 from server.protocol.events import SeatTaken as SeatTaken
 from server.protocol.events import Started as Started
+from server.protocol.events import TookBack as TookBack
 from server.protocol.events import Word as Word
-
-#: The protocol version of this server.
-PROTOCOL = 1
-#: Maximum length of a client's frame, in bytes.
-MAX_FRAME_BYTES = 8192
-#: Maximum nesting of objects and lists in a client's frame.
-MAX_DEPTH = 8
-#: Maximum length of a player's name, in characters.
-MAX_NAME = 24
-#: Maximum length of a line of chat, in characters.
-MAX_CHAT = 400
-#: Maximum length of a move token, in characters.
-MAX_MOVE = 64
-
-#: A count that JavaScript can represent exactly.
-Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-#: The pattern of a text without NUL: SQLite's JSON functions end a text at NUL, so two ids that
-#: differ only after it would be the same, and PostgreSQL rejects NUL.
-NO_NUL = "^[^\\x00]*$"
-#: The id of a command, by which the server recognises repeated ones.
-CommandId = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=36,
-        pattern=NO_NUL,
-        description="chosen by the client, unique per room and identity",
-    ),
-]
-#: The id of a room.
-RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
-#: The number of a seat: 0 is the first side.
-SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
-#: An AI level. A game may have fewer than 8.
-Level = Annotated[int, Meta(ge=1, le=8)]
-#: The name of a strategy.
-StrategyName = Annotated[str, Meta(min_length=1, max_length=40, pattern=NO_NUL)]
-#: The depth of a strategy's search, in plies.
-Depth = Annotated[int, Meta(ge=1, le=MAX_STRATEGY_DEPTH)]
-#: The evaluator of a strategy, with its weights: "material:queen=9,rook=5".
-EvaluatorName = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
-#: Whether a room is in the lobby's list. An unlisted room is found only by its id.
-Visibility = Literal["public", "unlisted"]
-#: The audience of a line of chat.
-ChatTo = Literal["room", "spectators"]
-
+from server.protocol.limits import MAX_CHAT as MAX_CHAT
+from server.protocol.limits import MAX_DEPTH as MAX_DEPTH
+from server.protocol.limits import MAX_FRAME_BYTES as MAX_FRAME_BYTES
+from server.protocol.limits import MAX_MOVE as MAX_MOVE
+from server.protocol.limits import MAX_NAME as MAX_NAME
+from server.protocol.limits import MAX_START as MAX_START
+from server.protocol.limits import NO_NUL as NO_NUL
+from server.protocol.limits import PROTOCOL as PROTOCOL
+from server.protocol.limits import ChatTo as ChatTo
+from server.protocol.limits import CommandId as CommandId
+from server.protocol.limits import Count as Count
+from server.protocol.limits import Depth as Depth
+from server.protocol.limits import EvaluatorName as EvaluatorName
+from server.protocol.limits import Level as Level
+from server.protocol.limits import OfferKind as OfferKind
+from server.protocol.limits import RoomId as RoomId
+from server.protocol.limits import SeatNumber as SeatNumber
+from server.protocol.limits import StrategyName as StrategyName
+from server.protocol.limits import Visibility as Visibility
+from server.protocol.values import ChatLine as ChatLine
+from server.protocol.values import MatchResult as MatchResult
+from server.protocol.values import MatchState as MatchState
+from server.protocol.values import Played as Played
+from server.protocol.values import Proposal as Proposal
 
 # --- what clients send --------------------------------------------------------------------------
 
@@ -133,6 +112,11 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
     """Creates a room.
 
     The ack carries the room's id. The match starts as soon as both seats are taken.
+
+    - `start` is the text of a position from which the room's matches start, null for the game's
+      own start. `GET /api/position` checks such a text and shows the board.
+    - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides.
+    - `takeback` says whether players may take moves back.
     """
 
     id: CommandId
@@ -148,6 +132,9 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
         MySeat(),
         OpenSeat(),
     )
+    start: Annotated[str, Meta(max_length=MAX_START)] | None = None
+    one_screen: bool = False
+    takeback: bool = True
 
 
 class RoomCommand(Incoming, frozen=True, kw_only=True):
@@ -204,15 +191,35 @@ class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
     """Plays a move.
 
     `ply` is the number of moves already played, so that a late move cannot be played in another
-    position.
+    position. `seat` is the seat that moves, null for the player's own.
     """
 
     ply: Count
     move: Annotated[str, Meta(max_length=MAX_MOVE)]
+    seat: SeatNumber | None = None
 
 
-class Resign(RoomCommand, frozen=True, tag="resign"):
-    """Resigns the running match."""
+class Takeback(RoomCommand, frozen=True, tag="takeback", kw_only=True):
+    """Takes back the player's last move and the moves after it.
+
+    Against an AI, and in a room for one screen, this happens at once. Another player is asked
+    (`offered` with `takeback`), and may accept until the position changes.
+
+    `ply` is the number of moves that the player has seen. The command is refused if moves were
+    taken back since, or if it would take back a later move.
+    """
+
+    ply: Count
+
+
+class Resign(RoomCommand, frozen=True, tag="resign", kw_only=True):
+    """Resigns the running match.
+
+    `seat` is the side that resigns, null for the player's own; on one screen that is the side to
+    move.
+    """
+
+    seat: SeatNumber | None = None
 
 
 class Abort(RoomCommand, frozen=True, tag="abort"):
@@ -244,12 +251,22 @@ class OfferDraw(RoomCommand, frozen=True, tag="offer_draw"):
     """
 
 
-class Accept(RoomCommand, frozen=True, tag="accept"):
-    """Accepts the opponent's offer: a draw while a match is running, otherwise a rematch."""
+class Accept(RoomCommand, frozen=True, tag="accept", kw_only=True):
+    """Accepts the opponent's offer.
+
+    `what` names the offer; null stands for the draw while a match is running, otherwise for the
+    rematch, and for the takeback if nothing else is offered. `ply` is the number of moves at which
+    a takeback was asked for, so that a late answer cannot accept another one.
+    """
+
+    what: OfferKind | None = None
+    ply: Count | None = None
 
 
-class Decline(RoomCommand, frozen=True, tag="decline"):
-    """Declines the opponent's offer of a draw or a rematch, or withdraws one's own."""
+class Decline(RoomCommand, frozen=True, tag="decline", kw_only=True):
+    """Declines the opponent's offer, or withdraws one's own. `what` is as for `accept`."""
+
+    what: OfferKind | None = None
 
 
 class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
@@ -281,6 +298,7 @@ ClientMessage = (
     | AddAi
     | RemoveAi
     | Move
+    | Takeback
     | Resign
     | Abort
     | Claim
@@ -352,7 +370,8 @@ class Pong(Outgoing, frozen=True, tag="pong"):
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The properties of a room that never change.
 
-    `view` is null when this server does not have the game.
+    `view` is null when this server does not have the game. `start`, `one_screen` and `takeback`
+    mean the same as in `created`.
     """
 
     game: str
@@ -363,6 +382,9 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     created_ms: int
     levels: int
     view: BoardView | None
+    start: str | None = None
+    one_screen: bool = False
+    takeback: bool = True
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
@@ -371,8 +393,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
     the room can be read but not played, and is the error code that says why. `may` lists the
     commands that the viewer may give, like the message `may`. A server of an earlier version omits
-    it; the client may then try any command. `start` is the position in which the room's first match
-    will start; null once it has started.
+    it; the client may then try any command. `start_view` is the position in which the room's first
+    match will start; null once it has started.
     """
 
     room: str
@@ -382,7 +404,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     seat: int | None = None
     frozen: str | None = None
     may: tuple[str, ...] | None = None
-    start: PositionView | None = None
+    start_view: PositionView | None = None
 
 
 class May(Outgoing, frozen=True, tag="may", kw_only=True):
@@ -404,58 +426,13 @@ class May(Outgoing, frozen=True, tag="may", kw_only=True):
     may: tuple[str, ...]
 
 
-class Played(Struct, frozen=True, omit_defaults=True):
-    """One move of a match. The fields mean the same as in `moved`.
-
-    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
-    `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that
-    the second seat began.
-    """
-
-    move: str
-    text: str | None = None
-    number: str | None = None
-    forced: bool = False
-    seat: int | None = None
-
-
-class MatchResult(Struct, frozen=True):
-    """The result of a match. The fields mean the same as in `finished`."""
-
-    winner: int | None
-    how: Word
-    reason: str
-
-
-class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A match with its result so far. The start position and the moves define the position."""
-
-    id: str
-    number: int
-    start: str
-    rules: str
-    seats: tuple[Occupant, ...]
-    moves: tuple[Played, ...]
-    over: MatchResult | None = None
-
-
-class ChatLine(Struct, frozen=True, omit_defaults=True):
-    """One line of chat with the version and the time of its event."""
-
-    v: int
-    at: int
-    name: str
-    text: str
-    to: Word = "room"
-
-
 class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     """The whole room at version `v`, as this viewer may see it.
 
     The client applies later events to it.
 
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
-    rematch.
+    rematch. `proposals` lists the other open offers: the requests to take moves back.
     """
 
     room: str
@@ -464,6 +441,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     match: MatchState | None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):

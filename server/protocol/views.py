@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from engine.game import GameFault, OptionError
+from engine.game import GameFault, OptionError, PositionError
 from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
 from server.rooms import positions
 from server.rooms.events import Occupant
 from server.rooms.model import Match, MatchResult, Played, Room
+from server.rooms.starts import start_position
 
 
 def description(room: Room) -> wire.RoomDescription:
@@ -29,10 +30,11 @@ def description(room: Room) -> wire.RoomDescription:
         options=dict(room.options), visibility=room.visibility,
         host=room.host, created_ms=room.created_ms,
         levels=room.game.levels if room.game else 1, view=board,
+        start=room.start, one_screen=room.one_screen, takeback=room.takeback,
     )  # fmt: skip
 
 
-def start(room: Room) -> PositionView | None:
+def start_view(room: Room) -> PositionView | None:
     """The position in which the room's first match will start.
 
     None once it has started, and if this server does not have the game, or not with these options.
@@ -40,8 +42,8 @@ def start(room: Room) -> PositionView | None:
     if room.match is not None or room.game is None:
         return None
     try:
-        return positions.view(room.game.start(room.options))
-    except (GameFault, OptionError):
+        return positions.view(start_position(room.game, room.options, room.start))
+    except (GameFault, OptionError, PositionError):
         return None
 
 
@@ -55,8 +57,15 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
-        offers=room.offers, chat=chat,
+        offers=room.offers, chat=chat, proposals=format_proposals(room),
     )  # fmt: skip
+
+
+def format_proposals(room: Room) -> tuple[wire.Proposal, ...]:
+    """The open requests for a takeback for clients."""
+    return tuple(
+        [wire.Proposal(offer.seat, "takeback", offer.to_ply) for offer in room.takeback_offers]
+    )
 
 
 def match_state(match: Match) -> wire.MatchState:

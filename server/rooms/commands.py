@@ -16,6 +16,8 @@ from engine.search.job import Persona
 Visibility = Literal["public", "unlisted"]
 #: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
+#: What a player may offer the opponent.
+OfferKind = Literal["draw", "rematch", "takeback"]
 
 
 class MySeat(Struct, frozen=True):
@@ -46,7 +48,9 @@ SeatWish = MySeat | OpenSeat | AiSeat
 class Create(Struct, frozen=True):
     """Creates a room, with a wish for each seat.
 
-    The match starts as soon as both seats are taken.
+    The match starts as soon as both seats are taken. `start` is the text of the position from which
+    the matches start, None for the game's own start. With `one_screen` the creator takes both
+    seats, whatever `seats` says. `takeback` says whether players may take moves back.
     """
 
     id: str
@@ -54,6 +58,9 @@ class Create(Struct, frozen=True):
     options: dict[str, str] = {}
     visibility: Visibility = "public"
     seats: tuple[SeatWish, ...] = (MySeat(), OpenSeat())
+    start: str | None = None
+    one_screen: bool = False
+    takeback: bool = True
 
 
 class Command(Struct, frozen=True):
@@ -93,15 +100,28 @@ class Move(Command, frozen=True):
     """Plays a move.
 
     `ply` is the number of moves already played, so that a late move cannot be played in another
-    position.
+    position. `seat` is the seat that moves; None stands for the actor's.
     """
 
     ply: int
     move: str
+    seat: int | None = None
+
+
+class Takeback(Command, frozen=True):
+    """Takes back the actor's last move and the moves after it, or asks the opponent to agree.
+
+    `ply` is the number of moves that the actor has seen. The command is refused if moves were taken
+    back since, or if it would take back a later move.
+    """
+
+    ply: int
 
 
 class Resign(Command, frozen=True):
-    """Resigns the running match."""
+    """Resigns the running match. `seat` is the side that resigns; None stands for the actor's."""
+
+    seat: int | None = None
 
 
 class Abort(Command, frozen=True):
@@ -131,11 +151,20 @@ class OfferDraw(Command, frozen=True):
 
 
 class Accept(Command, frozen=True):
-    """Accepts the opponent's offer: a draw while a match is running, otherwise a rematch."""
+    """Accepts the opponent's offer.
+
+    `what` names the offer; None stands for the draw or the rematch, or else for the takeback. `ply`
+    is the number of moves at which a takeback was asked for; None stands for the current one.
+    """
+
+    what: OfferKind | None = None
+    ply: int | None = None
 
 
 class Decline(Command, frozen=True):
-    """Declines the opponent's offer of a draw or a rematch, or withdraws one's own."""
+    """Declines the opponent's offer, or withdraws one's own. `what` is as for `Accept`."""
+
+    what: OfferKind | None = None
 
 
 class Chat(Command, frozen=True):

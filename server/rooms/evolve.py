@@ -5,7 +5,7 @@ can only be read. An event of a newer version freezes the room for good (`room.n
 version cannot tell what it changed. Later events are applied as far as possible.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -29,19 +29,22 @@ from server.rooms.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
     Unknown,
 )
 from server.rooms.model import (
     CHAT_STAMPS,
+    RECENT_POSITIONS,
     SNAPSHOT_CHAT_LINES,
     ChatLine,
     ChatStamp,
     Match,
     MatchResult,
     Room,
+    TakebackOffer,
 )
 
-#: The offers that this version supports.
+#: The offers that this version supports, besides the takeback.
 OFFERS = frozenset({"draw", "rematch"})
 
 #: Returns the game with an id, or raises UnknownGame.
@@ -76,6 +79,7 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
         id=room_id, v=1, game=game, game_id=event.game, options=event.options,
         visibility=event.visibility, host=IdentityId(event.host),
         created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
+        start=event.start, one_screen=event.one_screen, takeback=event.takeback,
     )  # fmt: skip
 
 
@@ -98,18 +102,20 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case SeatTaken():
             return _with_seat(room, event.seat, event.occupant)
         case SeatLeft():
-            return replace(_with_seat(room, event.seat, None), offers=())
+            return _without_offers(_with_seat(room, event.seat, None))
         case Started():
             return _evolve_started(room, event)
         case Finished():
             if room.match is None or room.match.id != event.match:
                 return room
             over = MatchResult(event.winner, event.how, event.reason)
-            return replace(room, match=replace(room.match, over=over), offers=())
+            return _without_offers(replace(room, match=replace(room.match, over=over)))
+        case TookBack():
+            return _evolve_took_back(room, event)
         case Offered():
             return _evolve_offered(room, event)
         case Declined():
-            return replace(room, offers=()) if event.what in OFFERS else room
+            return _evolve_declined(room, event)
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
@@ -142,20 +148,46 @@ def _evolve_started(room: Room, event: Started) -> Room:
         seats=(*event.seats, *(None,) * SEATS)[:SEATS],
         match=match,
         offers=(),
+        takeback_offers=(),
         frozen=frozen,
     )
 
 
 def _evolve_offered(room: Room, event: Offered) -> Room:
+    match = room.match
+    if event.what == "takeback" and event.to_ply is not None and match is not None:
+        requests = _with_ply(match.takeback_requests, event.seat, match.ply)
+        offer = TakebackOffer(event.seat, event.to_ply)
+        return replace(
+            room,
+            match=replace(match, takeback_requests=requests),
+            takeback_offers=(*room.takeback_offers, offer),
+        )
     if event.what not in OFFERS:  # from a newer version; no command of this version answers it
         return room
-    match = room.match
     if match is not None and event.what == "draw":
-        plies = tuple(
-            match.ply if seat == event.seat else ply for seat, ply in enumerate(match.draw_offers)
-        )
+        plies = _with_ply(match.draw_offers, event.seat, match.ply)
         match = replace(match, draw_offers=plies)
     return replace(room, match=match, offers=(*room.offers, event.seat))
+
+
+def _evolve_declined(room: Room, event: Declined) -> Room:
+    """The room without the opponent's offer; without one's own if the opponent has none."""
+    if event.what in OFFERS:
+        return replace(room, offers=())
+    if event.what != "takeback":
+        return room
+    own = tuple(offer for offer in room.takeback_offers if offer.seat == event.seat)
+    return replace(room, takeback_offers=own if own != room.takeback_offers else ())
+
+
+def _with_ply(plies: tuple[int, ...], seat: int, ply: int) -> tuple[int, ...]:
+    """The plies with another one for a seat."""
+    return tuple(ply if number == seat else before for number, before in enumerate(plies))
+
+
+def _without_offers(room: Room) -> Room:
+    return replace(room, offers=(), takeback_offers=())
 
 
 def _evolve_moved(room: Room, event: Moved) -> Room:
@@ -164,9 +196,10 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         return room
     if room.frozen is not None and room.frozen is Code.ROOM_NEWER:
         return _evolve_moved_after_newer(room, match, event)
-    position, turn = match.position, match.turn
+    position, turn, recent = match.position, match.turn, match.recent
     frozen: Code | None = room.frozen
     if position is not None:
+        recent = (*recent[1 - RECENT_POSITIONS :], position)
         try:
             position = positions.replay(position, event.move)
             turn = _turn_of(position, match.seats)
@@ -176,14 +209,70 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
                 position, frozen = None, Code.GAME_CHANGED
         except (GameError, GameFault) as error:
             position, frozen = None, _freeze_code(error)
+        if position is None:
+            recent = ()
     moves = (*match.moves, notation.played_move(event, room.game, position))
     match = replace(
         match, moves=moves, position=position, digest=event.digest,
-        turn=turn, turn_started_ms=room.changed_ms,
+        turn=turn, turn_started_ms=room.changed_ms, recent=recent,
     )  # fmt: skip
-    if room.offers:  # an offer stands until the other side moves
-        room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
+    if room.offers or room.takeback_offers:
+        return replace(
+            room, match=match, frozen=frozen, takeback_offers=(),
+            # An offer of a draw stands until the other side moves.
+            offers=tuple(seat for seat in room.offers if seat == event.seat),
+        )  # fmt: skip
     return replace(room, match=match, frozen=frozen)
+
+
+def _evolve_took_back(room: Room, event: TookBack) -> Room:
+    """The room at an earlier ply of its match. Every open offer lapses."""
+    match, ply = room.match, event.to_ply
+    if match is None or match.id != event.match or match.over is not None:
+        return room
+    if not 0 <= ply < match.ply:
+        return room
+    position, turn, frozen = None, match.turn, room.frozen
+    recent: tuple[Position, ...] = ()
+    if room.game is not None and (match.position is not None or frozen is Code.ROOM_NEWER):
+        try:
+            position, recent = _positions_at(room.game, room.options, match, ply)
+            turn = _turn_of(position, match.seats)
+            if position.digest() != event.digest:
+                position, frozen = None, frozen or Code.GAME_CHANGED
+        except (GameError, GameFault) as error:
+            position, frozen = None, frozen or _freeze_code(error)
+    match = replace(
+        match, moves=match.moves[:ply], position=position, digest=event.digest, recent=recent,
+        turn=turn, turn_started_ms=room.changed_ms,
+        # Nobody has to wait longer for the next offer than after an offer in this position.
+        draw_offers=tuple(min(offered, ply) for offered in match.draw_offers),
+        takeback_requests=(-1,) * SEATS,
+    )  # fmt: skip
+    return replace(_without_offers(room), match=match, frozen=frozen)
+
+
+def position_at(room: Room, match: Match, ply: int) -> Position:
+    """The position at an earlier ply of the room's match. Raises GameError and GameFault."""
+    assert room.game is not None, "a match without its game has no position"
+    return _positions_at(room.game, room.options, match, ply)[0]
+
+
+def _positions_at(
+    game: Game, options: Mapping[str, str], match: Match, ply: int
+) -> tuple[Position, tuple[Position, ...]]:
+    """The position at an earlier ply of a match, and the positions before it that are at hand.
+
+    Raises GameError and GameFault.
+    """
+    back = match.ply - ply
+    if back <= len(match.recent):
+        return match.recent[-back], match.recent[:-back]
+    line = [game.position(match.start, options)]
+    for played in match.moves[:ply]:
+        line.append(positions.replay(line[-1], played.move))
+        del line[: -RECENT_POSITIONS - 1]
+    return line[-1], tuple(line[:-1])
 
 
 def _evolve_moved_after_newer(room: Room, match: Match, event: Moved) -> Room:
@@ -209,10 +298,10 @@ def _evolve_moved_after_newer(room: Room, match: Match, event: Moved) -> Room:
     moves = (*match.moves[:ply], notation.played_move(event, room.game, position))
     match = replace(
         match, moves=moves, position=position, digest=event.digest,
-        turn=turn, turn_started_ms=room.changed_ms,
+        turn=turn, turn_started_ms=room.changed_ms, recent=(),
     )  # fmt: skip
     offers = tuple(seat for seat in room.offers if seat == event.seat)
-    return replace(room, match=match, offers=offers)
+    return replace(room, match=match, offers=offers, takeback_offers=())
 
 
 def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:

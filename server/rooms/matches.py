@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from engine.game import Game, Position
 from server.rooms.events import Finished, Occupant, Started, Termination
 from server.rooms.model import Match, Moment, Room
+from server.rooms.starts import start_position
 
 
 def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> Started:
@@ -18,7 +19,8 @@ def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: M
     The caller has checked that the game still has the room's options.
     """
     number = 1 if room.match is None else room.match.number + 1
-    return start_event(game.start(room.options), moment.new_id(), number, occupants)
+    start = start_position(game, room.options, room.start)
+    return start_event(start, moment.new_id(), number, occupants)
 
 
 def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:

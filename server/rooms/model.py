@@ -17,6 +17,10 @@ from server.settings import Settings
 #: Maximum number of lines of chat in a snapshot, which has the newest. The log has all lines.
 SNAPSHOT_CHAT_LINES = 50
 
+#: Number of positions before the current one that a match keeps for takebacks. An earlier position
+#: is computed from the start.
+RECENT_POSITIONS = 4
+
 #: The identity of AI seats and of the server's own commands in the log. People have random
 #: identities of 12 characters, so none can equal it.
 AI_IDENTITY = IdentityId("ai")
@@ -87,6 +91,16 @@ class Played(Struct, frozen=True):
     seat: int | None = None
 
 
+class TakebackOffer(Struct, frozen=True):
+    """A player's open request to take moves back, in the match's current position.
+
+    `to_ply` is the ply to which the match would return.
+    """
+
+    seat: int
+    to_ply: int
+
+
 class MatchResult(Struct, frozen=True):
     """The result of a match. The fields mean the same as in `Finished`."""
 
@@ -127,15 +141,30 @@ class Match(Struct, frozen=True):
     over: MatchResult | None = None
     #: The ply at which each seat last offered a draw; -1 for never.
     draw_offers: tuple[int, ...] = (-1,) * SEATS
+    #: The ply at which each seat last asked for a takeback; -1 for never since the last takeback.
+    takeback_requests: tuple[int, ...] = (-1,) * SEATS
     #: The seat that moves first.
     first_seat: int = 0
     turn: int = 0
     turn_started_ms: int = 0
+    #: The positions before the current one, the newest last, at most RECENT_POSITIONS.
+    recent: tuple[Position, ...] = ()
 
     @property
     def ply(self) -> int:
         """The number of moves played."""
         return len(self.moves)
+
+    def last_ply_of(self, seat: int | None) -> int | None:
+        """The ply of the last move that a seat chose itself; of either seat for None. None if there
+        is none.
+        """
+        for ply in range(len(self.moves) - 1, -1, -1):
+            played = self.moves[ply]
+            mover = ply % 2 if played.seat is None else played.seat
+            if not played.forced and seat in (None, mover):
+                return ply
+        return None
 
 
 class ChatStamp(Struct, frozen=True):
@@ -161,10 +190,17 @@ class Room(Struct, frozen=True):
     host: IdentityId
     created_ms: int
     changed_ms: int
+    #: The position from which the matches start, as text; None for the game's own start.
+    start: str | None = None
+    #: Whether one player holds both seats.
+    one_screen: bool = False
+    #: Whether players may take moves back.
+    takeback: bool = True
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
     match: Match | None = None
     #: The seats that have an open offer of a draw or a rematch.
     offers: tuple[int, ...] = ()
+    takeback_offers: tuple[TakebackOffer, ...] = ()
     chat: tuple[ChatLine, ...] = ()
     #: Authors and times of the last CHAT_STAMPS lines of chat.
     chat_stamps: tuple[ChatStamp, ...] = ()
@@ -181,6 +217,15 @@ class Room(Struct, frozen=True):
             if occupant is not None and occupant.identity == identity and occupant.kind != "ai":
                 return number
         return None
+
+    def acting_seat(self, identity: IdentityId) -> int | None:
+        """The seat for which a person's identity acts, or None: its own, and on one screen the seat
+        to move.
+        """
+        seat = self.seat_of(identity)
+        if seat is None or not self.one_screen or self.match is None:
+            return seat
+        return self.match.turn
 
     @property
     def has_ai(self) -> bool:

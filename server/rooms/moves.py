@@ -18,7 +18,7 @@ from server.rooms.permissions import (
 
 
 def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
-    seat = own_seat(room, moment.actor)
+    seat = own_seat(room, moment.actor, command.seat)
     match = require_running_match(room)
     if command.ply < match.ply:
         raise CommandRejected(
@@ -94,7 +94,7 @@ def _play(
 
 def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
     check(permissions.resign(room, permissions.viewer_of(room, moment.actor.identity)))
-    seat, match = own_seat(room, moment.actor), require_running_match(room)
+    seat, match = own_seat(room, moment.actor, command.seat), require_running_match(room)
     return [end_match(match, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
 
 

@@ -1,9 +1,19 @@
-"""The rules for draws and rematches: claims, offers, and answers to offers."""
+"""The rules for draws, rematches and takebacks: claims, offers, and answers to offers."""
 
 from server.codes import Code
 from server.rooms import permissions
-from server.rooms.commands import Accept, AiReply, Claim, Command, Decline, OfferDraw, Rematch
-from server.rooms.events import Declined, Finished, Offered, RoomEvent
+from server.rooms.commands import (
+    Accept,
+    AiReply,
+    Claim,
+    Command,
+    Decline,
+    OfferDraw,
+    Rematch,
+    Takeback,
+)
+from server.rooms.events import Declined, Finished, Offered, RoomEvent, TookBack
+from server.rooms.evolve import position_at
 from server.rooms.matches import end_match, start_match
 from server.rooms.model import ActorKind, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import (
@@ -32,11 +42,41 @@ def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
 def offer_draw(room: Room, command: OfferDraw, moment: Moment) -> list[RoomEvent]:
     check(permissions.offer_draw(room, viewer_of(room, moment.actor.identity)))
     seat, match = own_seat(room, moment.actor), require_running_match(room)
-    return [_agree_draw(match)] if 1 - seat in room.offers else [Offered(seat, "draw")]
+    agrees = 1 - seat in room.offers or room.one_screen
+    return [_agree_draw(match)] if agrees else [Offered(seat, "draw")]
+
+
+def takeback(room: Room, command: Takeback, moment: Moment) -> list[RoomEvent]:
+    check(permissions.takeback(room, viewer_of(room, moment.actor.identity)))
+    seat, match = own_seat(room, moment.actor), require_running_match(room)
+    to_ply = permissions.takeback_ply(room, match, seat)
+    assert to_ply is not None, "without a move to take back the command is refused"
+    if not to_ply < command.ply <= match.ply:
+        raise CommandRejected(
+            Code.MOVE_STALE, f"the position is another one: {match.ply} plies are played"
+        )
+    if permissions.takes_back_at_once(room, match, seat):
+        return [_take_back(room, match, to_ply, seat)]
+    return [Offered(seat, "takeback", to_ply)]
+
+
+def _take_back(room: Room, match: Match, to_ply: int, seat: int) -> TookBack:
+    """Returns the event of a takeback that a seat wanted."""
+    position = position_at(room, match, to_ply)
+    return TookBack(match.id, to_ply, seat, position.digest())
 
 
 def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
-    check(permissions.accept(room, viewer_of(room, moment.actor.identity)))
+    viewer = viewer_of(room, moment.actor.identity)
+    check(permissions.accept(room, viewer, command.what))
+    opponent = 1 - own_seat(room, moment.actor)
+    offer = permissions.takeback_offer_of(room, opponent)
+    is_other_open = opponent in room.offers and command.what != "takeback"
+    if offer is not None and not is_other_open:
+        match = require_running_match(room)
+        if command.ply not in (None, match.ply):
+            check(permissions.NO_OFFER_BY_OPPONENT)
+        return [_take_back(room, match, offer.to_ply, opponent)]
     if room.running_match is not None:
         return [_agree_draw(room.running_match)]
     return rematch(room, command, moment)
@@ -65,15 +105,17 @@ def rematch(room: Room, command: Rematch | Accept, moment: Moment) -> list[RoomE
 
 
 def decline(room: Room, command: Decline, moment: Moment) -> list[RoomEvent]:
-    check(permissions.decline(room, viewer_of(room, moment.actor.identity)))
+    check(permissions.decline(room, viewer_of(room, moment.actor.identity), command.what))
     seat = own_seat(room, moment.actor)
-    return [Declined(seat, "draw" if room.running_match is not None else "rematch")]
+    what = command.what or (permissions.draw_or_rematch(room) if room.offers else "takeback")
+    return [Declined(seat, what)]
 
 
 #: The rules of this module.
 RULES: dict[type[Command], Rule] = {
     Claim: claim,
     OfferDraw: offer_draw,
+    Takeback: takeback,
     Accept: accept,
     AiReply: ai_reply,
     Rematch: rematch,

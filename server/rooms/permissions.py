@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from engine.game import Game, GameFault, OptionError, Position
+from engine.game import Game, GameFault, OptionError, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId
@@ -25,14 +25,17 @@ from server.rooms.commands import (
     Command,
     Decline,
     OfferDraw,
+    OfferKind,
     Rematch,
     RemoveAi,
     Resign,
     Sit,
     Stand,
+    Takeback,
 )
 from server.rooms.events import Moved, RoomEvent
-from server.rooms.model import Actor, CommandRejected, Match, Room
+from server.rooms.model import Actor, CommandRejected, Match, Room, TakebackOffer
+from server.rooms.starts import start_position
 from server.settings import Settings
 
 #: Plies after which a player can no longer abort a match.
@@ -92,12 +95,22 @@ REMATCH_BY_SPECTATOR = Refusal(
 )
 NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
 NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
+ONE_SCREEN = Refusal(Code.SEAT_LOCKED, "one player holds both seats of this room")
+NO_TAKEBACKS = Refusal(Code.TAKEBACK_NONE, "no moves are taken back in this room")
+NO_MOVE_TO_TAKE_BACK = Refusal(Code.TAKEBACK_NONE, "you have no move to take back")
+READ_ONLY = Refusal(
+    Code.ROOM_FROZEN,
+    "this match was played by other rules than this server has; it can only be read",
+)
+TAKEBACK_REQUESTED = Refusal(
+    Code.OFFER_TWICE, "you have asked to take a move back in this position already"
+)
 REMATCH_OFFERED = Refusal(Code.OFFER_TWICE, "you have offered a rematch already")
 
 
 def viewer_of(room: Room, identity: IdentityId) -> Viewer:
     """Returns the role of an identity in a room."""
-    return Viewer(identity, room.seat_of(identity), identity == room.host)
+    return Viewer(identity, room.acting_seat(identity), identity == room.host)
 
 
 def check(refusal: Refusal | None) -> None:
@@ -129,18 +142,22 @@ def require_running_match(room: Room) -> Match:
 def playable_position(room: Room, match: Match) -> Position:
     """The match's position. Raises CommandRejected if the match can only be read."""
     if room.frozen is not None or match.position is None:
-        raise CommandRejected(
-            room.frozen or Code.ROOM_FROZEN,
-            "this match was played by other rules than this server has; it can only be read",
-        )
+        raise CommandRejected(room.frozen or READ_ONLY.code, READ_ONLY.message)
     return match.position
 
 
-def own_seat(room: Room, actor: Actor) -> int:
-    """The actor's seat. Raises CommandRejected if the actor has none."""
-    seat = room.seat_of(actor.identity)
-    if seat is None:
+def own_seat(room: Room, actor: Actor, seat: int | None = None) -> int:
+    """The seat for which the actor acts: `seat` if the actor holds it.
+
+    Raises CommandRejected if the actor has no seat, or not that one.
+    """
+    acting = room.acting_seat(actor.identity)
+    if acting is None:
         raise CommandRejected(*NO_SEAT)
+    if seat is None or seat == acting:
+        return acting
+    if not room.one_screen:
+        raise CommandRejected(Code.SEAT_NONE, "you do not hold that seat")
     return seat
 
 
@@ -157,7 +174,9 @@ def sit(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
 def stand(room: Room, viewer: Viewer) -> Refusal | None:
     if viewer.seat is None:
         return NO_SEAT
-    return SEAT_LOCKED if room.running_match is not None else None
+    if room.running_match is not None:
+        return SEAT_LOCKED
+    return ONE_SCREEN if room.one_screen else None
 
 
 def add_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
@@ -224,18 +243,41 @@ def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
     )  # fmt: skip
 
 
-def accept(room: Room, viewer: Viewer) -> Refusal | None:
+def takeback(room: Room, viewer: Viewer) -> Refusal | None:
+    seat, match = viewer.seat, room.running_match
+    if seat is None:
+        return NO_SEAT
+    if match is None:
+        return refusal_unless_running(room)
+    if not room.takeback:
+        return NO_TAKEBACKS
+    if match.position is None or room.frozen is not None:
+        return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
+    if takeback_ply(room, match, seat) is None:
+        return NO_MOVE_TO_TAKE_BACK
+    if match.takeback_requests[seat] == match.ply and not takes_back_at_once(room, match, seat):
+        return TAKEBACK_REQUESTED
+    return None
+
+
+def accept(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal | None:
+    """`what` is the offer to accept; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
-    if 1 - viewer.seat not in room.offers:
+    if what in (None, "takeback") and takeback_offer_of(room, 1 - viewer.seat) is not None:
+        return None
+    if 1 - viewer.seat not in room.offers or what not in (None, draw_or_rematch(room)):
         return NO_OFFER_BY_OPPONENT
     return rematch(room, viewer) if room.running_match is None else None
 
 
-def decline(room: Room, viewer: Viewer) -> Refusal | None:
+def decline(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal | None:
+    """`what` is the offer to decline; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
-    return None if room.offers else NO_OFFER
+    if room.takeback_offers and what in (None, "takeback"):
+        return None
+    return None if room.offers and what in (None, draw_or_rematch(room)) else NO_OFFER
 
 
 # --- shared conditions --------------------------------------------------------------------------
@@ -262,9 +304,34 @@ def refusal_without_game(room: Room) -> Refusal | None:
     )
 
 
+def draw_or_rematch(room: Room) -> OfferKind:
+    """What the open offers of the room concern, besides takebacks."""
+    return "draw" if room.running_match is not None else "rematch"
+
+
+def takeback_ply(room: Room, match: Match, seat: int) -> int | None:
+    """The ply to which a takeback of a seat returns; None if there is no move to take back.
+
+    It is that of the last move that the seat chose itself: two plies back if the opponent has
+    answered, one if not, and more after extra turns. On one screen it is the last move of either
+    side.
+    """
+    return match.last_ply_of(None if room.one_screen else seat)
+
+
+def takes_back_at_once(room: Room, match: Match, seat: int) -> bool:
+    """Whether a seat takes its move back without asking: against an AI, and on one screen."""
+    return room.one_screen or match.seats[1 - seat].kind == "ai"
+
+
+def takeback_offer_of(room: Room, seat: int) -> TakebackOffer | None:
+    """The open request of a seat to take moves back, or None."""
+    return next((offer for offer in room.takeback_offers if offer.seat == seat), None)
+
+
 def starts_rematch(room: Room, viewer: Viewer) -> bool:
     """Whether a rematch that the viewer asks for starts at once, without an offer."""
-    if viewer.seat is None or 1 - viewer.seat in room.offers:
+    if viewer.seat is None or 1 - viewer.seat in room.offers or room.one_screen:
         return True
     opponent = room.seats[1 - viewer.seat]
     return opponent is not None and opponent.kind == "ai"
@@ -283,20 +350,25 @@ def _refusal_to_fill(room: Room) -> Refusal | None:
 
 
 def _refusal_to_start(room: Room) -> Refusal | None:
-    """The reason to refuse to start a match: the game no longer has the room's options.
+    """The reason to refuse to start a match: the game no longer has the room's options or its start
+    position.
 
     Raises GameFault when the rules fail.
     """
     assert room.game is not None, "the caller has checked the game"
-    return _check_start(room.game, tuple(room.options.items()))
+    return _check_start(room.game, tuple(room.options.items()), room.start)
 
 
 @lru_cache(maxsize=1024)
-def _check_start(game: Game, options: tuple[tuple[str, str], ...]) -> Refusal | None:
+def _check_start(
+    game: Game, options: tuple[tuple[str, str], ...], start: str | None
+) -> Refusal | None:
     try:
-        game.start(dict(options))
+        start_position(game, dict(options), start)
     except OptionError as error:
         return Refusal(Code.OPTION_UNKNOWN, str(error))
+    except PositionError as error:
+        return Refusal(Code.POSITION_REFUSED, str(error))
     return None
 
 
@@ -312,6 +384,7 @@ DURING_MATCH: dict[type[Command], Condition] = {
     Resign: resign,
     Abort: abort,
     OfferDraw: offer_draw,
+    Takeback: takeback,
     Accept: accept,
     Decline: decline,
 }
@@ -382,6 +455,19 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
         and match.over is None
         and len(match.moves) != ABORT_PLIES
         and match.draw_offers == NO_DRAW_OFFERS
+        and len(match.moves) - 1 not in match.takeback_requests
+        and _has_moved_before(match)
         and room.frozen is None
         and match.position is not None
     )
+
+
+def _has_moved_before(match: Match) -> bool:
+    """Whether the side that moved last had chosen the last but one move before, too.
+
+    It then had a move to take back already. A seat is None where it is that of the ply.
+    """
+    if len(match.moves) <= SEATS:
+        return False
+    last, earlier = match.moves[-1], match.moves[-1 - SEATS]
+    return (last.seat is None) == (earlier.seat is None) and not earlier.forced

@@ -8,35 +8,34 @@ module re-exports its functions.
 from collections.abc import Callable
 from typing import assert_never
 
-from engine.game import Game, OptionError
+from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
 from server.rooms import chat, moves, offers, permissions, seats
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
-from server.rooms.events import Created, Occupant, RoomEvent
+from server.rooms.events import ONE_SCREEN, START, Created, Occupant, Required, RoomEvent
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
 from server.rooms.model import Actor, CommandRejected, Moment, Room, Rule
 from server.rooms.seats import seat_events, wished_occupant
+from server.rooms.starts import check_start
 
 
 def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str]) -> list[RoomEvent]:
     """Returns the first events of a new room.
 
-    Raises CommandRejected for invalid options or seats.
+    Raises CommandRejected for invalid options, seats or start positions.
     """
-    try:
-        start = game.start(command.options)
-    except OptionError as error:
-        raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
-    if sum(isinstance(seat, MySeat) for seat in command.seats) > 1:
+    start = check_start(game, command.options, command.start)
+    wishes = (MySeat(),) * SEATS if command.one_screen else command.seats
+    if not command.one_screen and sum(isinstance(wish, MySeat) for wish in wishes) > 1:
         raise CommandRejected(Code.SEAT_ALREADY, "a player may take one seat only")
-    events: list[RoomEvent] = [
-        Created(game.id, dict(start.options), command.visibility, actor.identity)
-    ]
+    created = _created(actor, command, game, start)
+    events: list[RoomEvent] = [created]
+    events += _requirements(created)
     holders: list[Occupant | None] = [None] * SEATS
-    for number, seat_wish in enumerate(command.seats):
+    for number, seat_wish in enumerate(wishes):
         match seat_wish:
             case MySeat():
                 holders[number] = Occupant(actor.identity, actor.name)
@@ -51,6 +50,23 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     if len(occupants) == SEATS:
         events.append(start_event(start, new_id(), 1, occupants))
     return events
+
+
+def _created(actor: Actor, command: Create, game: Game, start: Position) -> Created:
+    """Returns the first event. The game's own start is not stored, even if its text was given."""
+    text = None
+    if command.start is not None and start != game.start(command.options):
+        text = start.text()
+    return Created(
+        game.id, dict(start.options), command.visibility, actor.identity,
+        text, command.one_screen, command.takeback,
+    )  # fmt: skip
+
+
+def _requirements(created: Created) -> list[Required]:
+    """The capabilities without which a program would misread the room."""
+    uses = ((START, created.start is not None), (ONE_SCREEN, created.one_screen))
+    return [Required(what) for what, is_used in uses if is_used]
 
 
 #: The rule of each command.

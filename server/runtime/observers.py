@@ -13,6 +13,7 @@ from server.rooms.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
 )
 from server.rooms.model import Room
 from server.runtime.log import Cause, Committed
@@ -25,7 +26,7 @@ RoomCommit = Committed[Room, RoomEvent]
 Observer = Callable[[RoomCommit], None]
 
 #: Events that change the board.
-BOARD_EVENTS = frozenset({Moved, Started, Finished})
+BOARD_EVENTS = frozenset({Moved, TookBack, Started, Finished})
 #: Events that change who holds a seat.
 SEAT_EVENTS = frozenset({SeatTaken, SeatLeft, Started})
 

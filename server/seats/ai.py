@@ -236,7 +236,11 @@ def answer_draw_offer(room: Room, match: Match, seat: int, thoughts: Sequence[Th
 
     From ply DRAW_PLIES on, it accepts if its score at its last move was not positive.
     """
-    last = max(thoughts, key=lambda thought: thought.ply, default=None)
+    # The analyses of moves that were taken back are stored too; that of the last move has the
+    # highest v of its ply.
+    ply = match.last_ply_of(seat)
+    analyses = (thought for thought in thoughts if thought.ply == ply)
+    last = max(analyses, key=lambda thought: thought.v, default=None)
     score = msgspec.json.decode(last.body, type=_Score).score if last is not None else None
     accept = match.ply >= DRAW_PLIES and score is not None and score <= 0
     return AiReply(f"draw:{match.id}:{room.v}", match.id, seat, accept)

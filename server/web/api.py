@@ -33,6 +33,7 @@ from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.links import Links
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
+from server.web.positions import Positions
 from server.web.strategies import strategies
 
 log = structlog.get_logger()
@@ -96,6 +97,7 @@ def make_app(
             *MyMatches(api.ports, matches).routes(),
             *Links(api.ports).routes(),
             web.get("/api/strategies", strategies),
+            *Positions(api.ports).routes(),
             *routes,
         ]
     )

@@ -19,7 +19,8 @@ from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.views import format_played
 from server.rooms import notation
-from server.rooms.events import Moved, parse_event_body
+from server.rooms.events import Moved, RoomEvent, TookBack, parse_event_body
+from server.rooms.record import moves_of
 from server.store.base import StoredMatch
 from server.web.answers import (
     ORIGIN,
@@ -54,6 +55,13 @@ _decode = msgspec.json.decode
 Moves = tuple[wire.Played, ...]
 
 
+class Record(msgspec.Struct, frozen=True):
+    """The moves of a match that were not taken back, and the versions of their events."""
+
+    moves: Moves
+    versions: tuple[int, ...]
+
+
 class Matches:
     """The handlers, each documented in docs/reference/protocol.md."""
 
@@ -64,8 +72,8 @@ class Matches:
         self._rate = RateLimit(
             "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
-        #: The moves of finished matches, the least recently used match first.
-        self._finished: OrderedDict[MatchId, Moves] = OrderedDict()
+        #: The records of finished matches, the least recently used match first.
+        self._finished: OrderedDict[MatchId, Record] = OrderedDict()
         self._cached_moves = 0
 
     def routes(self) -> list[web.RouteDef]:
@@ -94,8 +102,12 @@ class Matches:
     async def match(self, request: web.Request) -> web.Response:
         """Answers with a match, its moves and the AI's analyses."""
         match = await self._find(request)
-        moves = await self._moves(match)
+        record = await self._record(match)
         thoughts = await self._ports.store.projections.thoughts(match.match)
+        # The store keeps the analyses of the moves that were taken back, too.
+        thoughts_by_move = {(thought.ply, thought.v): thought for thought in thoughts}
+        shown = [thoughts_by_move.get(key) for key in enumerate(record.versions)]
+        moves = record.moves
         entry = self.entry(match, len(moves))
         try:
             view = self._ports.find_game(match.game).board(_decode(match.options))
@@ -107,24 +119,25 @@ class Matches:
             view = None
         body = {
             **entry, "start": match.start, "rules": match.rules, "moves": moves, "view": view,
-            "thoughts": {str(thought.ply): msgspec.Raw(thought.body) for thought in thoughts},
+            "thoughts": {str(each.ply): msgspec.Raw(each.body) for each in shown if each},
         }  # fmt: skip
         return json_answer(body)
 
     async def views(self, request: web.Request) -> web.Response:
         """Answers with the views from ply `?from=` to ply `?to=`, at most PAGE of them.
 
-        They never change once all those plies are played.
+        Those of a finished match never change; moves of a running one may be taken back.
         """
         match = await self._find(request)
-        moves = await self._moves(match)
+        moves = (await self._record(match)).moves
         first = query_number(request, "from", 0, 0, len(moves))
         last = min(
             query_number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1
         )
         page = await self._render_views(request, match, moves, first, last)
         is_whole_range = request.query.get("to") is not None and last == int(request.query["to"])
-        return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if is_whole_range else "no-cache")
+        is_final = is_whole_range and match.last_v is not None
+        return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if is_final else "no-cache")
 
     async def _render_views(
         self, request: web.Request, match: StoredMatch, moves: Moves, first: int, last: int
@@ -155,34 +168,35 @@ class Matches:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
         return match
 
-    async def _moves(self, match: StoredMatch) -> Moves:
-        """The moves of a match, from the cache if it is finished."""
+    async def _record(self, match: StoredMatch) -> Record:
+        """The record of a match, from the cache if it is finished."""
         cached = self._finished.get(match.match)
         if cached is not None:
             self._finished.move_to_end(match.match)
             return cached
-        moves = await self._read_moves(match)
+        record = await self._read_record(match)
         if match.last_v is not None and match.match not in self._finished:
-            self._finished[match.match] = moves
-            self._cached_moves += len(moves) + 1
+            self._finished[match.match] = record
+            self._cached_moves += len(record.moves) + 1
             while self._cached_moves > CACHED_MOVES:
-                self._cached_moves -= len(self._finished.popitem(last=False)[1]) + 1
-        return moves
+                self._cached_moves -= len(self._finished.popitem(last=False)[1].moves) + 1
+        return record
 
-    async def _read_moves(self, match: StoredMatch) -> Moves:
-        """The moves of a match, from its room's log."""
-        moves: list[Moved] = []
+    async def _read_record(self, match: StoredMatch) -> Record:
+        """The record of a match, from its room's log."""
+        events: list[tuple[int, RoomEvent]] = []
         v = match.first_v
         while page := await self._ports.store.logs.events(match.room, v, LOG_PAGE):
             for entry in page:
                 event = parse_event_body(entry.body)
-                if isinstance(event, Moved) and event.match == match.match:
-                    del moves[max(0, event.ply) :]  # moves that a newer version took back
-                    moves.append(event)
+                if isinstance(event, Moved | TookBack):
+                    events.append((entry.v, event))
                 v = entry.v
             if match.last_v is not None and v >= match.last_v:
                 break
-        return await self._with_notation(match, moves)
+        recorded = moves_of(events, match.match)
+        moves = await self._with_notation(match, [move.event for move in recorded])
+        return Record(moves, tuple(move.v for move in recorded))
 
     async def _with_notation(self, match: StoredMatch, moves: list[Moved]) -> Moves:
         """The moves with their numbers and notation, which old logs lack."""

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.terminal.board import STROKES, board_text, colour_code, pieces_text
+from client.terminal.board import (
+    STROKES,
+    board_text,
+    colour_code,
+    piece_letters,
+    pieces_text,
+)
 from client.terminal.layout import COLS, ROWS, lay_out
 from engine.game import Position
 from engine.rules.registry import game_ids, load_game
@@ -80,39 +86,39 @@ Second to move"""),
 [ ] last move
 Black to move, 3 to 3"""),
     ("draughts", {}, "11-15 22-18 15x22", """\
-32     w     w     w     w   29
-28  w     w     w     w      25
-24     w     w    [b]    w   21
-20  20    19    18    17     17
-16     16   [15]   14    13  13
-12  b     11    b     b      9
- 8     b     b     b     b   5
- 4  b     b     b     b      1
+32      wM      wM      wM      wM    29
+28  wM      wM      wM      wM        25
+24      wM      wM     [bM]     wM    21
+20   20      19      18      17       17
+16       16     [15]     14      13   13
+12  bM       11     bM      bM        9
+ 8      bM      bM      bM      bM    5
+ 4  bM      bM      bM      bM        1
 [ ] last move
 White to move"""),
     ("international-draughts", {}, "32-28 19-23 28x19", """\
- 1     b     b     b     b     b   5
- 6  b     b     b     b     b      10
-11     b     b     b     b     b   15
-16  b     b     b    [w]    b      20
-21     21    22    23    24    25  25
-26  26    27   [28]   29    30     30
-31     w     32    w     w     w   35
-36  w     w     w     w     w      40
-41     w     w     w     w     w   45
-46  w     w     w     w     w      50
+ 1      bM      bM      bM      bM      bM    5
+ 6  bM      bM      bM      bM      bM        10
+11      bM      bM      bM      bM      bM    15
+16  bM      bM      bM     [wM]     bM        20
+21       21      22      23      24      25   25
+26   26      27     [28]     29      30       30
+31      wM       32     wM      wM      wM    35
+36  wM      wM      wM      wM      wM        40
+41      wM      wM      wM      wM      wM    45
+46  wM      wM      wM      wM      wM        50
 [ ] last move
 Black to move"""),
     ("chess", {}, "e2e4 f7f6 d1h5", """\
- 8  r  n  b  q !k! b  n  r
- 7  p  p  p  p  p  .  p  p
- 6  .  .  .  .  .  p  .  .
- 5  .  .  .  .  .  .  . [Q]
- 4  .  .  .  .  P  .  .  .
- 3  .  .  .  .  .  .  .  .
- 2  P  P  P  P  .  P  P  P
- 1  R  N  B [.] K  B  N  R
-    a  b  c  d  e  f  g  h
+ 8  bR  bN  bB  bQ !bK! bB  bN  bR
+ 7  bP  bP  bP  bP  bP   .  bP  bP
+ 6   .   .   .   .   .  bP   .   .
+ 5   .   .   .   .   .   .   . [wQ]
+ 4   .   .   .   .  wP   .   .   .
+ 3   .   .   .   .   .   .   .   .
+ 2  wP  wP  wP  wP   .  wP  wP  wP
+ 1  wR  wN  wB  [.] wK  wB  wN  wR
+     a   b   c   d   e   f   g   h
 ! ! in check, [ ] last move
 Black is in check"""),
     ("breakthrough", {}, "e2e3 d7d6 d2d3", """\
@@ -239,16 +245,40 @@ def test_every_position_fits_on_a_page_and_shows_all_its_pieces(
     assert all(len(line) <= COLS for line in lines)
     assert picture.replace("\n", "").isprintable()
     assert picture.endswith(view.text)
-    layout = lay_out(board.board)
+    letters = piece_letters(board)
+    layout = lay_out(board.board, piece_width=max(map(len, letters.values())))
     above = -min(0, *(row for row, _, _ in layout.labels)) if layout.labels else 0
     for cell, (row, col) in layout.cells.items():
         kind = board.kinds.get(view.pieces.get(cell, ""))
         empty = cell if layout.shows_ids else " " if cell in layout.blank else "."
-        text = empty if kind is None else kind.text or {0: "-", 90: "|"}[kind.angle]
+        text = empty if kind is None else letters[view.pieces[cell]]
+        col -= kind is not None and len(text) == 2
         assert lines[above + row].ljust(COLS)[col : col + len(text)] == text, cell
     assert re.sub(r"\x1b\[[0-9;]*m", "", board_text(board, view, colour=True)) == picture
     words = pieces_text(board, view)
     assert all(f"{cell} {board.kinds[kind].name}" in words for cell, kind in view.pieces.items())
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_kinds_of_pieces_differ_by_more_than_the_case_of_a_letter(game_id: str) -> None:
+    """A reader who hears the text, or sees no colours, can tell all kinds apart."""
+    game = load_game(game_id)
+    board = game.board(game.start().options)
+    texts = [
+        piece_letters(board)[name]
+        for name, kind in board.kinds.items()
+        if kind.shape not in STROKES or kind.text
+    ]
+    assert len({text.casefold() for text in texts}) == len(texts)
+
+
+def test_letters_of_sides_are_added_where_letters_of_pieces_are_equal() -> None:
+    """Chess adds the letters of the sides; draughts has the letters of man and king too."""
+    letters = piece_letters(load_game("chess").board({}))
+    assert (letters["N"], letters["n"]) == ("wN", "bN")
+    letters = piece_letters(load_game("draughts").board({}))
+    assert (letters["w"], letters["W"], letters["B"]) == ("wM", "wK", "bK")
+    assert set(piece_letters(load_game("connect-four").board({})).values()) == {"R", "Y"}
 
 
 # --- boards of these tests
@@ -274,11 +304,11 @@ def test_marks_and_pieces_in_hand_are_explained_below_the_board() -> None:
         {"P": 2},
     )
     assert board_text(CHESS_BOARD, view).split("\n") == [
-        " 8  .  .  .  . !k! .  . (.)",
-        *[f" {row}  .  .  .  .  .  .  .  ." for row in (7, 6, 5, 4, 3)],
-        " 2 [W] .  .  .  .  .  .  .",
-        " 1 [.] .  .  .  K  .  .  .",
-        "    a  b  c  d  e  f  g  h",
+        " 8   .   .   .   . !bK!  .   .  (.)",
+        *[f" {row}   .   .   .   .   .   .   .   ." for row in (7, 6, 5, 4, 3)],
+        " 2 [wP]  .   .   .   .   .   .   .",
+        " 1  [.]  .   .   .  wK   .   .   .",
+        "     a   b   c   d   e   f   g   h",
         "In hand: white pawn 2",
         "! ! in check, [ ] last move, ( ) hole",
         "Black to move",

@@ -132,13 +132,12 @@ Crosses to move
 Crosses to move
 ? Crosses to move
 5. Crosses: a2
-Crosses win: three in a row.
  3  .  .  .
  2 *X]*X**X*
  1  O  O  .
     a  b  c
 * * winning row, [ ] last move
-Crosses win
+You won: three in a row.
 """
     )
     assert (
@@ -153,9 +152,9 @@ Crosses: Ada, Noughts: AI level 1
 
 
 def test_a_match_on_a_terminal_continues_with_a_rematch_until_the_user_quits() -> None:
-    run = play(FakeRoom(), TypedLines("b2", "resign", "rematch", "q"), interactive=True)
+    run = play(FakeRoom(), TypedLines("b2", "resign", "yes", "rematch", "q"), interactive=True)
     assert "1. Crosses: b2\n" in run.data
-    assert "Noughts win: Crosses resigned.\n" in run.data
+    assert run.data.count("You lost: you resigned.\n") == 1
     assert "rematch or quit > " in run.data
     assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
     assert run.data.endswith("Noughts to move\nYour move (or help) > ")
@@ -177,13 +176,13 @@ def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
         "4. Noughts: c3",
         "5. Crosses: c1",
     ]
-    assert "Crosses win: three in a row." in run.data
+    assert run.data.endswith("You lost: three in a row.\n")
 
 
 def test_an_invalid_line_is_reported_on_stderr_and_the_prompt_repeated() -> None:
     run = play(FakeRoom(), TypedLines("d9", "b2", "b2", "c2", "a2"))
     assert run.messages.count("error: ") == 2
-    assert "error: no: move.malformed. Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3." in run.messages
+    assert "error: no: move.malformed. Moves: a1, a2, a3, b1, b2, b3, c1, c2, c3." in run.messages
     assert run.data.count("? Crosses to move") == 5
 
 
@@ -206,7 +205,7 @@ def test_commands_that_show_something_print_to_stdout() -> None:
         ),
     )
     assert "No move yet.\n" in run.data
-    assert "Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3\n" in run.data
+    assert "Moves: a1, a2, a3, b1, b2, b3, c1, c2, c3\n" in run.data
     assert "\n2. Noughts: a1\n" in run.data
     assert "The AI has reported no scores.\n" in run.data
     assert "\na1 nought, b2 cross\n" in run.data
@@ -217,10 +216,29 @@ def test_commands_that_show_something_print_to_stdout() -> None:
 
 
 def test_a_refusal_by_the_server_is_printed() -> None:
-    run = play(FakeRoom(), TypedLines("abort", "abort", "rematch", "q"), interactive=True)
+    run = play(FakeRoom(), TypedLines("abort", "yes", "abort", "rematch", "q"), interactive=True)
     assert "error: no: match.over\n" in run.messages
     assert "No result: the match was aborted.\n" in run.data
     assert "Match 2: " in run.data
+
+
+def test_a_user_on_a_terminal_confirms_a_resignation() -> None:
+    """Any answer but yes continues the match; in a pipe the command needs no answer."""
+    run = play(FakeRoom(), TypedLines("resign", "no", "b2", "q"), interactive=True)
+    assert "Resign the match? yes or no > " in run.data
+    assert "The match goes on.\n" in run.messages
+    assert "1. Crosses: b2\n" in run.data
+    assert "You lost" in play(FakeRoom(), TypedLines("resign")).data
+
+
+def test_a_prompt_follows_every_line_on_a_terminal() -> None:
+    """A spectator and a player who waits have a prompt too; it says what the room waits for."""
+    run = play(
+        FakeRoom(seats=(AiSeat(1), OpenSeat())), TypedLines("/hi", "moves", "q"), interactive=True
+    )
+    assert run.data.count("Waiting for a player (or help) > ") == 3
+    assert run.data.endswith("> ")
+    assert "/hello" in run.messages, "a spectator reads how to chat and to leave"
 
 
 def test_brief_leaves_the_boards_out() -> None:
@@ -232,7 +250,7 @@ def test_brief_leaves_the_boards_out() -> None:
 1. Crosses: b2
 2. Noughts: a1
 ? Crosses to move
-Noughts win: Crosses resigned.
+You lost: you resigned.
 """
     )
 
@@ -303,8 +321,10 @@ def test_offers_of_a_rematch_by_both_players_are_printed() -> None:
             running = asyncio.ensure_future(mode.run())
             await asyncio.sleep(1)
             await room.act(BOB, Sit(id="1", room="r", seat=1))
-            lines.type("resign")
             await asyncio.sleep(1)
+            lines.type("resign")
+            lines.type("yes")
+            await asyncio.sleep(2)
             await room.act(BOB, Rematch(id="2", room="r"))
             await asyncio.sleep(1)
             lines.type("decline")
@@ -339,7 +359,7 @@ def test_joining_a_room_whose_match_is_over_plays_the_next_match() -> None:
     run = play(room, TypedLines("resign"), sit=True)
     assert "Crosses win: three in a row.\n" in run.data
     assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
-    assert run.data.rstrip().endswith("Crosses win: Noughts resigned.")
+    assert run.data.rstrip().endswith("You lost: you resigned.")
 
 
 def test_joining_a_full_room_watches_and_a_seated_player_keeps_the_seat() -> None:
@@ -402,6 +422,8 @@ def test_a_later_snapshot_does_not_introduce_the_room_again() -> None:
     assert run.messages == (
         "Tic-tac-toe. Room r: http://script/room/r\n"
         "First: nobody yet, Second: nobody yet\n"
+        "You are watching. Type / and a text to say something (/hello), help for the\n"
+        "  commands, quit to leave.\n"
         "The room is up to date again.\n"
     )
 
@@ -415,7 +437,7 @@ def test_every_line_on_the_players_turn_repeats_the_prompt(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["b", "m", "/hello", "b2", "zz", "accept", "resign", ""])
 def test_every_line_after_a_match_repeats_the_prompt(line: str) -> None:
-    run = play(FakeRoom(), TypedLines("resign", line, "q"), interactive=True)
+    run = play(FakeRoom(), TypedLines("resign", "yes", line, "q"), interactive=True)
     assert run.data.count("rematch or quit > ") == 2
     assert run.data.endswith("rematch or quit > ")
 
@@ -442,9 +464,11 @@ def test_a_prompt_that_no_longer_applies_is_not_shown_again() -> None:
     run = play(room, lines, interactive=True, other_player=other_player)
     prompts = re.findall(r"[A-Za-z][^\n>]* > ", run.data)
     assert prompts == [
+        "Waiting for a player (or help) > ", "Waiting for a player (or help) > ",
         "Your move (or help) > ", "rematch or quit > ", "quit, or wait for another match > ",
+        "Bob is to move (or help) > ",
     ]  # fmt: skip
-    assert "Your move (or help) > \nCrosses win: Noughts resigned.\n" in run.data
+    assert run.data.count("You won: Noughts resigned.\n") == 1
 
 
 def test_a_prompt_changes_with_the_permitted_commands() -> None:
@@ -480,7 +504,7 @@ def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:
         lines.type("q")
 
     run = play(room, lines, interactive=True, other_player=other_player)
-    assert run.data.endswith("Your move (or help) > \n1. Crosses: b2\n")
+    assert run.data.endswith("Your move (or help) > \n1. Crosses: b2\nBob is to move (or help) > ")
 
 
 def test_a_spectator_is_not_asked_to_answer_an_offer() -> None:

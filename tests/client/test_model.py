@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,6 +41,7 @@ from server.protocol.messages import (
     Snapshot,
     Stand,
     Started,
+    Takeback,
     Thinking,
     Turn,
     View,
@@ -55,7 +57,7 @@ ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
 #: The fields that every command message has.
-HEAD = {"id": "x", "room": ROOM}
+HEAD: dict[str, Any] = {"id": "x", "room": ROOM}
 
 
 # --- histories of the server's rooms
@@ -117,6 +119,7 @@ def as_snapshot(model: Model) -> Snapshot:
         match=model.match,
         offers=model.offers,
         chat=model.chat[-50:],
+        proposals=model.takebacks,
     )
 
 
@@ -136,9 +139,11 @@ room_commands = st.one_of(
     ),
     st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
     st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
+    st.builds(lambda ply: Takeback(ply=ply, **HEAD), st.integers(0, 8)),
     st.sampled_from(
         [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
+    st.sampled_from([kind(what="takeback", **HEAD) for kind in (Decline, Accept)]),
 )
 sit_commands: list[tuple[Actor, Incoming]] = [
     (ADA, Sit(seat=0, **HEAD)),

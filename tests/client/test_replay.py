@@ -84,9 +84,7 @@ def test_print_match_prints_all_positions() -> None:
         f"Tic-tac-toe, match m1, 5 moves\nAda (Crosses) against AI level 1 (Noughts)\n\n{START}\n"
     )
     assert SECOND in text
-    assert text.endswith(
-        "* * winning row, [ ] last move\nCrosses win\nCrosses win: three in a row.\n"
-    )
+    assert text.endswith("* * winning row, [ ] last move\nCrosses win: three in a row.\n")
 
 
 def test_print_match_can_print_one_position_only() -> None:
@@ -115,15 +113,16 @@ def test_json_has_a_line_for_the_match_and_one_for_each_position() -> None:
 
 def test_the_user_steps_forward_back_and_to_a_moves_number() -> None:
     out, stream = output(interactive=True)
-    lines = iter(["", "", "b", "9", "wrong", "5", "", "q"])
+    lines = iter(["", "n", "b", "9", "wrong", "5", "", "first", "last", "p", "?", "q"])
     step_through(*match(), out, lambda: next(lines))
     text = stream.getvalue()
     prompts = [
-        part[: part.index(" of")] for part in text.split("\n") if " of 5 moves: Enter next" in part
+        part[: part.index(" of")] for part in text.split("\n") if " of 5 moves: n next" in part
     ]
-    assert prompts == ["0", "1.", "2.", "1.", "1.", "1.", "5.", "5."]
-    error = "error: Enter, b, the number of a move (0 for the start, up to 5.), or q is expected"
+    assert prompts == ["0", "1.", "2.", "1.", "1.", "1.", "5.", "5.", "0", "5.", "4.", "4."]
+    error = "error: n, p, a move's number (0 for the start, up to 5.), ? or q is expected"
     assert text.count(error) == 2
+    assert text.count("the move before") == 1
 
 
 def test_the_end_of_the_input_ends_stepping() -> None:

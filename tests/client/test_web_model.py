@@ -31,6 +31,7 @@ from server.rooms.commands import (
     Resign,
     Sit,
     Stand,
+    Takeback,
 )
 from server.rooms.events import RoomEvent, format_event_body
 from server.rooms.model import Actor, CommandRejected, Moment, Room
@@ -42,7 +43,7 @@ from tests.support.room_log import SETTINGS
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: The field that every command of a room has.
-HEAD = {"id": "x"}
+HEAD: dict[str, Any] = {"id": "x"}
 ROOM = RoomId("r")
 PEOPLE = (Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
@@ -51,8 +52,8 @@ CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 #: message.
 APPLY_ALL = """async (histories) => {
     const { EMPTY_MODEL, apply, follow } = await import("/client/web/shell/model.js");
-    const pick = ({ v, gap, seats, match, offers, chat }) => (
-        { v, gap, seats, match, offers, chat }
+    const pick = ({ v, gap, seats, match, offers, takebacks, chat }) => (
+        { v, gap, seats, match, offers, proposals: takebacks, chat }
     );
     return histories.map((messages) => {
         let model = follow(EMPTY_MODEL, "r");
@@ -92,6 +93,9 @@ def random_command(rng: random.Random, room: Room) -> Command:
             ),
             RemoveAi(seat=seat, **HEAD),
             *(command_type(**HEAD) for command_type in PLAIN_COMMANDS),
+            *(Takeback(ply=ply, **HEAD) for _ in range(3)),
+            *(Accept(what="takeback", **HEAD) for _ in range(3)),
+            Decline(what="takeback", **HEAD),
         ]
     )
 
@@ -107,7 +111,7 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     events: list[RoomEvent] = create(
         PEOPLE[0], opening, load_game("tic-tac-toe"), lambda: next(ids)
     )
-    for _ in range(60):
+    for _ in range(90):
         for event in events:
             room = (
                 evolve(room, event, room.v + 1) if room else initial_room(ROOM, event, 0, load_game)
@@ -133,6 +137,7 @@ def expected_room(room: Room) -> dict[str, Any]:
     fields = as_snapshot(room)
     return {
         "offers": [],
+        "proposals": [],
         "chat": [],
         **{name: fields[name] for name in fields if name not in ("t", "room")},
         "gap": False,
@@ -148,6 +153,7 @@ async def test_after_each_event_the_model_equals_the_servers_room(page: Page) ->
     assert rooms == [[expected_room(room) for room, _ in history] for history in HISTORIES]
     assert {event["kind"] for history in HISTORIES for _, event in history} >= {
         "finished",
+        "took_back",
         "offered",
         "declined",
         "said",
@@ -197,6 +203,7 @@ async def test_a_log_of_a_newer_version_makes_the_servers_room(page: Page) -> No
     assert [rooms[-1] for rooms in results] == [
         {
             "offers": [],
+            "proposals": [],
             "chat": [],
             "gap": False,
             **{

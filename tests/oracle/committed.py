@@ -26,6 +26,10 @@ class RoomState:
     offers: tuple[int, ...] = ()
     legal: tuple[str, ...] = ()
     to_move: str | None = None
+    #: The seat that chose each move; None for a pass that the server played.
+    movers: tuple[int | None, ...] = ()
+    #: The seats that ask to take a move back, with the ply to return to.
+    takebacks: tuple[tuple[int, int], ...] = ()
 
     def player_at(self, seat: int) -> str | None:
         """Returns the identity that plays the seat in the match, or None."""
@@ -34,7 +38,9 @@ class RoomState:
     @property
     def snapshot(self) -> tuple[object, ...]:
         """The part of the state that a snapshot contains."""
-        return (tuple(self.seats), self.match, self.moves, self.over, self.offers)
+        return (
+            tuple(self.seats), self.match, self.moves, self.over, self.offers, self.takebacks
+        )  # fmt: skip
 
 
 class RoomLog:
@@ -45,6 +51,8 @@ class RoomLog:
         self.head: int = joined["v"]
         self.game: str = joined["description"]["game"]
         self.options: dict[str, str] = joined["description"]["options"]
+        self.is_one_screen: bool = joined["description"].get("one_screen", False)
+        self.allows_takebacks: bool = joined["description"].get("takeback", True)
         self.events: dict[int, Message] = {}
         self.states: dict[int, RoomState] = {1: RoomState([None, None])}
         self.faults: list[str] = []
@@ -68,6 +76,8 @@ class RoomLog:
                 previous.offers,
                 previous.legal,
                 previous.to_move,
+                previous.movers,
+                previous.takebacks,
             )
             match event["kind"]:
                 case "seat_taken":
@@ -76,20 +86,29 @@ class RoomLog:
                     if state.match is not None and state.over is None:
                         self._fault("I12", f"a seat was left in the middle of a match at v {v}")
                     state.seats[event["seat"]] = None
-                    state.offers = ()
+                    state.offers, state.takebacks = (), ()
                 case "started":
                     referee = self._on_started(v, state, event)
                 case "moved":
                     self._on_moved(v, state, event, referee)
+                case "took_back":
+                    referee = self._on_took_back(v, state, event, referee)
                 case "finished":
                     self._on_finished(v, state, event, referee, finished)
+                case "offered" if event.get("what") == "takeback":
+                    if event["seat"] in [seat for seat, _ in state.takebacks]:
+                        self._fault("I18", f"a second request for a takeback at v {v}")
+                    state.takebacks = (*state.takebacks, (event["seat"], event["to_ply"]))
+                case "declined" if event.get("what") == "takeback":
+                    own = tuple(each for each in state.takebacks if each[0] == event["seat"])
+                    state.takebacks = own if own != state.takebacks else ()
                 case "offered":
                     if event["seat"] in state.offers:
                         self._fault("I18", f"a second offer of one seat at v {v}")
                     state.offers = (*state.offers, event["seat"])
                 case "declined":
                     state.offers = ()
-                case "said":
+                case "said" | "required":
                     pass
                 case kind:
                     self._fault("I3", f"an event of kind {kind} at v {v}")
@@ -109,7 +128,8 @@ class RoomLog:
         identity = event["occupant"]["identity"]
         if state.seats[event["seat"]] is not None:
             self._fault("I12", f"the taken seat {event['seat']} was taken again at v {v}")
-        if event["occupant"].get("kind") != "ai" and identity in state.seats:
+        is_second = event["occupant"].get("kind") != "ai" and identity in state.seats
+        if is_second and not self.is_one_screen:
             self._fault("I12", f"{identity} took a second seat at v {v}")
         state.seats[event["seat"]] = identity
 
@@ -128,6 +148,7 @@ class RoomLog:
                 self._fault("I18", f"a rematch started at v {v} without an offer")
         state.match, state.moves, state.over = event["match"], (), None
         state.players, state.offers = players, ()
+        state.movers, state.takebacks = (), ()
         state.seats = list(players)
         return new_referee(self.game, self.options)
 
@@ -148,7 +169,34 @@ class RoomLog:
         except IllegalMove as error:
             self._fault("I9", f"v {v}: {error}")
         state.moves = (*state.moves, event["move"])
+        state.movers = (*state.movers, None if event.get("forced") else event["seat"])
+        state.takebacks = ()
         state.offers = tuple(seat for seat in state.offers if seat == event["seat"])
+
+    def _on_took_back(
+        self, v: int, state: RoomState, event: Message, referee: Referee | None
+    ) -> Referee | None:
+        """Returns the referee of the position; checks I11 and I18."""
+        seat, to_ply = event["seat"], event["to_ply"]
+        if state.match != event["match"] or state.over is not None or referee is None:
+            self._fault("I11", f"a takeback in a match that is not running at v {v}")
+            return referee
+        # On one screen the last move of either side is taken back.
+        seats = (0, 1) if self.is_one_screen else (seat,)
+        own = [ply for ply, mover in enumerate(state.movers) if mover in seats]
+        if not own or own[-1] != to_ply:
+            self._fault("I18", f"the takeback at v {v} is not of the last move of seat {seat}")
+        is_alone = self.is_one_screen or state.player_at(1 - seat) == "ai"
+        if not is_alone and (seat, to_ply) not in state.takebacks:
+            self._fault("I18", f"the takeback at v {v} was not asked for in this position")
+        if not self.allows_takebacks or state.player_at(seat) == "ai":
+            self._fault("I18", f"the takeback at v {v} is not allowed")
+        state.moves, state.movers = state.moves[:to_ply], state.movers[:to_ply]
+        state.offers, state.takebacks = (), ()
+        referee = new_referee(self.game, self.options)
+        for move in state.moves:
+            referee.play(move)
+        return referee
 
     def _on_finished(
         self, v: int, state: RoomState, event: Message, referee: Referee | None, finished: set[str]
@@ -157,7 +205,7 @@ class RoomLog:
             self._fault("I11", f"a second result at v {v}")
         finished.add(event["match"])
         on_board = referee is not None and referee.over
-        if event["how"] == "agreement" and not state.offers:
+        if event["how"] == "agreement" and not state.offers and not self.is_one_screen:
             self._fault("I18", f"a draw was agreed at v {v} without an offer")
         if event["how"] in DRAWN_TERMINATIONS and event["winner"] is not None:
             self._fault("I9", f"the draw at v {v} has a winner")
@@ -171,7 +219,7 @@ class RoomLog:
                 f"{event['winner']} won at v {v}, but the referee's winner is {referee.winner}",
             )
         state.over = (event["winner"], event["how"])
-        state.offers = ()
+        state.offers, state.takebacks = (), ()
 
     def _fault(self, invariant: str, description: str) -> None:
         self.faults.append(f"{invariant}: {description}, in room {self.room}")

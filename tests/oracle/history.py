@@ -11,11 +11,13 @@ The checker uses none of the server's code. It checks these invariants:
 - I8: a snapshot equals the log up to its v.
 - I9: every move is legal by an independent referee, and so are the offered moves.
 - I11: a result is final.
-- I12: a seat has one identity, changed only by an event.
+- I12: a seat has one identity, changed only by an event, and an identity one seat, unless `created`
+  says that one player holds both.
 - I13: only the player to move can move.
 - I14: a chat line for spectators reaches no player.
-- I16: each ply has exactly one move.
-- I18: no rematch starts and no draw is agreed without an offer, and a seat offers once.
+- I16: each ply has exactly one move, which a takeback may replace by another.
+- I18: no rematch starts, no draw is agreed and no opponent's move is taken back without an offer;
+  a seat offers once, and a takeback returns to the last move of the seat that wanted it.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
 
 Some tests name further invariants, which this checker does not check:
@@ -258,6 +260,11 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
         tuple(move["move"] for move in match["moves"]) if match else (),
         (over["winner"], over["how"]) if over else None,
         tuple(message.get("offers", ())),
+        tuple(
+            (offer["seat"], offer["to_ply"])
+            for offer in message.get("proposals", ())
+            if offer["what"] == "takeback"
+        ),
     )
     if shown != state.snapshot:
         yield (
@@ -422,7 +429,8 @@ LAST_EVENT_KINDS = {
     "abort": {"finished"},
     "rematch": {"offered", "started"},
     "decline": {"declined"},
-    "accept": {"finished", "started"},
+    "accept": {"finished", "started", "took_back"},
+    "takeback": {"took_back", "offered"},
     "offer_draw": {"offered", "finished"},
     "claim": {"finished"},
 }
@@ -443,6 +451,11 @@ def _check_effect(command: Command, log: RoomLog, v: int | None, name: str) -> I
             yield f"I1: {name} was acknowledged as v {v}, which is {moved}"
         elif v in log.states and log.states[v].player_at(moved["seat"]) != command.identity:
             yield f"I13: {name} moved for {log.states[v].player_at(moved['seat'])}"
+    elif event["kind"] == "took_back" and v in log.states:
+        # On one screen, one player may take back the moves of both seats.
+        seat = event["seat"] if message["t"] == "takeback" else 1 - event["seat"]
+        if log.states[v].player_at(seat) != command.identity:
+            yield f"I18: {name} took back a move at v {v} without the other player"
     elif message["t"] == "chat" and (event["identity"], event["text"]) != (
         command.identity,
         message["text"],

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from msgspec.structs import replace
 
 from engine.game import LOST, ONGOING, WON, Game
 from engine.rules.registry import load_game
@@ -18,7 +19,14 @@ from server.protocol.outbound import Outbound
 from server.protocol.views import description
 from server.rooms import moves, offers, permissions, rules
 from server.rooms.commands import Command, Move, Rematch, Sit
-from server.rooms.events import Occupant, Offered, RoomEvent, SeatTaken, format_event_body
+from server.rooms.events import (
+    Moved,
+    Occupant,
+    Offered,
+    RoomEvent,
+    SeatTaken,
+    format_event_body,
+)
 from server.rooms.matches import start_match
 from server.rooms.model import Actor, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import playable_position
@@ -145,7 +153,7 @@ def seat_taken_twice(patch: Patch) -> FakeServer:
 
 
 def spectator_can_move(patch: Patch) -> FakeServer:
-    def replacement(room: Room, actor: Actor) -> int:
+    def replacement(room: Room, actor: Actor, _seat: int | None = None) -> int:
         seat = room.seat_of(actor.identity)
         match = room.running_match
         if seat is None and match is not None and match.position is not None:
@@ -229,6 +237,33 @@ def rematch_without_an_offer(patch: Patch) -> FakeServer:
     return FakeServer()
 
 
+def takeback_without_consent(patch: Patch) -> FakeServer:
+    """An opponent's request is granted at once."""
+    patch.setattr(permissions, "takes_back_at_once", lambda *_: True)
+    return FakeServer()
+
+
+def takeback_of_the_last_move_of_either_side(patch: Patch) -> FakeServer:
+    def last_ply(_room: Room, match: Match, _seat: int) -> int | None:
+        return match.ply - 1 if match.ply else None
+
+    patch.setattr(permissions, "takeback_ply", last_ply)
+    return FakeServer()
+
+
+def takeback_request_survives_a_move(patch: Patch) -> FakeServer:
+    real = rules.evolve
+
+    def keep_requests(room: Room, event: RoomEvent, at_ms: int) -> Room:
+        after = real(room, event, at_ms)
+        if isinstance(event, Moved):
+            return replace(after, takeback_offers=room.takeback_offers)
+        return after
+
+    patch.setattr(rules, "evolve", keep_requests)
+    return FakeServer()
+
+
 def wrong_rule(patch: Patch) -> FakeServer:
     """In the game of sticks, the player who takes the last stick wins."""
     real: Any = load_game("sticks").module
@@ -299,6 +334,9 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
         (no_compare_and_set, {"I1", "I5"}),
         (two_results, {"I11"}),
         (rematch_without_an_offer, {"I18"}),
+        (takeback_without_consent, {"I18"}),
+        (takeback_of_the_last_move_of_either_side, {"I18"}),
+        (takeback_request_survives_a_move, {"I8"}),
         (wrong_rule, {"I9"}),
         (unanswered_command, {"I19"}),
         (two_answers, {"I19"}),

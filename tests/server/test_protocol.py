@@ -35,6 +35,7 @@ from server.rooms.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
     Unknown,
     format_event_body,
     parse_event_body,
@@ -272,6 +273,8 @@ SEATS = st.tuples(
     * 2
 )
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+PLIES = st.integers(0, 2**53 - 1)
+OFFERS = st.sampled_from([None, "draw", "rematch", "takeback"])
 ROOMS = {"id": IDS, "room": IDS.map(lambda text: text[:24])}
 #: The messages that only name a room.
 WITHOUT_FIELDS = [
@@ -289,12 +292,19 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
         options=st.dictionaries(PLAIN, PLAIN, max_size=4),
         visibility=st.sampled_from(["public", "unlisted"]),
         seats=SEATS,
+        start=st.none() | PLAIN,
+        one_screen=st.booleans(),
+        takeback=st.booleans(),
     ),
     st.builds(wire.Join, since=st.integers(0, 2**53 - 1), epoch=st.none() | PLAIN, **ROOMS),
     *(st.builds(kind, **ROOMS) for kind in WITHOUT_FIELDS),
     *(st.builds(kind, seat=st.integers(0, 1), **ROOMS) for kind in (wire.Sit, wire.RemoveAi)),
     st.builds(wire.AddAi, seat=st.integers(0, 1), level=st.integers(1, 8), **ROOMS),
-    st.builds(wire.Move, ply=st.integers(0, 2**53 - 1), move=PLAIN, **ROOMS),
+    st.builds(wire.Move, ply=PLIES, move=PLAIN, seat=st.none() | st.integers(0, 1), **ROOMS),
+    st.builds(wire.Takeback, ply=PLIES, **ROOMS),
+    st.builds(wire.Resign, seat=st.none() | st.integers(0, 1), **ROOMS),
+    st.builds(wire.Accept, what=OFFERS, ply=st.none() | PLIES, **ROOMS),
+    st.builds(wire.Decline, what=OFFERS, **ROOMS),
     st.builds(wire.Chat, text=PLAIN, to=st.sampled_from(["room", "spectators"]), **ROOMS),
     st.builds(wire.WatchLobby, id=IDS, on=st.booleans()),
 )
@@ -380,6 +390,9 @@ EVENTS: list[RoomEvent] = [
     Moved("m1", 0, 0, "3x2", "0123456789abcdef"),
     Moved("m1", 0, 0, "e2e4", "0123456789abcdef", "e4", 1500),
     Finished("m1", None, "abort", "the match was aborted"),
+    Created("chess", {}, "public", "ada", "8/8/8/8/8/8/8/K6k w - - 0 1", True, False),
+    TookBack("m1", 4, 0, "0123456789abcdef"),
+    Offered(1, "takeback", 4),
     Offered(0),
     Declined(1),
     Offered(1, "draw"),
@@ -459,8 +472,8 @@ def test_an_event_of_a_newer_version_is_unchanged(kind: str, body: bytes) -> Non
         Created("sticks", {}, "friends", "ada"),
         SeatTaken(0, Occupant("eve", "Eve", "account")),
         Finished("m1", 1, "flag", "Red ran out of time"),
-        Offered(0, "takeback"),
-        Declined(0, "takeback"),
+        Offered(0, "pause"),
+        Declined(0, "pause"),
         Said("ada", "Ada", "psst", "players"),
     ],
 )

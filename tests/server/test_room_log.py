@@ -10,7 +10,7 @@ from engine.rules.registry import load_game
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.commands import Abort, Decline, Rematch, Resign, Stand
+from server.rooms.commands import Abort, Decline, Rematch, Resign, Stand, Takeback
 from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
 from server.rooms.model import AI, CommandRejected, Room
 from tests.support.room_log import (
@@ -41,14 +41,17 @@ from tests.support.room_log import (
 def test_the_log_alone_makes_the_room() -> None:
     """I8: parsing the bodies again gives the same room, after every kind of event."""
     played = LoggedRoom()
-    played.create(ADA, "sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
+    start: dict[str, Any] = {"options": {"rows": "1-3-5-7"}, "start": "1-3-5-6 first"}
+    played.create(ADA, "sticks", seats=(OPEN, OPEN), **start)
     played.do(ADA, sit(1))
     played.do(ADA, plain(Stand))
     played.do(BEN, sit(0))
     played.do(CYD, chat("hello", "spectators"))
     played.do(ADA, add_ai(1))
-    played.do(BEN, played.move("4x7"))
-    played.do(AI, played.ai_move("3x5"))
+    for _ in range(2):
+        played.do(BEN, played.move("4x6"))
+        played.do(AI, played.ai_move("3x5"))
+        played.do(BEN, Takeback("b", 2))
     played.do(BEN, plain(Resign))
     played.do(ADA, remove_ai(1))
     played.do(CYD, sit(1))

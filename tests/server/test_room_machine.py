@@ -39,6 +39,7 @@ from server.rooms.commands import (
     RemoveAi,
     Resign,
     Stand,
+    Takeback,
 )
 from server.rooms.events import (
     Created,
@@ -47,11 +48,13 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Required,
     RoomEvent,
     Said,
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
     format_event_body,
     parse_event_body,
 )
@@ -109,12 +112,13 @@ class Watcher:
     def check(self, room: Room) -> None:
         """Checks that the snapshot and the events after it give the state of a new snapshot."""
         seen, now = self.model, views.snapshot(room, self.is_player)
-        assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers) == (
+        assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers, seen.takebacks) == (
             now.v,
             True,
             now.seats,
             now.match,
             now.offers,
+            now.proposals,
         )
         assert seen.chat[-len(now.chat) :] == now.chat if now.chat else True
 
@@ -131,7 +135,8 @@ class RoomMachine(RuleBasedStateMachine):
         self.pending_searches: list[AiMove] = []
         self.watchers: list[Watcher] = []
         self.results: dict[str, MatchResult] = {}
-        self.played_plies: set[tuple[str, int]] = set()
+        #: The moves of the current match that were not taken back.
+        self.line: list[str] = []
         self.draw_offered_by: int | None = None
 
     @initialize(game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]), seats=SEATS)
@@ -164,6 +169,20 @@ class RoomMachine(RuleBasedStateMachine):
         match, seat = self.played.room.match, self.played.room.ai_to_answer_draw()
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
         self._send(AI if seat is not None else actor, reply)
+
+    @rule(actor=st.sampled_from(PEOPLE), back=st.integers(-1, 2))
+    def take_back(self, actor: Actor, back: int) -> None:
+        """Takes a move back, or asks for it, at a ply near the current one."""
+        self._send(actor, Takeback("b", max(0, len(self.line) - back)))
+
+    @rule(kind=st.sampled_from([Accept, Accept, Decline]))
+    def answer_takeback(self, kind: Any) -> None:
+        """Answers an open request for a takeback, or withdraws it."""
+        for offer in self.played.room.takeback_offers[:1]:
+            occupant = self.played.room.seats[1 - offer.seat if kind is Accept else offer.seat]
+            assert occupant is not None
+            actor = Actor(IdentityId(occupant.identity), occupant.name)
+            assert self._send(actor, kind("p", what="takeback")), "an open request is answered"
 
     @rule(
         actor=st.sampled_from(PEOPLE),
@@ -299,8 +318,16 @@ class RoomMachine(RuleBasedStateMachine):
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case Offered(seat=seat, what=what) | Declined(seat=seat, what=what):
                     assert seat == own
-                    assert (what == "draw") == (before.running_match is not None), (
-                        "I18: draws are offered in a match, rematches after it"
+                    assert (what != "rematch") == (before.running_match is not None), (
+                        "I18: draws and takebacks are offered in a match, rematches after it"
+                    )
+                case TookBack(seat=seat):
+                    assert own is not None
+                    opponent = before.seats[1 - seat]
+                    assert opponent is not None
+                    asked = seat in [offer.seat for offer in before.takeback_offers]
+                    assert opponent.kind == "ai" if seat == own else asked, (
+                        "I18: an opponent's move is taken back only on request"
                     )
                 case Finished() if actor.kind is not ActorKind.AI:
                     assert own is not None or (only_ai and actor.identity == before.host)
@@ -347,6 +374,7 @@ class RoomMachine(RuleBasedStateMachine):
                 people = [occupant.identity for occupant in event.seats if occupant.kind == "guest"]
                 assert len(set(people)) == len(people)
                 self.draw_offered_by = None
+                self.line = []
             case Offered(seat=seat, what="draw"):
                 self.draw_offered_by = seat
             case Moved():
@@ -355,14 +383,23 @@ class RoomMachine(RuleBasedStateMachine):
                 assert self.referee is not None
                 assert event.match not in self.results, "I11: no move after the end"
                 assert event.seat == self.referee.turn
-                assert (event.match, event.ply) not in self.played_plies, (
-                    "I16: one move for each ply"
-                )
-                self.played_plies.add((event.match, event.ply))
+                assert event.ply == len(self.line), "I16: one move for each ply"
+                self.line.append(event.move)
                 try:
                     self.referee.play(event.move)
                 except IllegalMove as error:
                     raise AssertionError(f"I9: {error}") from error
+            case TookBack(to_ply=to_ply):
+                assert event.match not in self.results, "I11: a result is final"
+                assert to_ply < len(self.line)
+                assert to_ply >= len(self.line) - 2, "these games have no extra turns"
+                created = parse_event_body(self.played.log[0][1])
+                assert isinstance(created, Created)
+                self.line = self.line[:to_ply]
+                self.referee = new_referee(created.game, created.options)
+                for token in self.line:
+                    self.referee.play(token)
+                self.draw_offered_by = None
             case Finished():
                 assert self.referee is not None
                 assert event.match not in self.results, "I11: a result is final"
@@ -374,7 +411,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert self.referee.winner == event.winner
                 self.referee.over = True
                 self.draw_offered_by = None
-            case Declined():
+            case Declined(what="draw"):
                 self.draw_offered_by = None
             case _:
                 pass
@@ -418,6 +455,7 @@ class RoomMachine(RuleBasedStateMachine):
             assert room.seats == room.running_match.seats, "seats do not change during a match"
         if room.match is not None and room.match.over is not None:
             assert self.results[room.match.id] == room.match.over, "I11"
+        assert room.match is None or [each.move for each in room.match.moves] == self.line
         if room.offers:
             assert all(room.seats[seat] is not None for seat in room.offers), (
                 "I18: an offer ends when its seat is left"
@@ -466,7 +504,9 @@ EVENTS = st.one_of(
     st.builds(Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)),
     st.builds(Moved, TEXTS, NUMBERS, NUMBERS, TEXTS, TEXTS),
     st.builds(Finished, TEXTS, st.none() | NUMBERS, st.just("board"), TEXTS),
-    st.builds(Offered, NUMBERS),
+    st.builds(Required, TEXTS),
+    st.builds(TookBack, TEXTS, NUMBERS, NUMBERS, TEXTS),
+    st.builds(Offered, NUMBERS, st.sampled_from(["draw", "takeback"]), st.none() | NUMBERS),
     st.builds(Declined, NUMBERS),
     st.builds(Said, TEXTS, TEXTS, TEXTS, st.sampled_from(["room", "spectators"])),
 )

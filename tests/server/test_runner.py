@@ -45,6 +45,7 @@ async def test_a_move_is_sent_with_view_and_legal_moves() -> None:
         assert [m["t"] for m in ada.messages[start[0] :] if m["t"] != "presence"] == [
             "ack",
             "event",
+            "may",  # the move can be taken back
             "view",
         ]
         assert [m["t"] for m in ben.messages[start[1] :] if m["t"] != "presence"] == [

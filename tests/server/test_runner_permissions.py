@@ -52,7 +52,7 @@ async def test_players_receive_a_list_after_the_event_that_changed_it() -> None:
         ]  # fmt: skip
         last = ada.of("may")[-1]
         assert last == {
-            "t": "may", "room": room, "v": 6, "may": ["resign", "offer_draw", "chat"],
+            "t": "may", "room": room, "v": 6, "may": ["resign", "offer_draw", "takeback", "chat"],
         }  # fmt: skip
         assert last_list(ben) == last["may"]
 
@@ -170,5 +170,9 @@ def random_command(rng: random.Random, client: Client, room: str, state: Room) -
         return client.chat(room, "hello")
     if rng.random() < 0.3:
         return client.sit(room, rng.randrange(2))
-    kinds = [wire.Resign, wire.OfferDraw, wire.Accept, wire.Decline, wire.Rematch, wire.Stand]
+    if match is not None and rng.random() < 0.3:
+        return wire.Takeback(id=client.new_id(), room=room, ply=match.ply)
+    kinds: list[type[wire.RoomCommand]] = [
+        wire.Resign, wire.OfferDraw, wire.Accept, wire.Decline, wire.Rematch, wire.Stand,
+    ]  # fmt: skip
     return client.plain(rng.choice(kinds), room)

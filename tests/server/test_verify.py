@@ -18,16 +18,16 @@ async def check(database: Database) -> Report:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRequest) -> None:
-    """A correct store has no problem. Its rooms have finished, running, AI and unlisted matches, or
-    none.
+    """A correct store has no problem. Its rooms have finished, running, AI and unlisted matches,
+    matches with takebacks, or none.
     """
     async with empty_database(kind, request) as database:
         async with database.open() as store:
             rooms = await play_matches(store)
         report = await check(database)
         assert report.problems == []
-        assert (report.rooms, report.moves, report.unjudged) == (len(rooms), 8, 0)
-        assert report.events == 31
+        assert (report.rooms, report.moves, report.unjudged) == (len(rooms), 13, 0)
+        assert report.events == 47
 
 
 #: Statements that damage a store, each with the invariant and the text of the problem.
@@ -50,6 +50,16 @@ FAULTS = {
        WHERE room = '{full}'""": ("I9", "turn of seat 0"),
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"winner":0', '"winner":1')
        WHERE room = '{full}'""": ("I11", "does not say so"),
+    # Takebacks to another ply or position.
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"to_ply":0', '"to_ply":1')
+       WHERE room = '{taken_back}'""": ("I18", "another position"),
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"to_ply":0', '"to_ply":2')
+       WHERE room = '{taken_back}'""": ("I18", "nothing can be taken back"),
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"match":"', '"match":"other')
+       WHERE room = '{one_screen}' AND instr(CAST(body AS TEXT), 'took_back') > 0""": (
+        "I18",
+        "nothing can be taken back",
+    ),
     # Entries that cannot be parsed.
     """UPDATE events SET body = CAST('{{"kind":7}}' AS BLOB)
        WHERE room = '{full}' AND v = 5""": ("I8", "cannot be read"),
@@ -111,7 +121,19 @@ def sound_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[s
     path = tmp_path_factory.mktemp("sound") / "store.sqlite3"
     rooms = asyncio.run(make())
     return path.read_bytes(), dict(
-        zip(("full", "unlisted", "half", "waiting", "against_ai"), rooms, strict=True)
+        zip(
+            (
+                "full",
+                "unlisted",
+                "half",
+                "waiting",
+                "against_ai",
+                "taken_back",
+                "one_screen",
+            ),
+            rooms,
+            strict=True,
+        )
     )
 
 

@@ -113,10 +113,11 @@ def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
 
 
 async def play_matches(store: SqlStore) -> list[str]:
-    """Plays matches in five rooms and returns the ids of the rooms.
+    """Plays matches in seven rooms and returns the ids of the rooms.
 
     They are: a finished match and its rematch, an unlisted room with chat among spectators, a match
-    in progress, a room that waits for an opponent, and a match against the AI.
+    in progress, a room that waits for an opponent, a match against the AI, one in which moves of
+    the AI were taken back, and one on one screen from a start position, with a takeback.
     """
     fake = FakeServer(store=store)
     async with fake.hub() as hub:
@@ -148,4 +149,15 @@ async def play_matches(store: SqlStore) -> list[str]:
         await ada.until(
             lambda m: m["t"] == "event" and m["room"] == against_ai and m.get("ply") == 1
         )
-        return [full, unlisted, half, waiting, against_ai]
+        taken_back = await ada.create("tic-tac-toe", seats=(MySeat(), AiSeat(1)))
+        await ada.ack(ada.join(taken_back))
+        for move in ("a1", "b2"):
+            since = len(ada.messages)
+            await ada.ack(ada.move(taken_back, 0, move))
+            await ada.until(lambda m: m["t"] == "turn" and m["room"] == taken_back, since)
+            if move == "a1":
+                await ada.ack(wire.Takeback(id=ada.new_id(), room=taken_back, ply=2))
+        one_screen = await ada.create("tic-tac-toe", one_screen=True, start="X........")
+        await ada.ack(ada.move(one_screen, 0, "b2"))
+        await ada.ack(wire.Takeback(id=ada.new_id(), room=one_screen, ply=1))
+        return [full, unlisted, half, waiting, against_ai, taken_back, one_screen]

@@ -39,7 +39,13 @@ class KnownRoom:
     referee: Referee | None = None
     over: bool = True
     offers: list[int] = field(default_factory=list)
-    plies: int = 0
+    is_takeback_asked: bool = False
+    moves: list[str] = field(default_factory=list)
+
+    @property
+    def plies(self) -> int:
+        """The number of moves played."""
+        return len(self.moves)
 
     def apply(self, message: Message) -> None:
         """Applies a message."""
@@ -75,24 +81,39 @@ class KnownRoom:
                 self._start(event["match"])
             case "moved":
                 self._move(event["move"])
+                self.is_takeback_asked = False
                 self.offers = [seat for seat in self.offers if seat == event["seat"]]
+            case "took_back":
+                moves = self.moves[: event["to_ply"]]
+                self.offers, self.is_takeback_asked = [], False
+                self._start(self.match)
+                for move in moves:
+                    self._move(move)
             case "finished":
                 self.over, self.offers = True, []
+            case "offered" if event.get("what") == "takeback":
+                self.is_takeback_asked = True
+            case "declined" if event.get("what") == "takeback":
+                self.is_takeback_asked = False
             case "offered":
                 self.offers.append(event["seat"])
             case "declined":
                 self.offers = []
 
     def _start(self, match: str) -> None:
-        self.match, self.over, self.plies = match, False, 0
+        self.match, self.over, self.moves = match, False, []
         self.referee = new_referee(self.game, self.options)
 
     def _move(self, token: str) -> None:
-        self.plies += 1
+        self.moves.append(token)
         if self.referee is not None:
             # A planted fault may have let an illegal move through; the checker must find that.
             with suppress(Exception):
                 self.referee.play(token)
+
+    def is_asked(self, identity: str) -> bool:
+        """Returns whether a player may answer a request for a takeback."""
+        return self.is_takeback_asked and not self.over and identity in self.seats
 
     def is_my_turn(self, identity: str) -> bool:
         referee = self.referee
@@ -304,7 +325,14 @@ class LoadClient:
             link = await self.link(self.rng.randrange(len(self.links)))
             open_rooms = [(r, known) for r, known in link.rooms.items() if known.v < MAX_EVENTS]
             my_turns = [(r, known) for r, known in open_rooms if known.is_my_turn(self.identity)]
-            if my_turns and self.rng.random() < 0.75:
+            asked = [r for r, known in open_rooms if known.is_asked(self.identity)]
+            if asked and self.rng.random() < 0.5:
+                answer = self.rng.choice(["accept", "accept", "decline"])
+                await self.command(link, answer, self.rng.choice(asked), what="takeback")
+            elif my_turns and self.rng.random() < 0.06:
+                room, known = self.rng.choice(my_turns)
+                await self.command(link, "takeback", room, ply=known.plies)
+            elif my_turns and self.rng.random() < 0.75:
                 await self._move(link, *self.rng.choice(my_turns))
             elif open_rooms:
                 await self._other_command(link, *self.rng.choice(open_rooms))

@@ -61,6 +61,10 @@ class Screen:
         self._seen = at + len(first)
         return first
 
+    def send_keys(self, keys: str) -> None:
+        """Presses keys, without Enter."""
+        os.write(self._writing, keys.encode())
+
     def type(self, line: str) -> None:
         """Types a line and Enter."""
         os.write(self._writing, f"{line}\n".encode())

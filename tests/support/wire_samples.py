@@ -18,6 +18,7 @@ from server.rooms.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TookBack,
     format_event_body,
 )
 
@@ -44,6 +45,7 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.AddAi(id="c6", room=ROOM, seat=1, level=5),
     wire.RemoveAi(id="c7", room=ROOM, seat=1),
     wire.Move(id="c8", room=ROOM, ply=0, move="d"),
+    wire.Takeback(id="c18", room=ROOM, ply=2),
     wire.Resign(id="c9", room=ROOM),
     wire.Abort(id="c10", room=ROOM),
     wire.Claim(id="c15", room=ROOM),
@@ -74,6 +76,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     Declined(0, "draw"),
     SeatLeft(0),
     Required("strategies"),
+    TookBack(MATCH, 0, 0, "0123456789abcdef"),
 )
 
 BOARD = BoardView(

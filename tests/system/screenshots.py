@@ -144,7 +144,7 @@ async def show_mill(studio: Studio) -> None:
 async def show_past_position(studio: Studio) -> None:
     """A player looks at an earlier position of the match."""
     await play_two(studio, "Draughts", "9 13", "21 17", "11 16")
-    await studio.ada.page.keyboard.press("ArrowLeft")
+    await studio.ada.button("Previous move").click()
 
 
 async def show_chat_tab(studio: Studio) -> None:

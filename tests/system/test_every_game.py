@@ -32,7 +32,7 @@ GAMES = game_ids()
 #: The page's status after a match.
 RESULT = re.compile(r"^(Draw|\w+ wins?): ")
 #: The line on the terminal after a match.
-RESULT_LINE = re.compile(r"^(Draw|[\w ]+ wins?): .+\.$", re.MULTILINE)
+RESULT_LINE = re.compile(r"^(Draw|You (won|lost)|[\w ]+ wins?): .+\.$", re.MULTILINE)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

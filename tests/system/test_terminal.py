@@ -90,7 +90,7 @@ def test_a_match_in_a_pipe_on_the_users_own_server(
     """The match ends with a result; no process remains."""
     done = run(env, "play", "tic-tac-toe", *opponent, typed="\n".join(CELLS))
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^(Draw|Crosses win|Noughts win): ", done.stdout, re.MULTILINE)
+    assert re.search(r"^(Draw|You won|You lost): ", done.stdout, re.MULTILINE)
     assert 5 <= len(moves_of(done.stdout)) <= 9
     assert "Traceback" not in done.stderr
     assert "The match is not saved" in done.stderr
@@ -109,7 +109,8 @@ def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: 
     replayed = run(env, *command)
     assert replayed.returncode == 0, replayed.stderr
     assert moves_of(replayed.stdout) == moves_of(done.stdout)
-    assert replayed.stdout.rstrip().splitlines()[-1] in done.stdout
+    result = replayed.stdout.rstrip().splitlines()[-1]
+    assert result.partition(": ")[2] in done.stdout
     assert "AI: depth" in replayed.stdout
 
 
@@ -137,12 +138,14 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
     assert run(env, "replay", link, "--ply", "99").returncode == 2
 
     with on_a_terminal(plyroom("replay", link), env) as screen:
-        screen.expect(f"0 of {plies} moves: Enter next")
-        screen.type("")
+        screen.expect(f"0 of {plies} moves: n next")
+        screen.send_keys("\x1b[C")
         screen.expect(moves_of(done.stdout)[0])
+        screen.send_keys("\x1b[D")
+        screen.expect(f"0 of {plies} moves: n next")
         screen.type(str(plies))
         screen.expect(f"{plies}. of {plies} moves")
-        screen.type("q")
+        screen.send_keys("q")
         assert screen.wait_for_end() == 0
 
 
@@ -164,8 +167,8 @@ def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str)
                 side, notation = ("White", "Black")[ply % 2], "Ng1" if move == "f3g1" else move
                 for screen in (mover, other):
                     screen.expect(f"{ply // 2 + 1}{'...' if ply % 2 else '.'} {side}: {notation}\n")
-            assert " 8  r  n  b  q  k  b  n  r" in ada.text
-            assert " 1  R  N  B  K  Q  B  N  R" in bob.text
+            assert " 8  bR  bN  bB  bQ  bK  bB  bN  bR" in ada.text
+            assert " 1  wR  wN  wB  wK  wQ  wB  wN  wR" in bob.text
             ada.expect("You may claim a draw (the same position 3 times): type claim.")
             ada.type("claim")
             for screen in (ada, bob):
@@ -224,7 +227,9 @@ def test_a_match_on_a_terminal_with_a_rematch(env: dict[str, str], url: str) -> 
         screen.type("/well, well")
         screen.expect("> well, well")
         screen.type("resign")
-        screen.expect("Yellow wins: Red resigned.")
+        screen.expect("Resign the match?")
+        screen.type("yes")
+        screen.expect("You lost: you resigned.")
         screen.expect("rematch or quit > ")
         screen.type("rematch")
         screen.expect("Match 2: AI level 1 (Red) against Guest")
@@ -314,7 +319,7 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
                 second.expect("? Crosses to move")
             second.type("a2")
             assert (second.wait_for_end(), third.wait_for_end()) == (0, 0)
-            first.expect("Crosses win: three in a row.")
+            first.expect("You lost: three in a row.")
             first.expect("rematch or quit")
             expected = [
                 "1. Crosses: b2",
@@ -408,7 +413,9 @@ def test_the_client_waits_for_a_killed_server_to_return(
                 screen.type("last")
                 screen.expect("2. Noughts: ")
                 screen.type("resign")
-                screen.expect("Noughts win: Crosses resigned.")
+                screen.expect("Resign the match?")
+                screen.type("yes")
+                screen.expect("You lost: you resigned.")
                 screen.type("q")
                 assert screen.wait_for_end() == 0
         finally:

@@ -277,7 +277,8 @@ export class PlyBoard extends HTMLElement {
     #onKey(event) {
         if (!this.#layout || this.#current === null || event.altKey || event.ctrlKey || event.metaKey) return;
         if (event.target instanceof HTMLButtonElement) return;
-        const arrow = ARROWS[event.key];
+        // After a click the board has the focus invisibly; the arrows then step through the match.
+        const arrow = this.#isFocusVisible ? ARROWS[event.key] : undefined;
         if (arrow) this.#moveFocus(arrow);
         else if (event.key === "Enter" || event.key === " ") this.#click(this.#current);
         else if (event.key === "Escape" && this.#selection.length > 0) this.#select([]);

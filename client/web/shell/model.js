@@ -3,8 +3,8 @@
  * is a pure function, so a room that was resumed equals one that was never left.
  *
  * @import {BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState,
- *     Message, MoveView, Occupant, Played, PositionView, RoomDescription, RoomSummary, Snapshot,
- *     Thinking, Turn} from "./protocol.js"
+ *     Message, MoveView, Occupant, Played, PositionView, Proposal, RoomDescription, RoomSummary,
+ *     Snapshot, Thinking, Turn} from "./protocol.js"
  */
 
 /** Maximum number of lines of chat in the model; older lines are dropped. */
@@ -20,7 +20,8 @@ export const MAX_CHAT_LINES = 300;
 /**
  * A room as this viewer may see it. `v` is 0 until a snapshot arrives. `gap` means that events are
  * missing and the session must join again from 0. `frozen` is the code of the reason why the room
- * cannot be played, or null. `offers` has the seats with an open offer. `may` names the commands that
+ * cannot be played, or null. `offers` has the seats with an open offer of a draw or a rematch, and
+ * `takebacks` the open requests to take moves back. `may` names the commands that
  * the server permits you, besides those that come with `turn`; it is null if the server is of an
  * earlier version, which does not send them. `views` and `thoughts` are those of the current match, by
  * ply. `start` is the position in which the first match will start; null if the server has not sent
@@ -35,6 +36,7 @@ export const MAX_CHAT_LINES = 300;
  * @property {(Occupant | null)[]} seats
  * @property {MatchState | null} match
  * @property {number[]} offers
+ * @property {Proposal[]} takebacks
  * @property {ChatLine[]} chat
  * @property {{seats: boolean[], watching: number} | null} presence
  * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
@@ -81,6 +83,7 @@ function emptyRoom(id) {
         seats: [null, null],
         match: null,
         offers: [],
+        takebacks: [],
         chat: [],
         presence: null,
         turn: null,
@@ -181,18 +184,20 @@ function turnOf({ match, ply, moves, claim = null }) {
  * @returns {Room}
  */
 function applyJoined(room, message) {
-    const { description, frozen = null, may = null, start = null } = message;
-    return { ...room, description, frozen, may, start };
+    const { description, frozen = null, may = null, start_view = null } = message;
+    return { ...room, description, frozen, may, start: start_view };
 }
 
 /**
- * Replaces the room; views and thoughts of the same match stay.
+ * Replaces the room. Views and thoughts stay where the moves are the same: moves may have been taken
+ * back meanwhile.
  * @param {Room} room
  * @param {Snapshot} message
  * @returns {Room}
  */
 function applySnapshot(room, message) {
-    const isSameMatch = room.match !== null && room.match.id === message.match?.id;
+    const common = commonPlies(room.match, message.match);
+    const isPrefix = common === headPly(room);
     return {
         ...room,
         v: message.v,
@@ -200,10 +205,22 @@ function applySnapshot(room, message) {
         seats: message.seats,
         match: message.match,
         offers: message.offers ?? [],
+        takebacks: (message.proposals ?? []).filter(({ what }) => what === "takeback"),
         chat: message.chat ?? [],
-        views: isSameMatch ? room.views : {},
-        thoughts: isSameMatch ? room.thoughts : {},
+        views: upTo(room.views, common),
+        thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
     };
+}
+
+/**
+ * The number of first plies that two states have in common; -1 if they are of different matches.
+ * @param {MatchState | null} before
+ * @param {MatchState | null} after
+ */
+function commonPlies(before, after) {
+    if (before === null || after === null || before.id !== after.id) return -1;
+    const first = before.moves.findIndex(({ move }, ply) => move !== after.moves[ply]?.move);
+    return first < 0 ? before.moves.length : first;
 }
 
 /**
@@ -236,6 +253,8 @@ function isReadable(event) {
             return Number.isInteger(event.number) && Array.isArray(event.seats);
         case "moved":
             return Number.isInteger(event.ply) && typeof event.move === "string";
+        case "took_back":
+            return Number.isInteger(event.to_ply);
         case "finished":
             return [event.how, event.reason].every((text) => typeof text === "string");
         case "said":
@@ -255,7 +274,7 @@ function applyEvent(room, event) {
         case "seat_taken":
             return { ...room, seats: withItem(room.seats, event.seat, event.occupant) };
         case "seat_left":
-            return { ...room, seats: withItem(room.seats, event.seat, null), offers: [] };
+            return { ...room, seats: withItem(room.seats, event.seat, null), offers: [], takebacks: [] };
         case "started": {
             const { match: id, number, start, rules, seats } = event;
             return {
@@ -263,6 +282,7 @@ function applyEvent(room, event) {
                 match: { id, number, start, rules, seats, moves: [] },
                 seats,
                 offers: [],
+                takebacks: [],
                 views: {},
                 thoughts: {},
             };
@@ -272,25 +292,75 @@ function applyEvent(room, event) {
             const moves = [...room.match.moves.slice(0, event.ply), playedOf(event)];
             // A move makes the other side's draw offer lapse.
             const offers = room.offers.filter((seat) => seat === event.seat);
-            return { ...room, match: { ...room.match, moves }, offers };
+            return { ...room, match: { ...room.match, moves }, offers, takebacks: [] };
         }
+        case "took_back":
+            return applyTookBack(room, event);
         case "finished": {
             if (room.match?.id !== event.match) return room;
             const { winner, how, reason } = event;
-            return { ...room, match: { ...room.match, over: { winner, how, reason } }, offers: [] };
+            const match = { ...room.match, over: { winner, how, reason } };
+            return { ...room, match, offers: [], takebacks: [] };
         }
         case "offered":
+            if (event.what === "takeback" && event.to_ply != null) {
+                const request = { seat: event.seat, what: event.what, to_ply: event.to_ply };
+                return { ...room, takebacks: [...room.takebacks, request] };
+            }
             return isKnownOffer(event) ? { ...room, offers: [...room.offers, event.seat] } : room;
         case "declined":
+            if (event.what === "takeback") return { ...room, takebacks: afterDecline(room.takebacks, event.seat) };
             return isKnownOffer(event) ? { ...room, offers: [] } : room;
         case "said": {
             const { v, at, name, text, to } = event;
             const line = to === undefined ? { v, at, name, text } : { v, at, name, text, to };
             return { ...room, chat: [...room.chat, line].slice(-MAX_CHAT_LINES) };
         }
-        default: // "created", "hidden", and kinds that only a newer server sends
+        default: // "created", "required", "hidden", and kinds that only a newer server sends
             return room;
     }
+}
+
+/**
+ * Removes the moves that were taken back, with their views, legal moves and thoughts.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "took_back"}>} event
+ * @returns {Room}
+ */
+function applyTookBack(room, { match: id, to_ply }) {
+    const { match } = room;
+    if (match?.id !== id || match.over || to_ply < 0 || to_ply >= match.moves.length) return room;
+    return {
+        ...room,
+        match: { ...match, moves: match.moves.slice(0, to_ply) },
+        offers: [],
+        takebacks: [],
+        turn: null,
+        views: upTo(room.views, to_ply),
+        // The thought of a ply belongs to the move that followed it.
+        thoughts: upTo(room.thoughts, to_ply - 1),
+    };
+}
+
+/**
+ * The entries up to a ply.
+ * @template T
+ * @param {Record<number, T>} byPly
+ * @param {number} lastPly
+ * @returns {Record<number, T>}
+ */
+function upTo(byPly, lastPly) {
+    return Object.fromEntries(Object.entries(byPly).filter(([ply]) => Number(ply) <= lastPly));
+}
+
+/**
+ * The open requests without the opponent's; without one's own if the opponent has none.
+ * @param {Proposal[]} takebacks
+ * @param {number} seat the seat that declined or withdrew
+ */
+function afterDecline(takebacks, seat) {
+    const own = takebacks.filter((request) => request.seat === seat);
+    return own.length < takebacks.length ? own : [];
 }
 
 /**
@@ -410,6 +480,23 @@ export function mySeat(model) {
     if (you === null || room === null) return null;
     const seat = room.seats.findIndex((occupant) => occupant?.kind !== "ai" && occupant?.identity === you.identity);
     return seat < 0 ? null : seat;
+}
+
+/**
+ * Whether one player holds both seats of the room.
+ * @param {Room} room
+ */
+export function isOneScreen(room) {
+    return room.description?.one_screen ?? false;
+}
+
+/**
+ * The seat whose side the viewer takes, or null: on one screen the viewer takes neither.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function viewerSeat(model) {
+    return model.room !== null && isOneScreen(model.room) ? null : mySeat(model);
 }
 
 /** The commands that are offered to every spectator. */

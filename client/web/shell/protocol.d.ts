@@ -14,7 +14,7 @@ export interface Ping {
     id?: string | null;
 }
 
-/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. */
+/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. - `takeback` says whether players may take moves back. */
 export interface Create {
     t: "create";
     id: string;
@@ -22,6 +22,9 @@ export interface Create {
     options?: Record<string, string>;
     visibility?: "public" | "unlisted";
     seats?: (MySeat | OpenSeat | AiSeat)[];
+    start?: string | null;
+    one_screen?: boolean;
+    takeback?: boolean;
 }
 
 /** The creator of the room takes this seat. */
@@ -96,20 +99,30 @@ export interface RemoveAi {
     seat: number;
 }
 
-/** Plays a move. `ply` is the number of moves already played, so that a late move cannot be played in another position. */
+/** Plays a move. `ply` is the number of moves already played, so that a late move cannot be played in another position. `seat` is the seat that moves, null for the player's own. */
 export interface Move {
     t: "move";
     id: string;
     room: string;
     ply: number;
     move: string;
+    seat?: number | null;
 }
 
-/** Resigns the running match. */
+/** Takes back the player's last move and the moves after it. Against an AI, and in a room for one screen, this happens at once. Another player is asked (`offered` with `takeback`), and may accept until the position changes. `ply` is the number of moves that the player has seen. The command is refused if moves were taken back since, or if it would take back a later move. */
+export interface Takeback {
+    t: "takeback";
+    id: string;
+    room: string;
+    ply: number;
+}
+
+/** Resigns the running match. `seat` is the side that resigns, null for the player's own; on one screen that is the side to move. */
 export interface Resign {
     t: "resign";
     id: string;
     room: string;
+    seat?: number | null;
 }
 
 /** Ends the match without a result. A player may abort before the second move; the host may abort when only AI seats play. */
@@ -133,11 +146,13 @@ export interface OfferDraw {
     room: string;
 }
 
-/** Accepts the opponent's offer: a draw while a match is running, otherwise a rematch. */
+/** Accepts the opponent's offer. `what` names the offer; null stands for the draw while a match is running, otherwise for the rematch, and for the takeback if nothing else is offered. `ply` is the number of moves at which a takeback was asked for, so that a late answer cannot accept another one. */
 export interface Accept {
     t: "accept";
     id: string;
     room: string;
+    what?: "draw" | "rematch" | "takeback" | null;
+    ply?: number | null;
 }
 
 /** Offers another match with the sides swapped, or accepts that offer. The match starts at once when the opponent is an AI, or when the host of a match between AI seats asks. */
@@ -147,11 +162,12 @@ export interface Rematch {
     room: string;
 }
 
-/** Declines the opponent's offer of a draw or a rematch, or withdraws one's own. */
+/** Declines the opponent's offer, or withdraws one's own. `what` is as for `accept`. */
 export interface Decline {
     t: "decline";
     id: string;
     room: string;
+    what?: "draw" | "rematch" | "takeback" | null;
 }
 
 /** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. */
@@ -199,7 +215,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "takeback.none" | "position.refused" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -208,7 +224,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start` is the position in which the room's first match will start; null once it has started. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -218,10 +234,10 @@ export interface Joined {
     seat?: number | null;
     frozen?: string | null;
     may?: string[] | null;
-    start?: PositionView | null;
+    start_view?: PositionView | null;
 }
 
-/** The properties of a room that never change. `view` is null when this server does not have the game. */
+/** The properties of a room that never change. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -231,6 +247,9 @@ export interface RoomDescription {
     created_ms: number;
     levels: number;
     view: BoardView | null;
+    start?: string | null;
+    one_screen?: boolean;
+    takeback?: boolean;
 }
 
 /** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
@@ -315,7 +334,7 @@ export interface May {
     may: string[];
 }
 
-/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. */
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. */
 export interface Snapshot {
     t: "snapshot";
     room: string;
@@ -324,6 +343,7 @@ export interface Snapshot {
     match: MatchState | null;
     offers?: number[];
     chat?: ChatLine[];
+    proposals?: Proposal[];
 }
 
 /** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. */
@@ -372,6 +392,13 @@ export interface ChatLine {
     name: string;
     text: string;
     to?: string;
+}
+
+/** An open offer that is neither of a draw nor of a rematch. The fields mean the same as in `offered`. */
+export interface Proposal {
+    seat: number;
+    what: string;
+    to_ply?: number | null;
 }
 
 /** The board at version `v`, the same for every viewer. */
@@ -464,16 +491,19 @@ export interface RoomSummary {
     length?: string;
 }
 
-/** The room was created. Always the first event of the log, v = 1. `visibility` is `public` or `unlisted`. */
+/** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. */
 export interface Created {
     kind: "created";
     game: string;
     options: Record<string, string>;
     visibility: string;
     host: string;
+    start?: string | null;
+    one_screen?: boolean;
+    takeback?: boolean;
 }
 
-/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat. */
+/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat; `start` or `one_screen`: those fields of `created`. */
 export interface Required {
     kind: "required";
     what: string;
@@ -516,6 +546,15 @@ export interface Moved {
     forced?: boolean;
 }
 
+/** A player took moves back: the match goes on at ply `to_ply`. The log keeps the moves that were taken back; the next `moved` has their ply again. `seat` is the player who wanted it, and `digest` identifies the position. Every open offer lapses. */
+export interface TookBack {
+    kind: "took_back";
+    match: string;
+    to_ply: number;
+    seat: number;
+    digest: string;
+}
+
 /** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, and `failure` when the AI could not move. */
 export interface Finished {
     kind: "finished";
@@ -525,11 +564,12 @@ export interface Finished {
     reason: string;
 }
 
-/** A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves. `what` is `rematch` or `draw`. */
+/** A player offered a draw or a rematch, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. `what` is `rematch`, `draw` or `takeback`. `to_ply` is the ply to which a takeback would return, null for other offers. */
 export interface Offered {
     kind: "offered";
     seat: number;
     what?: string;
+    to_ply?: number | null;
 }
 
 /** The offer was declined or withdrawn. `what` is that of the offer. */
@@ -562,11 +602,11 @@ export interface Info {
     log?: string;
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | Chat | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | Chat | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Presence | Lobby;
 
-export type RoomEvent = Created | Required | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said;
+export type RoomEvent = Created | Required | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | Said;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;

@@ -74,6 +74,7 @@ test("choices are described in one line", () => {
         describeChoices(HEX, { ...choices, opponent: "duel", secondLevel: "swindler" }),
         "Hex, level 2 against Swindler",
     );
+    assertEqual(describeChoices(HEX, { ...choices, opponent: "screen" }), "Hex on one screen");
 });
 
 test("the chosen side and opponents become the seats of the room", () => {
@@ -84,6 +85,8 @@ test("the chosen side and opponents become the seats of the room", () => {
     assertEqual(createCommand(friend, 0).seats, [{ who: "open" }, me]);
     const duel = { ...choices, opponent: "duel", secondLevel: "swindler" };
     assertEqual(createCommand(duel, 0).seats, [ai, { who: "ai", persona: "swindler" }]);
+    const screen = createCommand({ ...choices, opponent: "screen" }, 0);
+    assertEqual([screen.one_screen, screen.seats], [true, undefined]);
 });
 
 test("the text in place of missing rooms is true", () => {
@@ -112,6 +115,9 @@ test("a match of yours is listed once, with its result", () => {
     const finished = [over(0, "board"), over(1, "resign"), over(null, "agreement"), over(null, "abort")];
     const mine = { running: [match], finished, waiting: [room("r", "open", [ADA, null])] };
     const text = textOf(drawMine(lobbyOf(room("r", "playing", [ADA, BEN])), GAMES, mine));
+    const screen = { ...over(1, "board"), seats: [ADA, ADA], match: "s" };
+    const onOneScreen = textOf(drawMine(lobbyOf(), GAMES, { ...mine, finished: [screen] }));
+    assertEqual(["on one screen", "Black won", "You"].map((words) => onOneScreen.includes(words)), [true, true, false]);
     for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
     assertEqual(text.includes("waits"), false);
 });

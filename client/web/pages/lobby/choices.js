@@ -12,7 +12,7 @@ import { PERSONAS, aiFields, optionsText, sideName } from "../../shell/words.js"
  * @typedef {object} Choices
  * @property {string} game
  * @property {Record<string, string>} options
- * @property {"friend" | "ai" | "duel"} opponent
+ * @property {"friend" | "ai" | "duel" | "screen"} opponent "screen" is one screen for two people
  * @property {string} level of the AI: a number, or the id of a persona
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
@@ -40,7 +40,7 @@ export function validChoices(game, before = {}) {
     return {
         game: game.id,
         options: Object.fromEntries(options),
-        opponent: oneOf(before.opponent, ["friend", "ai", "duel"], "ai"),
+        opponent: oneOf(before.opponent, ["friend", "ai", "duel", "screen"], "ai"),
         level: validLevel(game, before.level),
         secondLevel: validLevel(game, before.secondLevel),
         side: oneOf(before.side, ["0", "1", "random"], "0"),
@@ -76,7 +76,9 @@ function oneOf(value, values, fallback) {
  */
 export function createCommand(choices, chance) {
     const { game, options, visibility } = choices;
-    return { t: "create", game, options, visibility, seats: seatsFor(choices, chance) };
+    const room = /** @type {const} */ ({ t: "create", game, options, visibility });
+    if (choices.opponent === "screen") return { ...room, one_screen: true };
+    return { ...room, seats: seatsFor(choices, chance) };
 }
 
 /**
@@ -106,13 +108,16 @@ function aiSeat(level) {
  */
 export function describeChoices(game, { options, opponent, level, secondLevel, side }) {
     const changed = Object.entries(options).filter(([name, value]) => value !== game.options[name]?.default);
-    const opponentText = { friend: "", ai: levelText(level), duel: `${levelText(level)} against ${levelText(secondLevel)}` };
+    const duelText = `${levelText(level)} against ${levelText(secondLevel)}`;
+    const opponentText = { friend: "", screen: "", ai: levelText(level), duel: duelText };
+    const titles = { friend: `${game.title} with a friend`, screen: `${game.title} on one screen` };
+    const hasSide = opponent === "friend" || opponent === "ai";
     const sideText = side === "random" ? "either side" : sideName(game.view, Number(side));
     const parts = [
-        opponent === "friend" ? `${game.title} with a friend` : game.title,
+        opponent === "friend" || opponent === "screen" ? titles[opponent] : game.title,
         optionsText(Object.fromEntries(changed)),
         opponentText[opponent],
-        opponent === "duel" ? "" : sideText,
+        hasSide ? sideText : "",
     ];
     return parts.filter(Boolean).join(", ");
 }
@@ -123,7 +128,7 @@ function levelText(level) {
 }
 
 /** The verb of the button that creates the room. @type {Record<Choices["opponent"], string>} */
-export const VERBS = { friend: "Invite", ai: "Play", duel: "Watch" };
+export const VERBS = { friend: "Invite", ai: "Play", duel: "Watch", screen: "Play" };
 
 /**
  * The latest valid choices that the browser keeps, the latest first.

@@ -3,7 +3,7 @@
  * match.
  *
  * @import {GameDescription, MatchSummary, MyMatches} from "../../shell/api.js"
- * @import {RoomSummary} from "../../shell/protocol.js"
+ * @import {Occupant, RoomSummary} from "../../shell/protocol.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Model} from "../../shell/model.js"
  */
@@ -11,7 +11,7 @@
 import { drawPicture } from "../../board/picture.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { agoText, isDraw, occupantName, optionsText } from "../../shell/words.js";
+import { agoText, isDraw, occupantName, optionsText, sideName } from "../../shell/words.js";
 
 /**
  * The rooms of other people.
@@ -104,7 +104,7 @@ export function drawMine({ lobby, you: person }, games, mine) {
  * @param {number} now_ms
  */
 function drawMyMatch(match, you, game, now_ms) {
-    const seat = match.seats.findIndex((occupant) => occupant.identity === you);
+    const seat = Math.max(0, match.seats.findIndex((occupant) => occupant.identity === you));
     const { over } = match;
     const time_ms = match.finished_ms ?? match.started_ms;
     return h(
@@ -114,18 +114,29 @@ function drawMyMatch(match, you, game, now_ms) {
             "a",
             { href: over ? `/match/${match.match}` : `/room/${match.room}` },
             game ? drawPicture(game) : null,
-            drawTitle(match.title, `against ${occupantName(match.seats[1 - Math.max(seat, 0)])}`),
+            drawTitle(match.title, isOneScreen(match) ? "on one screen" : `against ${occupantName(match.seats[1 - seat])}`),
             h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
         ),
-        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat) : "Play on"),
+        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : "Play on"),
     );
 }
 
 /**
- * @param {NonNullable<MatchSummary["over"]>} over
- * @param {number} seat
+ * Whether one player plays both sides.
+ * @param {{seats: (Occupant | null)[]}} match
  */
-function resultText(over, seat) {
+function isOneScreen({ seats }) {
+    return seats[0]?.kind !== "ai" && seats[0]?.identity === seats[1]?.identity;
+}
+
+/**
+ * @param {NonNullable<MatchSummary["over"]>} over
+ * @param {number} seat your seat
+ * @param {MatchSummary} match
+ * @param {GameDescription | undefined} game
+ */
+function resultText(over, seat, match, game) {
+    if (over.winner !== null && isOneScreen(match)) return `${sideName(game?.view, over.winner)} won`;
     if (over.winner !== null) return over.winner === seat ? "You won" : "You lost";
     return isDraw(over) ? "Draw" : "No result";
 }
@@ -144,10 +155,19 @@ function drawMyRoom(room, you, game) {
             "a",
             { href: `/room/${room.room}` },
             game ? drawPicture(game) : null,
-            drawTitle(room.title, opponent ? `against ${opponent.name}` : "waits for a second player"),
+            drawTitle(room.title, roomText(room, opponent?.name)),
         ),
         h("span", { class: "hint" }, room.state === "playing" ? "Play on" : "Invite"),
     );
+}
+
+/**
+ * @param {RoomSummary} room
+ * @param {string | undefined} opponent
+ */
+function roomText(room, opponent) {
+    if (opponent !== undefined) return `against ${opponent}`;
+    return isOneScreen(room) ? "on one screen" : "waits for a second player";
 }
 
 /**

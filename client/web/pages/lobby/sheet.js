@@ -112,12 +112,15 @@ function drawChoices(game, choices, change) {
         drawChoice(
             "opponent",
             "Against",
-            { friend: "A friend", ai: "The AI", duel: "AI against AI" },
+            [
+                { friend: "A friend", ai: "The AI" },
+                { screen: "One screen for two", duel: "AI against AI" },
+            ],
             choices.opponent,
             (opponent) => change({ opponent: /** @type {Choices["opponent"]} */ (opponent) }),
         ),
-        choices.opponent === "friend" ? null : drawLevels(game, choices, change),
-        choices.opponent === "duel" ? null : drawSides(game, choices, change),
+        choices.opponent === "ai" || choices.opponent === "duel" ? drawLevels(game, choices, change) : null,
+        choices.opponent === "ai" || choices.opponent === "friend" ? drawSides(game, choices, change) : null,
         Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, change)),
         drawChoice(
             "visibility",

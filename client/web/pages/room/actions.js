@@ -10,8 +10,9 @@
 import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { claimReason, headPly, isNewer, mySeat, permits } from "../../shell/model.js";
+import { claimReason, headPly, isNewer, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
+import { drawTakeback, drawTakebackRequest } from "./takeback.js";
 import { PERSONAS, aiFields, frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
 
 /**
@@ -22,12 +23,12 @@ import { PERSONAS, aiFields, frozenText, occupantName, resultForViewer, sideName
 export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
-    if (match?.over) return `${resultForViewer(match.over, board, mySeat(model))}: ${match.over.reason}`;
+    if (match?.over) return `${resultForViewer(match.over, board, viewerSeat(model))}: ${match.over.reason}`;
     if (room.frozen && (match || isNewer(room))) return frozenText(room.frozen);
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
-    if (turn === mySeat(model)) return "Your turn";
+    if (turn === viewerSeat(model)) return "Your turn";
     if (seats[turn]?.kind !== "ai") return `${sideName(board, turn)} to move`;
     const isAbsent = room.thoughts[headPly(room)]?.state === "absent";
     return `${occupantName(seats[turn])} ${isAbsent ? "waits for an engine" : "is thinking"}`;
@@ -43,7 +44,14 @@ export function statusText(model, room) {
 export function drawActions(app, room) {
     const { match } = room;
     if (!match) return null;
-    if (!match.over) return [drawOffer(app, room, "draw", "accept"), drawDrawButtons(app, room), drawEndButton(app, room)];
+    if (!match.over)
+        return [
+            drawTakebackRequest(app, room),
+            drawOffer(app, room, "draw", "accept"),
+            drawTakeback(app, room),
+            drawDrawButtons(app, room),
+            drawEndButton(app, room),
+        ];
     return [
         drawOffer(app, room, "rematch", "rematch"),
         drawRematch(app, room),
@@ -56,13 +64,14 @@ export function drawActions(app, room) {
  * draw." with the button to withdraw it.
  * @param {App} app
  * @param {Room} room
- * @param {string} noun what is offered
+ * @param {"draw" | "rematch"} noun what is offered
  * @param {"accept" | "rematch"} accept the command that accepts it
  * @returns {Content}
  */
 function drawOffer(app, room, noun, accept) {
     const { model } = app;
-    const send = (/** @type {"accept" | "rematch" | "decline"} */ t) => () => void app.command({ t, room: room.id });
+    const send = (/** @type {"accept" | "rematch" | "decline"} */ t) => () =>
+        void app.command(t === "rematch" ? { t, room: room.id } : { t, room: room.id, what: noun });
     if (room.offers.length === 0) return null;
     const offerer = room.offers.find((seat) => seat !== mySeat(model));
     const decline = (/** @type {string} */ text) => h("button", { key: "decline", onclick: send("decline") }, text);
@@ -95,7 +104,8 @@ function drawDrawButtons(app, room) {
     const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
     if (room.offers.length > 0 || permits(model, "abort") || !permits(model, "offer_draw")) return claim;
-    return [claim, h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), "Offer a draw")];
+    const label = isOneScreen(room) ? "Agree on a draw" : "Offer a draw";
+    return [claim, h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), label)];
 }
 
 /** The questions before a match is ended. */
@@ -129,7 +139,7 @@ function drawRematch(app, room) {
     if (room.offers.length > 0 && permits(app.model, "decline")) return null;
     if (!permits(app.model, "rematch")) return null;
     const send = () => void app.command({ t: "rematch", room: room.id });
-    const text = hasAi(room.seats) ? "Play again" : "Offer a rematch";
+    const text = hasAi(room.seats) || isOneScreen(room) ? "Play again" : "Offer a rematch";
     return h("button", { key: "rematch", class: "main", onclick: send }, icon("again"), text);
 }
 

@@ -7,9 +7,9 @@
  * @import {Sound} from "./sounds.js"
  */
 
-import { headPly, legalMoves } from "../../shell/model.js";
+import { headPly, isOneScreen, legalMoves } from "../../shell/model.js";
 import { resultFor } from "../../ui/table.js";
-import { occupantName, resultText, sideName } from "../../shell/words.js";
+import { occupantName, plural, resultText, sideName } from "../../shell/words.js";
 
 /**
  * The line of the room's log for an event; null for events that are shown elsewhere, such as chat and
@@ -32,14 +32,23 @@ export function logLine(event, room, seat) {
             return offerer === undefined ? start : `${subjectOf(room, 1 - offerer, seat)} accepted the rematch. ${start}`;
         }
         case "offered":
+            if (event.what === "takeback") return `${subjectOf(room, event.seat, seat)} asked to take a move back`;
             return `${subjectOf(room, event.seat, seat)} offered a ${event.what ?? "rematch"}`;
         case "declined": {
             const { what = "rematch" } = event;
+            if (what === "takeback") {
+                const isAnswer = room.takebacks.some((request) => request.seat !== event.seat);
+                const action = isAnswer ? "declined the takeback" : "withdrew the request for a takeback";
+                return `${subjectOf(room, event.seat, seat)} ${action}`;
+            }
             const action = room.offers.includes(event.seat) ? `withdrew the ${what} offer` : `declined the ${what}`;
             return `${subjectOf(room, event.seat, seat)} ${action}`;
         }
         case "moved":
+            if (declinesTakeback(event, room)) return `${subjectOf(room, event.seat, seat)} moved and so declined the takeback`;
             return declinesDraw(event, room) ? `${subjectOf(room, event.seat, seat)} moved and so declined the draw` : null;
+        case "took_back":
+            return `${subjectOf(room, event.seat, seat)} took back ${plural(headPly(room) - event.to_ply, "move")}`;
         case "finished": {
             const [offerer] = room.offers;
             if (event.how === "agreement" && offerer !== undefined)
@@ -71,16 +80,33 @@ export function toastText(event, room, seat) {
         }
         case "declined":
             if (event.seat === seat) return null;
+            if (event.what === "takeback")
+                return room.takebacks.some((request) => request.seat === seat) ? TAKEBACK_DECLINED : logLine(event, room, seat);
             return room.offers.includes(seat)
                 ? `Your ${event.what ?? "rematch"} offer was declined`
                 : logLine(event, room, seat);
+        case "took_back":
+            return event.seat === seat ? null : logLine(event, room, seat);
         case "moved":
+            if (declinesTakeback(event, room) && event.seat !== seat) return TAKEBACK_DECLINED;
             return declinesDraw(event, room) && event.seat !== seat ? "Your draw offer was declined" : null;
         case "finished":
             return event.how === "abort" ? "The match was aborted" : null;
         default:
             return null;
     }
+}
+
+/** The toast for the player whose request was declined. */
+const TAKEBACK_DECLINED = "Your request to take a move back was declined";
+
+/**
+ * Whether a move makes the opponent's request for a takeback lapse.
+ * @param {Extract<EventMessage, {kind: "moved"}>} event
+ * @param {Room} room
+ */
+function declinesTakeback(event, room) {
+    return room.takebacks.some((request) => request.seat === 1 - event.seat);
 }
 
 /**
@@ -118,7 +144,7 @@ export function soundsFor(before, after, seat) {
     if (!before.match.over && after.match.over) {
         const result = seat === null ? null : resultFor(after.match.over, seat);
         sounds.push(result === "won" || result === "lost" ? result : "end");
-    } else if (ply > 0 && isTurnNew(before, after)) sounds.push("turn");
+    } else if (ply > 0 && !isOneScreen(after) && isTurnNew(before, after)) sounds.push("turn");
     return sounds;
 }
 

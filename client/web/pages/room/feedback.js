@@ -8,7 +8,7 @@
  */
 
 import { notifyTurn } from "./bell.js";
-import { mySeat } from "../../shell/model.js";
+import { isOneScreen, mySeat, viewerSeat } from "../../shell/model.js";
 import { isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
 import { playSound } from "./sounds.js";
 import { occupantName, versus } from "../../shell/words.js";
@@ -60,8 +60,8 @@ export class RoomFeedback {
      * @param {Room} room
      */
     onRoomChange(before, room) {
-        for (const sound of soundsFor(before, room, mySeat(this.#app.model))) playSound(sound);
-        if (room.match && isTurnNew(before, room))
+        for (const sound of soundsFor(before, room, viewerSeat(this.#app.model))) playSound(sound);
+        if (room.match && !isOneScreen(room) && isTurnNew(before, room))
             notifyTurn(room.id, `${room.description?.title ?? ""}: ${versus(room.match.seats)}`);
         if (room.presence !== before.presence && room.presence)
             for (const { seat, isOnline } of presenceChanges(before.presence?.seats ?? null, room.presence.seats))

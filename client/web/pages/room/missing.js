@@ -19,6 +19,10 @@ export class MissingParts {
     #app;
     /** @type {Set<string>} */
     #requested = new Set();
+    /** The newest ply at the last request; it falls when moves are taken back. */
+    #head = 0;
+    /** The number of takebacks so far. Parts that were requested before the last one are dropped. */
+    #takebacks = 0;
 
     /** @param {App} app */
     constructor(app) {
@@ -35,11 +39,19 @@ export class MissingParts {
         const { match } = room;
         if (!match) return;
         const head = headPly(room);
+        if (head < this.#head) this.#onTakeback();
+        this.#head = head;
         if (!room.views[shown]) {
             if (shown === head) this.#requestOnce(`late ${match.id} ${head}`, () => this.#readLateView(match.id, head));
             else this.#requestOnce(`views ${match.id} ${shown}`, () => this.#readViews(match.id, shown, head));
         }
         if (head > 0 && hasAi(match.seats)) this.#requestOnce(`thoughts ${match.id}`, () => this.#readThoughts(match.id));
+    }
+
+    /** Lets the parts be requested again: those of the later plies will be others. */
+    #onTakeback() {
+        this.#takebacks += 1;
+        this.#requested.clear();
     }
 
     /**
@@ -71,14 +83,16 @@ export class MissingParts {
      * @param {number} head
      */
     async #readViews(match, ply, head) {
+        const takebacks = this.#takebacks;
         const views = await readViews(match, Math.max(0, ply - MAX_VIEWS_EACH_SIDE), Math.min(head, ply + MAX_VIEWS_EACH_SIDE));
-        this.#updateRoom((room) => withViews(room, match, views));
+        if (takebacks === this.#takebacks) this.#updateRoom((room) => withViews(room, match, views));
     }
 
     /** @param {string} match */
     async #readThoughts(match) {
+        const takebacks = this.#takebacks;
         const { thoughts } = await readMatch(match);
-        this.#updateRoom((room) => withThoughts(room, match, thoughts));
+        if (takebacks === this.#takebacks) this.#updateRoom((room) => withThoughts(room, match, thoughts));
     }
 
     /** @param {(room: Room) => Room} update */

@@ -14,11 +14,12 @@ import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { Invitation } from "./invitation.js";
-import { headPly, isNewer, legalMoves, mySeat, permits } from "../../shell/model.js";
+import { headPly, isNewer, isOneScreen, legalMoves, mySeat, permits, viewerSeat } from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { RoomFeedback } from "./feedback.js";
 import { MissingParts } from "./missing.js";
+import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
@@ -39,6 +40,8 @@ export class RoomPage {
     /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
     #shown = null;
     #isTurned = false;
+    /** Whether the board of a room for one screen turns to the side to move. */
+    #turnsBoard = turnsBoard();
     #sentMove;
     #missingParts;
     #feedback;
@@ -110,6 +113,7 @@ export class RoomPage {
         if (!room) return;
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
         if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
+        if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
         this.#sentMove.forgetUnlessOpen(room);
         if (before.room && before.room !== room) this.#feedback.onRoomChange(before.room, room);
         if (before.room !== room) this.#announce(room);
@@ -195,15 +199,15 @@ export class RoomPage {
         const shown = this.#shown ?? headPly(room);
         const isLive = this.#shown === null;
         this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
-        const viewerSeat = mySeat(this.#app.model);
-        const bottom = this.#isTurned ? 1 - (viewerSeat ?? 0) : (viewerSeat ?? 0);
+        const side = sideOfBoard(this.#app.model, room, this.#turnsBoard);
+        const bottom = this.#isTurned ? 1 - (side ?? 0) : (side ?? 0);
         const sentMove = isLive ? this.#sentMove.move : null;
         const scene = board && {
             board,
             position: room.match ? this.#drawnPosition : room.start,
             moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
             pending: sentMove,
-            flip: isFlipped(board.board, viewerSeat, this.#isTurned),
+            flip: isFlipped(board.board, side, this.#isTurned),
             label: `${room.description?.title} board`,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
@@ -242,7 +246,7 @@ export class RoomPage {
                 thoughts[ply] !== undefined &&
                 thoughts[ply].state !== "absent" &&
                 thoughts[ply].state !== "done",
-            you: mySeat(this.#app.model) === seat,
+            you: viewerSeat(this.#app.model) === seat,
             prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
             result: resultFor(room.match?.over, seat),
             actions: drawSeatActions(this.#app, room, seat),
@@ -252,13 +256,13 @@ export class RoomPage {
     /** @param {Room} room */
     #drawState(room) {
         const over = room.match?.over ?? null;
-        const viewerSeat = mySeat(this.#app.model);
-        const result = over && resultFor(over, viewerSeat ?? over.winner ?? 0);
+        const seat = viewerSeat(this.#app.model);
+        const result = over && resultFor(over, seat ?? over.winner ?? 0);
         const back = () => this.#showPly(headPly(room));
         const text = this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
         return h(
             "section",
-            { class: ["card state", over && "over", over && viewerSeat !== null && result], "aria-label": "Match" },
+            { class: ["card state", over && "over", over && seat !== null && result], "aria-label": "Match" },
             h(
                 "div",
                 { class: "head" },
@@ -267,6 +271,7 @@ export class RoomPage {
                     "div",
                     { class: "tools" },
                     drawBell(() => this.#app.update()),
+                    isOneScreen(room) && this.#canTurnBoard(room) ? this.#drawTurning() : null,
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
@@ -338,6 +343,13 @@ export class RoomPage {
         this.#shown = ply >= head ? null : Math.max(0, ply);
         this.#missingParts.request(room, this.#shown ?? headPly(room));
         this.#app.announce(describePly(room, this.#shown ?? head));
+    }
+
+    #drawTurning() {
+        return drawTurning(this.#turnsBoard, (turns) => {
+            this.#turnsBoard = turns;
+            this.#app.update();
+        });
     }
 
     #turnBoard() {

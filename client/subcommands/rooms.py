@@ -1,0 +1,51 @@
+"""`plyroom rooms`: lists the public rooms of a server."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from client.address import DEFAULT_SERVER, Address, parse_address
+from client.subcommands.connecting import connect_as_guest
+from client.subcommands.options import as_option, json_option, url_option
+from client.subcommands.running import run_to_end
+
+if TYPE_CHECKING:
+    from server.protocol.messages import RoomSummary
+
+#: The states of rooms in the order of the list.
+STATES = ("open", "playing", "finished")
+
+
+@click.command()
+@url_option
+@as_option
+@json_option
+def rooms(url: Address | None, name: str | None, as_json: bool) -> None:
+    """List the public rooms of a server: who plays, and where a seat is free."""
+    address = url or parse_address(DEFAULT_SERVER)
+
+    async def run() -> None:
+        import msgspec
+
+        async with connect_as_guest(address, name) as connection:
+            listed = (await anext(connection.lobby())).rooms
+        for room in sorted(listed, key=lambda room: STATES.index(room.state)):
+            click.echo(msgspec.json.encode(room) if as_json else summary_text(room, address))
+        if not listed and not as_json:
+            click.echo("No public room is open.")
+
+    run_to_end(run())
+
+
+def summary_text(room: "RoomSummary", address: Address) -> str:
+    """A room in two lines: its game and players, and the command that enters it."""
+    from client.terminal import words
+
+    players = " against ".join(seat.name if seat else "a free seat" for seat in room.seats)
+    state = {"open": "open", "playing": room.length or "playing", "finished": "over"}[room.state]
+    watching = f", {room.watching} watching" if room.watching else ""
+    command = "join" if room.state == "open" else "watch"
+    return (
+        f"{room.title}{words.options_text(room.options)}: {players} ({state}{watching})\n"
+        f"    plyroom {command} {address.room_url(room.room)}"
+    )

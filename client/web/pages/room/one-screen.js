@@ -1,0 +1,65 @@
+/**
+ * A room in which one player plays both sides: the button that lets the board turn to the side to
+ * move. The choice is kept in this browser.
+ *
+ * @import {VNode} from "../../shell/elements.js"
+ * @import {Model, Room} from "../../shell/model.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+import { headPly, isOneScreen, mySeat } from "../../shell/model.js";
+
+/** The key of the choice in the browser's storage. */
+const KEY = "plyroom-turn-board";
+
+/** Whether the board turns to the side to move. */
+export function turnsBoard() {
+    try {
+        return localStorage.getItem(KEY) === "yes";
+    } catch {
+        return false;
+    }
+}
+
+/** @param {boolean} turns */
+function keepChoice(turns) {
+    try {
+        localStorage.setItem(KEY, turns ? "yes" : "no");
+    } catch {
+        // Without storage the choice ends with the page.
+    }
+}
+
+/**
+ * The seat from whose side the board is drawn: the viewer's own, and on one screen that of the side
+ * to move if the board turns. Null for spectators.
+ * @param {Model} model
+ * @param {Room} room
+ * @param {boolean} turns
+ * @returns {number | null}
+ */
+export function sideOfBoard(model, room, turns) {
+    const seat = mySeat(model);
+    if (seat === null || !isOneScreen(room) || !turns || room.match?.over) return seat;
+    return room.views[headPly(room)]?.turn ?? seat;
+}
+
+/**
+ * The button that switches the turning on and off.
+ * @param {boolean} turns
+ * @param {(turns: boolean) => void} onChange
+ * @returns {VNode}
+ */
+export function drawTurning(turns, onChange) {
+    const label = "Turn the board to the side to move";
+    const change = () => {
+        keepChoice(!turns);
+        onChange(!turns);
+    };
+    return h(
+        "button",
+        { class: "icon-button small", "aria-label": label, "aria-pressed": turns, title: label, onclick: change },
+        icon("again"),
+    );
+}

@@ -1,0 +1,74 @@
+"""The HTTP API that checks the text of a start position and shows its board."""
+
+from http import HTTPStatus
+
+import structlog
+from aiohttp import web
+
+from engine.game import GameFault, Position, UnknownGame
+from server.codes import Code
+from server.ports import Ports
+from server.protocol.limits import MAX_START
+from server.rooms.model import CommandRejected
+from server.rooms.starts import check_start
+from server.web.answers import ApiError, json_answer
+
+log = structlog.get_logger()
+
+#: The query parameters that are not options of the game.
+OWN_PARAMETERS = frozenset({"game", "start"})
+
+
+class Positions:
+    """The handler, documented in docs/reference/protocol.md."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the handler."""
+        return [web.get("/api/position", self.position)]
+
+    async def position(self, request: web.Request) -> web.Response:
+        """Answers with the board of a position from which a match can start.
+
+        `?game=` is the game and `?start=` the text of the position; without it the answer has the
+        game's own start. Any other parameter is an option of the game. The answer has the text as
+        the log would store it, the board and the view.
+        """
+        query = request.query
+        start = query.get("start")
+        if start is not None and len(start) > MAX_START:
+            raise ApiError(
+                HTTPStatus.BAD_REQUEST,
+                Code.POSITION_REFUSED,
+                f"a position has at most {MAX_START} characters",
+            )
+        options = {name: query[name] for name in query if name not in OWN_PARAMETERS}
+        position = self._check(query.get("game", ""), options, start)
+        try:
+            body = {
+                "start": position.text(),
+                "board": position.game.board(position.options),
+                "view": position.view(),
+            }
+        except GameFault as fault:
+            raise self._fault(position.game.id, fault) from fault
+        return json_answer(body)
+
+    def _check(self, game_id: str, options: dict[str, str], start: str | None) -> Position:
+        """The position. Raises ApiError if no match can start from it."""
+        try:
+            return check_start(self._ports.find_game(game_id), options, start)
+        except UnknownGame as error:
+            raise ApiError(HTTPStatus.BAD_REQUEST, Code.GAME_UNKNOWN, str(error)) from error
+        except CommandRejected as rejection:
+            raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
+        except Exception as fault:  # a plug-in's file may raise anything while it is imported
+            raise self._fault(game_id, fault) from fault
+
+    def _fault(self, game_id: str, fault: Exception) -> ApiError:
+        log.error("game fault", game=game_id, fault=str(fault), exc_info=True)
+        return ApiError(
+            HTTPStatus.CONFLICT, Code.GAME_FAULT, "the rules of this game failed on this position"
+        )

@@ -1,0 +1,75 @@
+"""The browser, line mode and the protocol have the same commands for a room."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+from client.model import Model
+from client.terminal.commands import CommandName
+from client.terminal.line import ROOM_COMMANDS
+from client.terminal.seats import seat_command
+from server.protocol.messages import ClientMessage, Occupant, RoomCommand
+
+WEB = Path(__file__).parents[2] / "client" / "web"
+#: The commands that line mode sends without a word of their own: it follows the room, and a line
+#: that is a move or begins with / is played or said.
+WITHOUT_A_WORD = {"join", "leave", "move", "chat"}
+
+
+def protocol_commands() -> set[str]:
+    return {
+        str(message.__struct_config__.tag)
+        for message in get_args(ClientMessage)
+        if issubclass(message, RoomCommand)
+    }
+
+
+def browser_commands() -> set[str]:
+    """The tags of all messages in the browser's sources; they may contain other words too."""
+    sources = "\n".join(path.read_text("utf-8") for path in WEB.rglob("*.js"))
+    return set(re.findall(r'"(\w+)"', sources))
+
+
+def line_mode_commands() -> set[str]:
+    """The tags of all messages that a word in line mode sends."""
+    ai = Occupant("ai", "AI level 1", kind="ai", level=1)
+    empty, full = Model(room="r"), Model(room="r", seats=(ai, None))
+    words = [
+        (CommandName.SIT, "", empty),
+        (CommandName.STAND, "", empty),
+        (CommandName.AI, "1", empty),
+        (CommandName.AI, "off", full),
+    ]
+    seats = [seat_command(name, argument, model, "1") for name, argument, model in words]
+    types = [type(command) for command in seats if not isinstance(command, str)]
+    assert len(types) == len(words)
+    return {str(message.__struct_config__.tag) for message in (*types, *ROOM_COMMANDS.values())}
+
+
+def test_the_browser_sends_every_command() -> None:
+    assert protocol_commands() - browser_commands() == set()
+
+
+def test_line_mode_has_a_word_for_every_command() -> None:
+    assert line_mode_commands() | WITHOUT_A_WORD == protocol_commands()
+
+
+def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
+    shown = {"board", "moves", "last", "pieces", "thinking", "help", "quit"}
+    of_seats = {"sit", "stand", "ai"}
+    of_room = {name.value for name in ROOM_COMMANDS}
+    assert shown | of_seats | of_room == {name.value for name in CommandName}
+
+
+def test_seats_are_named_by_their_sides() -> None:
+    """`sit White` takes White's seat if it is free; every other text is answered by a sentence."""
+    ada = Occupant("a", "Ada")
+    model = Model(room="r", seats=(ada, None))
+    assert getattr(seat_command(CommandName.SIT, "second", model, "1"), "seat", None) == 1
+    assert seat_command(CommandName.SIT, "first", model, "1") == (
+        "There is no free seat first; free: Second."
+    )
+    full = Model(room="r", seats=(ada, ada))
+    assert seat_command(CommandName.SIT, "", full, "1") == "Both seats are taken."
+    assert "ai off" in str(seat_command(CommandName.AI, "best", model, "1"))
+    assert seat_command(CommandName.AI, "off", model, "1") == "No AI has a seat here."

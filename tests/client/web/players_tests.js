@@ -1,0 +1,44 @@
+import { drawPlayer } from "/client/web/ui/players.js";
+import { render } from "/client/web/shell/elements.js";
+import { takeText } from "/client/web/shell/words.js";
+import { assertEqual, test } from "./testing.js";
+
+const SEATS = [
+    { name: "White", colour: "#fff" },
+    { name: "Black", colour: "#000" },
+];
+
+/** Returns the bar of a seat with these pieces on its board. */
+function barOf(seat, kinds, pieces, more = {}) {
+    const board = { board: { kind: "grid", cols: 2, rows: 2 }, kinds, seats: SEATS, ...more };
+    const player = { seat, occupant: null, board, online: null, hands: {}, pieces, toMove: false, thinking: false };
+    const parent = document.createElement("div");
+    render(parent, drawPlayer({ ...player, you: false, result: null }));
+    return parent;
+}
+
+test("a bar counts the side's pieces in the games that say what is counted", () => {
+    const kinds = { x: { name: "black", side: 0 }, o: { name: "white", side: 1 } };
+    const text = (seat, more) => barOf(seat, kinds, { a1: "x", a2: "o", b1: "x" }, more).querySelector(".count")?.textContent;
+    assertEqual([text(0, { counted: "disc" }), text(1, { counted: "disc" })], ["2 discs", "1 disc"]);
+    assertEqual([text(0, { counted: "man" }), text(0, { counted: "box" })], ["2 men", "2 boxes"]);
+    assertEqual(text(0), undefined);
+});
+
+test("a bar shows the chess pieces by which the side is ahead", () => {
+    const kinds = {
+        P: { name: "white pawn", side: 0, sprite: "pawn" },
+        p: { name: "black pawn", side: 1, sprite: "pawn" },
+        r: { name: "black rook", side: 1, sprite: "rook" },
+    };
+    const ahead = (seat) => barOf(seat, kinds, { a1: "P", a2: "P", b1: "p", b2: "r" }).querySelector(".ahead")?.ariaLabel;
+    assertEqual([ahead(0), ahead(1)], ["Ahead by: 1 black pawn", undefined]);
+});
+
+test("the question for a piece to take names its side and its noun", () => {
+    const kinds = { b: { name: "black man", side: 1 }, s: { name: "stick" } };
+    assertEqual([takeText({ kinds, seats: SEATS }, "b"), takeText({ kinds, seats: SEATS }, "s")], [
+        "Take one of Black's men",
+        "Take one of the sticks",
+    ]);
+});
