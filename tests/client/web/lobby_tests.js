@@ -8,7 +8,14 @@ const CHESS = {
     title: "Chess",
     levels: 8,
     options: {},
-    view: { seats: [{ name: "White" }, { name: "Black" }] },
+    view: {
+        board: { kind: "grid", cols: 2, rows: 2, style: "plain" },
+        seats: [
+            { name: "White", colour: "#fff" },
+            { name: "Black", colour: "#000" },
+        ],
+        kinds: {},
+    },
 };
 const HEX = { ...CHESS, id: "hex", title: "Hex", levels: 3, options: { swap: { default: "yes", offered: ["yes", "no"] } } };
 const GAMES = [CHESS, HEX];
@@ -117,7 +124,7 @@ test("a match of yours is listed once, with its result", () => {
     const text = textOf(drawMine(lobbyOf(room("r", "playing", [ADA, BEN])), GAMES, mine));
     const screen = { ...over(1, "board"), seats: [ADA, ADA], match: "s" };
     const onOneScreen = textOf(drawMine(lobbyOf(), GAMES, { ...mine, finished: [screen] }));
-    assertEqual(["on one screen", "Black won", "You"].map((words) => onOneScreen.includes(words)), [true, true, false]);
+    assertEqual(["on one screen", "Black won", "You lost"].map((words) => onOneScreen.includes(words)), [true, true, false]);
     for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
     assertEqual(text.includes("waits"), false);
 });
