@@ -32,13 +32,18 @@ class OptionInfo(Struct, frozen=True):
 
 
 class GameInfo(Struct, frozen=True):
-    """A game that the server offers; `levels` is the number of its AI levels."""
+    """A game that the server offers; `levels` is the number of its AI levels.
+
+    It is 0 for a game with `search` "teach", whose AI seats play strategies.
+    """
 
     id: str
     title: str
     levels: int
     options: dict[str, OptionInfo]
     rules: str = ""
+    search: str = "production"
+    aliases: tuple[str, ...] = ()
 
 
 class Thought(Struct, frozen=True):

@@ -13,6 +13,7 @@ from msgspec import Struct
 from client.messages import LoggedEvent, RoomMessage
 from engine.view import SEATS, MoveView, PositionView
 from server.protocol.messages import (
+    AiTookOver,
     AnyEvent,
     ChatLine,
     Created,
@@ -27,8 +28,11 @@ from server.protocol.messages import (
     Occupant,
     Offered,
     Played,
+    Player,
+    PlayerReturned,
     Presence,
     Proposal,
+    Renamed,
     Required,
     RoomDescription,
     Said,
@@ -36,6 +40,7 @@ from server.protocol.messages import (
     SeatTaken,
     Snapshot,
     Started,
+    Substitution,
     Thinking,
     TookBack,
     Turn,
@@ -54,7 +59,9 @@ class Model(Struct, frozen=True, kw_only=True):
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
     ply. `frozen` is the code of the reason why the room cannot be played, or None. `offers` has the
     seats with an open offer of a draw or a rematch, `takebacks` the open requests to take moves
-    back, and `present` tells for each seat whether it is connected. `may` names
+    back, and `present` tells for each seat whether it is connected. `gone_ms` has for a player who
+    has gone the time until the opponent may claim the match, as of the last `presence`; it is empty
+    when nobody has gone. `may` names
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them.
     """
@@ -75,6 +82,7 @@ class Model(Struct, frozen=True, kw_only=True):
     turn: Turn | None = None
     thinking: Thinking | None = None
     present: tuple[bool, ...] = ()
+    gone_ms: tuple[int | None, ...] = ()
     watching: int = 0
     may: tuple[str, ...] | None = ()
 
@@ -85,6 +93,16 @@ class Model(Struct, frozen=True, kw_only=True):
             seat
             for seat, occupant in enumerate(self.seats)
             if occupant is not None and occupant.kind != "ai" and occupant.identity == self.me
+        )
+        return next(mine, None)
+
+    @property
+    def kept_seat(self) -> int | None:
+        """The seat that an AI keeps for the viewer, who had gone; or None."""
+        mine = (
+            seat
+            for seat, occupant in enumerate(self.seats)
+            if occupant is not None and occupant.kept_for and occupant.kept_for.identity == self.me
         )
         return next(mine, None)
 
@@ -163,7 +181,9 @@ def apply(model: Model, message: RoomMessage) -> Model:
             )
             return replace(model, thinking=message) if is_current else model
         case Presence():
-            return replace(model, present=message.seats, watching=message.watching)
+            return replace(
+                model, present=message.seats, watching=message.watching, gone_ms=message.gone_ms
+            )
         case _:
             assert_never(message)
 
@@ -235,8 +255,12 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return replace(model, offers=(*model.offers, event.seat))
         case Declined():
             return replace(model, offers=())
+        case AiTookOver() | PlayerReturned():
+            return _apply_substitution(model, event)
+        case Renamed():
+            return _apply_renamed(model, event)
         case Said():
-            line = ChatLine(v=v, at=at, name=event.name, text=event.text, to=event.to)
+            line = ChatLine(v, at, event.name, event.text, event.to, event.identity)
             return replace(model, chat=(*model.chat, line)[-MAX_CHAT_LINES:])
         case _:
             assert_never(event)
@@ -260,9 +284,13 @@ def _apply_took_back(model: Model, event: TookBack) -> Model:
     match, ply = model.match, event.to_ply
     if match is None or event.match != match.id or match.over or not 0 <= ply < len(match.moves):
         return model
+    substitutions = tuple(
+        msgspec.structs.replace(each, ply=min(each.ply, ply)) for each in match.substitutions
+    )
+    match = msgspec.structs.replace(match, moves=match.moves[:ply], substitutions=substitutions)
     return msgspec.structs.replace(
         model,
-        match=msgspec.structs.replace(match, moves=match.moves[:ply]),
+        match=match,
         offers=(),
         takebacks=(),
         latest_view=None,
@@ -281,9 +309,53 @@ def _apply_finished(model: Model, event: Finished) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
     match = msgspec.structs.replace(
-        model.match, over=MatchResult(event.winner, event.how, event.reason)
+        model.match, over=MatchResult(event.winner, event.how, event.reason, event.points)
     )
-    return msgspec.structs.replace(model, match=match, offers=(), takebacks=())
+    seats = tuple(_without_keeper(occupant) for occupant in model.seats)
+    return msgspec.structs.replace(model, seats=seats, match=match, offers=(), takebacks=())
+
+
+def _without_keeper(occupant: Occupant | None) -> Occupant | None:
+    """The occupant of a seat after a match: the player for whom an AI kept it."""
+    player = occupant.kept_for if occupant is not None else None
+    return Occupant(player.identity, player.name) if player is not None else occupant
+
+
+def _apply_substitution(model: Model, event: AiTookOver | PlayerReturned) -> Model:
+    match = model.match
+    if match is None or event.match != match.id or match.over is not None:
+        return model
+    substitution = Substitution(event.ply, event.seat, event.occupant)
+    match = msgspec.structs.replace(
+        match,
+        seats=tuple(
+            event.occupant if seat == event.seat else player
+            for seat, player in enumerate(match.seats)
+        ),
+        substitutions=(*match.substitutions, substitution),
+    )
+    seats = _with_seat(model.seats, event.seat, event.occupant)
+    return msgspec.structs.replace(model, seats=seats, match=match, offers=(), takebacks=())
+
+
+def _apply_renamed(model: Model, event: Renamed) -> Model:
+    seats = tuple(
+        _with_name(holder, event) if holder is not None else None for holder in model.seats
+    )
+    match = model.match
+    if match is not None and match.over is None:
+        players = tuple(_with_name(player, event) for player in match.seats)
+        match = msgspec.structs.replace(match, seats=players)
+    return msgspec.structs.replace(model, seats=seats, match=match)
+
+
+def _with_name(occupant: Occupant, event: Renamed) -> Occupant:
+    player = occupant.kept_for
+    if occupant.identity == event.identity and occupant.kind != "ai":
+        return msgspec.structs.replace(occupant, name=event.name)
+    if player is not None and player.identity == event.identity:
+        return msgspec.structs.replace(occupant, kept_for=Player(player.identity, event.name))
+    return occupant
 
 
 def _with_seat(

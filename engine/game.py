@@ -54,10 +54,14 @@ MAX_TEXT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a match on the board: the winning seat, None for a draw, and the reason."""
+    """The end of a match on the board: the winning seat, None for a draw, and the reason.
+
+    `points` are those of both seats, None in a game without points.
+    """
 
     winner: int | None
     reason: str
+    points: tuple[int, int] | None = None
 
 
 def __getattr__(name: str) -> NoReturn:
@@ -139,6 +143,15 @@ class Game:
         """The part of the board view that stays the same for a whole room."""
         with RulesCall(self.id, "board"):
             return self.rules.board(options)
+
+    def points(self, state: State) -> tuple[int, int] | None:
+        """The points of both seats in a finished state; None in a game without points."""
+        count_points = self.rules.points
+        if count_points is None:
+            return None
+        with RulesCall(self.id, "points"):
+            points = count_points(state)
+            return None if points is None else (int(points[0]), int(points[1]))
 
     def result_and_moves(self, state: State) -> tuple[int, list[int]]:
         """ONGOING with the legal moves in the order of the rules, or the result for the side to
@@ -287,9 +300,8 @@ class Position:
             return Outcome(None, f"the same position {_times(self.game.rules.REPETITION)}")
         with RulesCall(self.game.id, "ending"):
             reason = self.game.rules.ending(self.state)
-        if result == DRAWN:
-            return Outcome(None, reason)
-        return Outcome(self.turn if result == WON else 1 - self.turn, reason)
+        winner = None if result == DRAWN else self.turn if result == WON else 1 - self.turn
+        return Outcome(winner, reason, self.game.points(self.state))
 
     def claim(self) -> str | None:
         """The reason for which the player to move may claim a draw here, in words; None when there

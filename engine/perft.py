@@ -5,12 +5,14 @@ comparison with published tables.
 import argparse
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from engine.command_line import count, option
 from engine.compiler.native import Memory, NativeGame, compile_game
-from engine.game import GameError, Position
+from engine.game import Game, GameError, Position
 from engine.rules.registry import load_game
 from engine.search import layout
 
@@ -25,6 +27,22 @@ def perft(native: NativeGame, position: Position, depth: int) -> int:
     work = Memory(np.zeros(layout.work_words(int(native.game.rules.MAX_MOVES)), np.int64))
     state = tuple(int(word) for word in position.state)
     return int(native.function("perft")(state, depth, 0, work))
+
+
+def count_uncompiled(position: Position, depth: int) -> int:
+    """Counts the move sequences of `depth` plies, as `perft` does, with the uncompiled rules."""
+    if depth == 0:
+        return 1
+    return sum(count_uncompiled(position.play(move), depth - 1) for move in position.moves())
+
+
+def counter_of(game: Game) -> Callable[[Position, int], int]:
+    """Returns the function that counts a game's move sequences, compiled if the game can be."""
+    if game.rules.SEARCH == "teach":
+        return count_uncompiled
+    native = compile_game(game)
+    native.function("perft")
+    return partial(perft, native)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,11 +60,10 @@ def main(arguments: list[str] | None = None) -> int:
         position = (
             game.start(options) if args.position is None else game.position(args.position, options)
         )
-        native = compile_game(game)
-        native.function("perft")
+        count_at = counter_of(game)
         for depth in range(1, args.depth + 1):
             start_s = time.perf_counter()
-            sequences = perft(native, position, depth)
+            sequences = count_at(position, depth)
             print(f"{depth:3} {sequences:20,} {time.perf_counter() - start_s:9.3f} s")
     except (GameError, ValueError) as error:
         print(f"perft: {error}", file=sys.stderr)

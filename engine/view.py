@@ -16,8 +16,9 @@ SEATS = 2
 #: The look of a board; with "points" the cells of a grid are the intersections of its lines.
 Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
 #: The look of a piece without a sprite: a stack is two discs, as for a king in draughts; a stick
-#: stands upright; a line crosses its cell from the left edge to the right edge.
-Shape = Literal["disc", "cross", "ring", "stick", "stack", "line"]
+#: stands upright; a line crosses its cell from the left edge to the right edge. Rock, paper and
+#: scissors are drawn as such.
+Shape = Literal["disc", "cross", "ring", "stick", "stack", "line", "rock", "paper", "scissors"]
 Sprite = Literal["king", "queen", "rook", "bishop", "knight", "pawn"]
 SiteShape = Literal["square", "hex", "point", "round"]
 

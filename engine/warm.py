@@ -7,7 +7,7 @@ import sys
 import time
 
 from engine.game import GameError, GameFault
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     from engine.search.persona import Personas
 
     code = 0
-    for game_id in args.game or game_ids():
+    for game_id in args.game or production_ids():
         start_s = time.perf_counter()
         try:
             searcher = Searcher(load_game(game_id))

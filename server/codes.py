@@ -91,6 +91,13 @@ class Code(StrEnum):
     )
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
+    CHAT_REPEATED = "chat.repeated", "The line equals one of the author's last lines."
+    CLAIM_NONE = "claim.none", "The player has nothing to claim now."
+    CLAIM_UNSURE = (
+        "claim.unsure",
+        "The server is not sure that the opponent has gone for so long; try again later.",
+    )
+    DRAW_NONE = "draw.none", "The game cannot end in a draw."
     TAKEBACK_NONE = (
         "takeback.none",
         "The player has no move to take back, or the room does not allow it.",
@@ -99,7 +106,6 @@ class Code(StrEnum):
         "position.refused",
         "The text is not a position of this game from which a match can start.",
     )
-    CLAIM_NONE = "claim.none", "The player has no draw to claim now."
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
     STORE_RETRY = (

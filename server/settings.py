@@ -115,6 +115,10 @@ class Settings:
     #: Time after which the server passes for a person with no other move, so that everyone sees the
     #: position, in ms.
     forced_pass_ms: int = 1000
+    #: Time after a player's last connection when the opponent may claim the match, in ms.
+    gone_ms: int = 60_000
+    #: The same time for a player who has closed the page, in ms.
+    page_closed_ms: int = 20_000
     #: Attempts at a search before the match ends because the AI has no move.
     ai_tries: int = 2
 
@@ -160,6 +164,8 @@ class Settings:
     limit_chat: int = 4
     #: Lines of chat that a room may receive in 10 s; at most CHAT_STAMPS.
     limit_chat_room: int = 20
+    #: Last lines of an identity in a room from which its next line must differ.
+    limit_chat_repeats: int = 3
 
     @property
     def is_sole_node(self) -> bool:

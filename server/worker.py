@@ -22,7 +22,7 @@ import structlog
 from engine.dispatch.dispatcher import QueueFull
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game, production_ids
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
 from engine.strategies.contract import StrategyFailed
 from engine.strategy_pool.pool import StrategyPool
@@ -65,6 +65,8 @@ class EngineWorker:
         self._engines = StrategyEngines(pool, self._strategies, load_game)
         self._cores = cores
         self._games = games
+        #: Those of the games that are compiled. Strategies play the others.
+        self._compiled_games = tuple(game for game in games if game in production_ids())
         #: The measured speed in each game, in nodes per second.
         self._speeds: dict[str, int] = {}
         #: The server and the task of each running search, by search id and attempt.
@@ -96,13 +98,13 @@ class EngineWorker:
 
     def advert(self) -> work.Advert:
         """The compiled games, the games still to compile, and this worker's load."""
-        warm = [game for game in self._games if self._pool.is_warm(game)]
+        warm = [game for game in self._compiled_games if self._pool.is_warm(game)]
         offers = {
             game: ReadyGame(load_game(game).digest, self._speeds.get(game, 0)) for game in warm
         }
         warming = {
             game: CompilingGame(load_game(game).digest, self._pool.warm_percent(game))
-            for game in self._games
+            for game in self._compiled_games
             if game not in offers and self._pool.warm_state(game) != "failed" and _can_load(game)
         }
         uncompiled = {
@@ -118,7 +120,7 @@ class EngineWorker:
 
     async def _compile_games(self) -> None:
         """Compiles the games one after the other."""
-        for game in self._games:
+        for game in self._compiled_games:
             try:
                 await self._pool.warm(game, idle=True)
             except SearchFailed as error:

@@ -26,8 +26,8 @@ def games(url: Address | None, as_json: bool) -> None:
         if as_json:
             click.echo(msgspec.json.encode(game))
             continue
-        levels = f"levels 1 to {game.levels}" if game.levels > 1 else "one level"
-        click.echo(f"{game.id}: {game.title}, {levels}")
+        also = f" ({', '.join(game.aliases)})" if game.aliases else ""
+        click.echo(f"{game.id}{also}: {game.title}, {_levels_text(game.levels)}")
         for name, option in game.options.items():
             values = [
                 f"{value} (default)" if value == option.default else value
@@ -35,6 +35,12 @@ def games(url: Address | None, as_json: bool) -> None:
             ]
             more = ", or others like these" if option.free else ""
             click.echo(f"    --option {name}=...: {option.title}; {', '.join(values)}{more}")
+
+
+def _levels_text(levels: int) -> str:
+    if levels > 1:
+        return f"levels 1 to {levels}"
+    return "one level" if levels else "strategies instead of levels"
 
 
 def list_games(url: Address | None) -> "tuple[GameInfo, ...]":
@@ -51,7 +57,10 @@ def list_games(url: Address | None) -> "tuple[GameInfo, ...]":
             name: OptionInfo(option.title, option.default, option.offered, option.free)
             for name, option in game.options.items()
         }
-        return GameInfo(game.id, game.title, game.levels, options, game.rules.RULES)
+        return GameInfo(
+            game.id, game.title, game.levels, options, game.rules.RULES, game.rules.SEARCH,
+            game.rules.ALIASES,
+        )  # fmt: skip
 
     games = []
     for game_id in game_ids():

@@ -28,7 +28,7 @@ DEFAULT_LEVEL = 3
 #: The personas of `server.protocol.messages`, repeated here so that `--help` need not import it.
 PERSONAS = ("average", "swindler", "random")
 #: The strategies of every server, for the help.
-STRATEGIES = ("minimax", "negamax", "alphabeta", "average", "greedy", "random")
+STRATEGIES = ("minimax", "negamax", "alphabeta", "average", "max-n", "greedy", "random")
 #: The default and the greatest depth of a strategy, in plies, as `GET /api/strategies` has them.
 DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
 
@@ -58,7 +58,7 @@ DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
 @click.option(
     "--evaluator",
     metavar="NAME",
-    help="The strategy's evaluator: estimate, zero, random, material, material:queen=9,rook=5.",
+    help="The strategy's evaluator: estimate, zero, random, all-paths, material:queen=9.",
 )
 @click.option(
     "--friend", is_flag=True, help="Play a person: prints a link to send them, and waits."
@@ -158,10 +158,10 @@ def play(
 
 
 def _find_game(url: Address | None, name: str) -> "GameInfo":
-    """The game with this id or title; raises BadParameter with a suggestion when there is none."""
+    """The game with this id, title or alias; raises BadParameter with a suggestion without one."""
     games = call_api(lambda: list_games(url))
     for game in games:
-        if name.lower() in (game.id, game.title.lower()):
+        if name.lower() in (game.id, game.title.lower(), *game.aliases):
             return game
     ids = [game.id for game in games]
     similar = difflib.get_close_matches(name.lower(), ids, 1, 0.5)

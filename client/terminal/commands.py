@@ -28,6 +28,12 @@ class CommandName(Enum):
     SIT = "sit"
     STAND = "stand"
     AI = "ai"
+    CLAIM_WIN = "claim-win"
+    CALL_DRAW = "call-draw"
+    LET_AI_PLAY = "let-ai-play"
+    RECLAIM = "reclaim"
+    MUTE = "mute"
+    UNMUTE = "unmute"
     HELP = "help"
     QUIT = "quit"
 
@@ -207,6 +213,12 @@ HELP = (
     ("", CommandName.SIT, "take a free seat; sit White: that one"),
     ("", CommandName.STAND, "give your seat up"),
     ("", CommandName.AI, "put an AI on a free seat: ai 3; remove it: ai off"),
+    ("", CommandName.CLAIM_WIN, "claim the win, when your opponent has gone"),
+    ("", CommandName.CALL_DRAW, "call it a draw, when your opponent has gone"),
+    ("", CommandName.LET_AI_PLAY, "let the AI play on for an opponent who has gone"),
+    ("", CommandName.RECLAIM, "take your seat back from the AI that keeps it"),
+    ("", CommandName.MUTE, "hide what a person writes: mute NAME"),
+    ("", CommandName.UNMUTE, "show it again: unmute NAME"),
     ("q", CommandName.QUIT, "leave"),
 )
 
@@ -222,6 +234,10 @@ PERMITTED_AS = {
     CommandName.DECLINE: "decline",
     CommandName.SIT: "sit",
     CommandName.STAND: "stand",
+    CommandName.CLAIM_WIN: "claim_win",
+    CommandName.CALL_DRAW: "call_draw",
+    CommandName.LET_AI_PLAY: "let_ai_play",
+    CommandName.RECLAIM: "reclaim_seat",
 }
 
 

@@ -36,11 +36,15 @@ from client.terminal.transcript import Transcript
 from server.protocol.messages import (
     Abort,
     Accept,
+    CallDraw,
     Chat,
     Claim,
+    ClaimWin,
     Decline,
+    LetAiPlay,
     Move,
     OfferDraw,
+    ReclaimSeat,
     Rematch,
     Resign,
     Sit,
@@ -51,7 +55,21 @@ from server.protocol.messages import (
 
 #: The typed commands that the client sends to the room, each with its message type.
 ROOM_COMMANDS: Mapping[
-    CommandName, type[Resign | Abort | Claim | OfferDraw | Takeback | Accept | Rematch | Decline]
+    CommandName,
+    type[
+        Resign
+        | Abort
+        | Claim
+        | OfferDraw
+        | Takeback
+        | Accept
+        | Rematch
+        | Decline
+        | ClaimWin
+        | CallDraw
+        | LetAiPlay
+        | ReclaimSeat
+    ],
 ] = {
     CommandName.RESIGN: Resign,
     CommandName.ABORT: Abort,
@@ -61,6 +79,10 @@ ROOM_COMMANDS: Mapping[
     CommandName.ACCEPT: Accept,
     CommandName.REMATCH: Rematch,
     CommandName.DECLINE: Decline,
+    CommandName.CLAIM_WIN: ClaimWin,
+    CommandName.CALL_DRAW: CallDraw,
+    CommandName.LET_AI_PLAY: LetAiPlay,
+    CommandName.RECLAIM: ReclaimSeat,
 }
 
 
@@ -257,7 +279,10 @@ class LineMode:
             self._transcript.prompt(self._model)
 
     async def _run_command(self, name: CommandName, argument: str) -> None:
-        if name in QUESTIONS and self._output.interactive and is_permitted(name, self._model):
+        if name in (CommandName.MUTE, CommandName.UNMUTE):
+            self._output.report(self._transcript.mute(self._model, name, argument))
+            self._transcript.prompt(self._model)
+        elif name in QUESTIONS and self._output.interactive and is_permitted(name, self._model):
             self._unconfirmed = name
             self._output.prompt(QUESTIONS[name])
         elif name in ROOM_COMMANDS:

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import TextIO
 
+#: Returns to the beginning of the line and erases it.
+ERASE_LINE = "\r\x1b[K"
 #: The least width to which text is wrapped, in characters.
 MIN_WIDTH = 20
 
@@ -17,16 +19,26 @@ class Output:
     On a terminal a line interrupts an open prompt, which is then shown again, and a line that is
     longer than the terminal is wide is wrapped between words. Elsewhere a prompt is a line that
     begins with "? ".
+
+    With `erases`, a line replaces a prompt that only says what the program waits for, so that such
+    prompts do not remain between the lines.
     """
 
     def __init__(
-        self, data: TextIO, messages: TextIO, interactive: bool, colour: bool = False
+        self,
+        data: TextIO,
+        messages: TextIO,
+        interactive: bool,
+        colour: bool = False,
+        erases: bool = False,
     ) -> None:
         self.colour = colour
         self.interactive = interactive
         self._data = data
         self._messages = messages
         self._prompt = ""
+        self._erases = erases
+        self._is_erasable = False
 
     @property
     def has_prompt(self) -> bool:
@@ -41,12 +53,16 @@ class Output:
         """Prints a message for the user: about progress, or about an error."""
         self._print_to(self._messages, text)
 
-    def prompt(self, prompt: str) -> None:
-        """Shows a prompt for input; on a terminal, nothing if it is shown already."""
+    def prompt(self, prompt: str, is_waiting: bool = False) -> None:
+        """Shows a prompt for input; on a terminal, nothing if it is shown already.
+
+        With `is_waiting` it only says what the program waits for.
+        """
         if self.interactive:
             if self._prompt != f"{prompt} > ":
                 self.end_prompt()
                 self._prompt = f"{prompt} > "
+                self._is_erasable = is_waiting and self._erases
                 self._write(self._data, self._prompt)
         else:
             self._write(self._data, f"? {prompt}\n")
@@ -58,12 +74,16 @@ class Output:
     def end_prompt(self) -> None:
         """Ends an open prompt."""
         if self._prompt:
+            self._leave_prompt()
             self._prompt = ""
-            self._write(self._data, "\n")
+
+    def _leave_prompt(self) -> None:
+        """Ends the line of the prompt, or erases it."""
+        self._write(self._data, ERASE_LINE if self._is_erasable else "\n")
 
     def _print_to(self, stream: TextIO, text: str) -> None:
         if self._prompt:
-            self._write(self._data, "\n")
+            self._leave_prompt()
         if self.interactive:
             text = wrap(text, shutil.get_terminal_size().columns)
         self._write(stream, f"{text}\n")
@@ -116,4 +136,10 @@ def should_use_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -
 def standard_output() -> Output:
     """The output to this process's stdout and stderr."""
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
-    return Output(sys.stdout, sys.stderr, interactive, should_use_colour(sys.stdout))
+    return Output(
+        sys.stdout,
+        sys.stderr,
+        interactive,
+        should_use_colour(sys.stdout),
+        erases=os.environ.get("TERM", "") not in ("", "dumb"),
+    )

@@ -8,10 +8,14 @@ import msgspec
 from client.address import Address
 from client.messages import LoggedEvent, RoomMessage
 from client.model import Model
-from client.terminal import words
+from client.terminal import names, words
+from client.terminal.commands import CommandName
+from client.terminal.muted import MutedFile
 from client.terminal.output import Output
 from client.terminal.queries import current_board_text
+from client.tokens import state_folder
 from server.protocol.messages import (
+    AiTookOver,
     Declined,
     Finished,
     Joined,
@@ -19,7 +23,9 @@ from server.protocol.messages import (
     Moved,
     Offered,
     Played,
+    PlayerReturned,
     Presence,
+    Renamed,
     Said,
     SeatLeft,
     SeatTaken,
@@ -63,6 +69,8 @@ class Transcript:
         #: Seats whose new players have not been reported as present.
         self._arriving: set[int] = set()
         self._search_reports = SearchReports()
+        #: The people whose lines of chat are hidden.
+        self._muted = MutedFile(state_folder() / "muted.json")
 
     def introduce(self, model: Model) -> None:
         """Prints the room, its players and the last lines of its chat."""
@@ -74,8 +82,9 @@ class Transcript:
             for seat, occupant in enumerate(model.seats)
         ]
         self._output.report(f"{', '.join(players)}")
-        for line in model.chat[-MAX_EARLIER_CHAT_LINES:]:
-            self._output.print(f"<{line.name}> {line.text}")
+        earlier = [line for line in model.chat if line.identity not in self._muted]
+        for line in earlier[-MAX_EARLIER_CHAT_LINES:]:
+            self._output.print(f"<{line.name}{self._mark(model, line.identity)}> {line.text}")
 
     def introduce_match(self, model: Model) -> None:
         """Tells a spectator how to take part, and prints the result of a match that is over
@@ -176,12 +185,37 @@ class Transcript:
                 self._output.report(f"{words.player_name(model, seat)} {offer}.{advice}")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
-            case Said(name=name, text=text, to=to):
+            case AiTookOver(seat=seat):
+                self._output.report(f"{words.player_name(model, seat)} plays on.")
+            case PlayerReturned(seat=seat):
+                self._output.report(f"{words.player_name(model, seat)} is back and plays on.")
+            case Renamed(identity=identity, name=name):
+                old_name = names.players(before).get(identity, "A player")
+                self._output.report(f"{old_name} is now {name}.")
+            case Said(identity=identity) if identity in self._muted:
+                pass
+            case Said(identity=identity, name=name, text=text, to=to):
+                author = f"{name}{self._mark(model, identity)}"
                 self._output.print(
-                    f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else "")
+                    f"<{author}> {text}" + (" (to spectators)" if to == "spectators" else "")
                 )
             case _:
                 pass
+
+    def _mark(self, model: Model, identity: str) -> str:
+        """What tells the author of a line from other people of the same name."""
+        return names.marks(model).get(identity, "")
+
+    def mute(self, model: Model, command: CommandName, name: str) -> str:
+        """Hides or shows what a person of this name writes; returns the answer to the user."""
+        identity = names.find(model, name)
+        if identity is None:
+            return f"Nobody here has the name {name!r}." if name else "Whom? For example: mute Ada"
+        if command is CommandName.MUTE:
+            self._muted.add(identity)
+            return f"You do not see what {name} writes. To see it again, type unmute {name}."
+        self._muted.remove(identity)
+        return f"You see again what {name} writes."
 
     def _print_moves(self, model: Model, view: View | None = None) -> None:
         """Prints the moves that waited for the view with their notation, then the result, unless it
@@ -221,8 +255,8 @@ class Transcript:
 
     def _show_thinking(self, model: Model, thinking: Thinking) -> None:
         """Prints a due report of a search, and the log of a strategy that is done."""
-        for line in thinking.log.splitlines():
-            self._output.print(line)
+        if thinking.log:
+            self._output.print(thinking.log.rstrip("\n"))
         if self._search_reports.is_due(thinking, asyncio.get_running_loop().time()):
             name = words.thinker(model, thinking)
             self._output.report(f"  {words.thinking_text(name, thinking)}")
@@ -237,6 +271,19 @@ class Transcript:
             if seat != model.my_seat and model.seats[seat] is not None and not has_arrived:
                 change = "is back" if is_present else "has lost the connection or left"
                 self._output.report(f"{words.player_name(model, seat)} {change}.")
+        self._show_claim(before, model)
+
+    def _show_claim(self, before: Model, model: Model) -> None:
+        """Says when the match may be claimed from an opponent who has just gone."""
+        seat = None if model.my_seat is None else 1 - model.my_seat
+        if seat is None or len(model.gone_ms) <= seat or len(before.gone_ms) > seat:
+            return
+        left_ms = model.gone_ms[seat]
+        if left_ms is not None:
+            self._output.report(
+                f"In {-(-left_ms // 1000)} s you may claim the match:"
+                " type claim-win, call-draw or let-ai-play."
+            )
 
     def prompt(self, model: Model) -> None:
         """Shows the prompt again after a line of input."""
@@ -256,7 +303,7 @@ class Transcript:
                 "Your move (or help)" if self._output.interactive else model.view.text
             )
         elif self._output.interactive and not _precedes_turn(model):
-            self._output.prompt(words.waiting_text(model))
+            self._output.prompt(words.waiting_text(model), is_waiting=True)
 
     def prompt_after_match(self, model: Model) -> None:
         """Asks what to do after a match, on a terminal."""

@@ -21,7 +21,7 @@ GETTING_READY = "getting ready, once per installation"
 #: The terminations without a result.
 NO_RESULT_TERMINATIONS = ("abort", "failure")
 #: The terminations that are a draw if nobody won.
-DRAW_TERMINATIONS = ("board", "claim", "agreement")
+DRAW_TERMINATIONS = ("board", "claim", "agreement", "gone")
 #: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
     "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere."
@@ -41,7 +41,13 @@ def side_name(board: BoardView | None, seat: int) -> str:
 
 def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -> str:
     """The player of a side: "Red: Ada", "Yellow: nobody yet"."""
-    return f"{side_name(board, seat)}: {occupant.name if occupant else 'nobody yet'}"
+    return f"{side_name(board, seat)}: {occupant_name(occupant) if occupant else 'nobody yet'}"
+
+
+def occupant_name(occupant: Occupant) -> str:
+    """The name of the holder of a seat: "Ada", "AI level 4 for Bob"."""
+    player = occupant.kept_for
+    return occupant.name if player is None else f"{occupant.name} for {player.name}"
 
 
 def move_text(played: Played) -> str:
@@ -73,19 +79,28 @@ def move_line(
 def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None = None) -> str:
     """The result of a match: "Red wins: four in a row."; for a player "You won: four in a row."
 
+    In a game with points: "Black wins 40 to 24: the board is full."
+
     A newer server may end a match in a way that this client does not know; its reason is shown.
     """
     if over.winner is not None and my_seat is not None:
         reason = over.reason
         if reason.startswith(f"{side_name(board, my_seat)} "):
             reason = f"you{reason.removeprefix(side_name(board, my_seat))}"
-        return f"You {'won' if over.winner == my_seat else 'lost'}: {reason}."
+        verb = "won" if over.winner == my_seat else "lost"
+        return f"You {verb}{points_text(over, my_seat)}: {reason}."
     if over.winner is not None:
         name = side_name(board, over.winner)
-        return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
+        verb = "win" if name.endswith("s") else "wins"
+        return f"{name} {verb}{points_text(over, over.winner)}: {over.reason}."
     if over.how in DRAW_TERMINATIONS:
-        return f"Draw: {over.reason}."
+        return f"Draw{points_text(over, my_seat or 0)}: {over.reason}."
     return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
+
+
+def points_text(over: MatchResult, seat: int) -> str:
+    """The points after a result, those of a seat first: " 40 to 24"; "" in games without points."""
+    return "" if over.points is None else f" {over.points[seat]} to {over.points[1 - seat]}"
 
 
 def frozen_text(code: str) -> str:
@@ -193,7 +208,7 @@ def board_of(model: Model) -> BoardView | None:
 def player_name(model: Model, seat: int) -> str:
     """The name of the player on a seat; the name of the side while nobody holds it."""
     occupant = model.seats[seat]
-    return occupant.name if occupant is not None else side_name(board_of(model), seat)
+    return occupant_name(occupant) if occupant is not None else side_name(board_of(model), seat)
 
 
 def thinker(model: Model, thinking: Thinking) -> str:

@@ -57,6 +57,8 @@ TOKEN_POSITIONS = 300
 NOTATION_POSITIONS = 120
 #: Positions in which every legal move is played to check the turn, after the random matches.
 TURN_POSITIONS = 12
+#: Maximum points of a seat, either way.
+MAX_POINTS = 1_000_000_000
 #: Allowed lengths of RULES, in characters.
 RULES_LENGTH = range(100, 8001)
 
@@ -73,8 +75,11 @@ def check_style(game: Game) -> None:
 def check_declarations(game: Game) -> None:
     """Names, numbers and options are as `Rules` requires, and a match starts with each option."""
     rules = game.rules
-    is_slug = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rules.NAME)
-    expect(is_slug, "NAME is lower case words joined by hyphens", rules.NAME)
+    for name in (rules.NAME, *rules.ALIASES):
+        is_slug = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
+        expect(is_slug, "NAME and ALIASES are lower case words joined by hyphens", name)
+    for alias in rules.ALIASES:
+        expect(alias not in game_ids(), "an alias is no game's id", alias)
     expect(
         0 < len(rules.TITLE) <= 60 and rules.TITLE.isprintable(),
         "TITLE is one short line",
@@ -87,7 +92,8 @@ def check_declarations(game: Game) -> None:
         "RULES explains the game in 100 to 8000 characters",
         f"{length} characters",
     )
-    expect(1 <= rules.LEVELS <= 8, "LEVELS is 1 to 8", rules.LEVELS)
+    has_levels = rules.SEARCH != "teach"
+    expect(not has_levels or 1 <= rules.LEVELS <= 8, "LEVELS is 1 to 8", rules.LEVELS)
     expect(
         1 <= rules.MAX_MOVES <= 0xFFFF and rules.WORDS >= 1,
         "MAX_MOVES is 1 to 65535 and WORDS at least 1",
@@ -323,6 +329,20 @@ def check_keys(game: Game) -> None:
             )
 
 
+def check_points(game: Game) -> None:
+    """The points of a finished match are two whole numbers within MAX_POINTS, or None."""
+    for position in positions(game):
+        outcome = position.outcome()
+        if outcome is None or outcome.points is None:
+            continue
+        are_small = all(abs(points) <= MAX_POINTS for points in outcome.points)
+        expect(are_small, "points are within a billion either way", position.text(), outcome.points)
+        assert game.rules.points is not None, "only a rule gives points"
+        given: object = game.rules.points(position.state)
+        is_pair = isinstance(given, tuple) and len(given) == 2
+        expect(is_pair, "points are a pair, one for each seat", position.text(), given)
+
+
 #: Checks that need the uncompiled rules only, by name.
 CHECKS: dict[str, Callable[[Game], None]] = {
     "style": check_style,
@@ -337,6 +357,7 @@ CHECKS: dict[str, Callable[[Game], None]] = {
     "draws": check_draws,
     "repetition": check_repetition,
     "claims": check_claims,
+    "points": check_points,
     "views": check_views,
 }
 #: Checks that depend on the speed of the machine: the command runs them, the tests do not.
@@ -347,6 +368,18 @@ NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
     "compiled rules": check_compiled_rules,
     "search": check_search,
 }
+#: The check of CHECKS that a game which is never compiled need not pass.
+STYLE = "style"
+
+
+def checks_of(game: Game) -> dict[str, Callable[[Game], None]]:
+    """Returns the checks that a game must pass, apart from those of its speed, by name.
+
+    A game with SEARCH "teach" is never compiled, so it need not pass those of compiled code.
+    """
+    if game.rules.SEARCH == "teach":
+        return {name: check for name, check in CHECKS.items() if name != STYLE}
+    return {**CHECKS, **NATIVE_CHECKS}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -364,11 +397,11 @@ def main(arguments: list[str] | None = None) -> int:
     code = 0
     for game_id in parser.parse_args(arguments).game or game_ids():
         try:
-            load_game(game_id)
+            checks = {**checks_of(load_game(game_id)), **TIMED_CHECKS}
         except (GameError, GameFault) as error:
             print(f"conformance: {error}", file=sys.stderr)
             return 2
-        for name, fault in run_checks(game_id, {**CHECKS, **TIMED_CHECKS, **NATIVE_CHECKS}):
+        for name, fault in run_checks(game_id, checks):
             print(f"{game_id}: {name}: {fault or 'passed'}", flush=True)
             code = 1 if fault else code
     return code

@@ -21,8 +21,15 @@ EVERY_POSITION = 512
 
 
 def check_draws(game: Game) -> None:
-    """`drawn` is 0 or 1; without legal moves it is 0, unless `no_moves_result` is also a draw."""
+    """A game with CAN_BE_DRAWN = False never ends in a draw. `drawn` is 0 or 1; without legal moves
+    it is 0, unless `no_moves_result` is also a draw.
+    """
     rules = game.rules
+    if not rules.CAN_BE_DRAWN:
+        for position in positions(game):
+            outcome = position.outcome()
+            is_decided = outcome is None or outcome.winner is not None
+            expect(is_decided, "no match is a draw if CAN_BE_DRAWN is False", position.text())
     if rules.drawn is None:
         return
     with np.errstate(over="ignore"):

@@ -16,6 +16,7 @@ TITLE = "Breakthrough"
 WORDS = 3
 MAX_MOVES = 48  # 16 men, 3 ways each
 LEVELS = 8
+CAN_BE_DRAWN = False  # every move goes forward, and the foremost man can always move
 LEVEL_TABLE = (
     (1, 17, 270),
     (2, 92, 800),

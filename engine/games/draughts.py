@@ -89,6 +89,7 @@ LEVEL_TABLE = (
     (25_000, 2, 100),
     (50_000, 1, 27),
 )
+ALIASES = ("checkers",)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/draughts.txt",)
 PARTS = (board_part, movement, evaluation, tables, notation_part)

@@ -28,6 +28,7 @@ LEVEL_TABLE = (
     (7_000, 0, 22),
 )
 NUMBERING = "ply"
+CAN_BE_DRAWN = False  # Gale, "The game of Hex and the Brouwer fixed-point theorem", 1979
 OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
 DATA = ()
 DISABLED = ("killers",)  # see docs/reference/ablations.md

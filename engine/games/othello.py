@@ -29,6 +29,7 @@ NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("othello.bin",)
 SOLVER = "engine.solvers.othello"
+ALIASES = ("reversi",)
 RULES = """Black and White take turns to put a disc of their colour on an empty cell; Black
 begins. At the start there are two discs of each colour in the middle.
 
@@ -392,8 +393,13 @@ def format_position(s: State) -> str:
 
 
 def ending(s: State) -> str:
-    more, fewer = sorted((popcount(s[0]), popcount(s[1])), reverse=True)
-    return f"{more} discs to {fewer}"
+    discs = int(s[0]) | int(s[1])
+    return "the board is full" if discs.bit_count() == 64 else "neither side can move"
+
+
+def points(s: State) -> tuple[int, int]:
+    black, white = _sides(s)
+    return (black.bit_count(), white.bit_count())
 
 
 def board(options: Mapping[str, str]) -> BoardView:

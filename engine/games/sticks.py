@@ -32,6 +32,7 @@ LEVEL_TABLE = (
 )
 DISABLED = ("killers",)  # see docs/reference/ablations.md
 NUMBERING = "ply"
+CAN_BE_DRAWN = False
 OPTIONS: Mapping[str, Option] = {
     "rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)
 }

@@ -23,6 +23,7 @@ LEVEL_TABLE = (
     (54, 1, 266),
 )
 NUMBERING = "ply"
+ALIASES = ("noughts-and-crosses",)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
 RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.

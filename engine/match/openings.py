@@ -43,15 +43,17 @@ class Openings:
     """The openings of a match, in order, determined by game, options, seed and number of plies.
 
     They lead to different positions until the game has no more; then they repeat (`distinct`,
-    `repeats`). Raises NoOpening if the game has none at all.
+    `repeats`). A game without the production search is given in place of a searcher; its openings
+    all score 0. Raises NoOpening if the game has none at all.
     """
 
     def __init__(
-        self, searcher: Searcher, options: Mapping[str, str], seed: int, plies: int
+        self, source: Searcher | Game, options: Mapping[str, str], seed: int, plies: int
     ) -> None:
-        self._searcher = searcher
+        self._searcher = None if isinstance(source, Game) else source
+        self._game = source if isinstance(source, Game) else source.game
         self._options = options
-        self._random = Random(f"openings {searcher.game.id} {seed}")
+        self._random = Random(f"openings {self._game.id} {seed}")
         self._first_plies = self._plies = plies
         self._seen: set[str] = set()
         self._used: set[str] = set()
@@ -81,8 +83,7 @@ class Openings:
             empty_rounds += not self._seen
             if empty_rounds == MAX_EMPTY_ROUNDS:
                 raise NoOpening(
-                    f"{self._searcher.game.id} is always over"
-                    f" after {self._first_plies} random plies"
+                    f"{self._game.id} is always over after {self._first_plies} random plies"
                 )
         opening, digest = min(candidates, key=lambda candidate: abs(candidate[0].score))
         if digest in self._used and self._distinct is None:
@@ -105,7 +106,7 @@ class Openings:
                 misses += 1
             else:
                 candidates.append((opening, digest))
-        if not candidates and self._plies < longest_plies(self._searcher.game):
+        if not candidates and self._plies < longest_plies(self._game):
             self._plies += 1
         elif not candidates:
             self._seen.clear()
@@ -118,7 +119,7 @@ class Openings:
         An opening with a decisive score is the least balanced one, so it is used only if there is
         no other.
         """
-        position = self._searcher.game.start(self._options)
+        position = self._game.start(self._options)
         tokens = []
         for _ in range(self._plies):
             moves = position.moves()
@@ -132,6 +133,8 @@ class Openings:
         return Opening(tuple(tokens), self._score(position)), position.digest()
 
     def _score(self, position: Position) -> int:
+        if self._searcher is None:
+            return 0
         return self._searcher.search(position, SCORING_LIMIT, Table(TABLE_BITS), Control()).score
 
 
@@ -142,4 +145,6 @@ def longest_plies(game: Game) -> int:
 
 def default_plies(game: Game) -> int:
     """The length of a game's openings in plies, unless the user sets another."""
+    if game.rules.SEARCH == "teach":
+        return 0
     return DEFAULT_PLIES.get(game.id, OTHER_PLIES)

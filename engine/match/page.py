@@ -23,7 +23,7 @@ from engine.match.ladder import (
 )
 from engine.match.log import read_log
 from engine.match.statistics import Summary, elo_of, expected_score, summarise
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search.levels import DEFAULT_LEVEL_TABLE, TIME_MS, level_of
 
 _TOP_TIME = f"{TIME_MS / 1000:g} s"
@@ -134,7 +134,7 @@ def page(folder: Path = FOLDER) -> str:
 
 def games_with_logs(folder: Path) -> tuple[list[Game], str]:
     """The games with logs in a folder, and the titles of the other games as a list in words."""
-    games = [load_game(game_id) for game_id in game_ids()]
+    games = [load_game(game_id) for game_id in production_ids()]
     measured = [game for game in games if (folder / game.id).is_dir()]
     others = ", ".join(game.title.lower() for game in games if game not in measured)
     return measured, others[:1].upper() + others[1:]

@@ -90,9 +90,9 @@ class GameRunner:
 
 def openings_of(header: Header) -> Openings:
     """The openings of a match; all matches with the same game, seed and length share them."""
-    return Openings(
-        searcher_for(load_game(header.game)), header.options, header.seed, header.opening_plies
-    )
+    game = load_game(header.game)
+    source = game if game.rules.SEARCH == "teach" else searcher_for(game)
+    return Openings(source, header.options, header.seed, header.opening_plies)
 
 
 def run_match(

@@ -15,7 +15,7 @@ REPEATABLE = frozenset(BUILT_IN) - {"random"}
 
 def evaluator_name(description: Description, game: Game) -> str:
     """Returns the evaluator of a player: its own, or the default of the game."""
-    return description.settings.get("evaluator", default_evaluator(game.id))
+    return description.settings.get("evaluator", default_evaluator(game))
 
 
 class StrategyPlayer:
@@ -30,7 +30,7 @@ class StrategyPlayer:
             raise DescriptionError(f"a strategy has a depth of at most {MAX_STRATEGY_DEPTH} plies")
         try:
             self._strategy = load_strategy(description.value)
-            check_evaluator(game.start(options), self._evaluator)
+            check_evaluator(description.value, game.start(options), self._evaluator)
         except (UnknownStrategy, TeachError) as error:
             raise DescriptionError(str(error)) from error
 

@@ -27,7 +27,7 @@ from engine.pool.slot import GRACE_S, PoolSearch, WorkerSlot
 from engine.pool.transport import PipeTransport, PoolCounters
 from engine.pool.warmer import Warmer
 from engine.pool.workers import Workers
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
 from engine.search.report import level_of_job
 
@@ -63,7 +63,7 @@ class Pool:
         self._on_warm = on_warm
         self._warmer = Warmer(
             lambda on_message, on_end: WorkerProcess(start_method, 0, on_message, on_end),
-            game_ids() if warm is None else warm,
+            production_ids() if warm is None else warm,
             self._on_change,
             self._on_settled,
             self._on_warmer_end,
@@ -139,6 +139,8 @@ class Pool:
             raise SearchFailed(
                 f"{job.game} cannot be loaded: {type(error).__name__}: {error}"
             ) from error
+        if game.rules.SEARCH == "teach":
+            raise SearchFailed(f"{game.title} has no levels: its AI seats play strategies")
         if job.rules != game.digest:
             raise RulesChanged(
                 f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"

@@ -45,6 +45,7 @@ class Rules(Protocol):
     WORDS: int
     MAX_MOVES: int
     #: The number of levels of play, 1 to 8. A simple game has few levels that differ in strength.
+    #: 0 in a game with SEARCH "teach", which has none.
     LEVELS: int
     OPTIONS: Mapping[str, Option]
     #: Files of tuned numbers or books beside the game's file; the digest covers them.
@@ -161,6 +162,15 @@ class OptionalRules(Protocol):
     #: because the search calls it to learn whose move it is. False, the default: each move passes
     #: the turn.
     EXTRA_TURNS: bool
+    #: The search that plays the game: "production", the default, or "teach". With "teach" the
+    #: algorithms of `engine.teach` play it. Then nothing is compiled, so no function needs `@rule`,
+    #: and the AI plays by named strategies instead of levels.
+    SEARCH: str
+    #: False where no match can end in a draw; then nobody can offer one. Default: True.
+    CAN_BE_DRAWN: bool
+    #: Other names of the game, such as "reversi": lower case words joined by hyphens. Programs
+    #: accept them for NAME and store NAME. Default: none.
+    ALIASES: Sequence[str]
 
     def drawn(self, s: State) -> int:
         """(rule) 1 where the match is a draw although moves are left: by a count of moves, or
@@ -227,6 +237,14 @@ class OptionalRules(Protocol):
     def claim(self, s: State) -> str | None:
         """The reason for which the player to move may claim a draw, in words; None, the default,
         where there is none.
+        """
+
+    def points(self, s: State) -> tuple[int, int] | None:
+        """The points of both seats in a finished state, such as their discs, within a billion
+        either way; None, the default, where the result has none.
+
+        `status` and `no_moves_result` decide who wins. In a game with SEARCH "teach", points are
+        also the utilities of a finished state.
         """
 
     def notation(self, s: State, m: int) -> str:

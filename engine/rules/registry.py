@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -32,18 +33,28 @@ def game_ids() -> list[str]:
     ]
 
 
+def production_ids() -> list[str]:
+    """Returns the ids of the games that the production search plays, and with it the pool.
+
+    A game that does not load is one of them, so that its user learns the reason.
+    """
+    return [game_id for game_id in game_ids() if not _is_for_teaching(game_id)]
+
+
 @cache
-def load_game(game_id: str) -> Game:
-    """Returns the game with an id; raises UnknownGame, which names the available games.
+def load_game(name: str) -> Game:
+    """Returns the game with an id or an alias; raises UnknownGame, which names the available games.
 
     A process reads a rules file once.
     """
-    if game_id in BUILT_IN:
-        module = import_module(BUILT_IN[game_id])
-    elif game_id in _plugged_in():
-        module = _plugged_in()[game_id].load()
+    if name in BUILT_IN:
+        module = import_module(BUILT_IN[name])
+    elif name in _plugged_in():
+        module = _plugged_in()[name].load()
+    elif game := _game_with_alias(name):
+        return game
     else:
-        raise UnknownGame(f"there is no game {game_id[:40]!r}; there are: {', '.join(game_ids())}")
+        raise UnknownGame(f"there is no game {name[:40]!r}; there are: {', '.join(game_ids())}")
     return Game(cast(Rules, module), rules_digest(module))
 
 
@@ -64,3 +75,19 @@ def clear() -> None:
 @cache
 def _plugged_in() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def _game_with_alias(name: str) -> Game | None:
+    """The first game that has this alias, or None."""
+    for game_id in (*BUILT_IN, *_plugged_in()):
+        with suppress(Exception):  # a plug-in's file may raise anything while it is imported
+            if name in load_game(game_id).rules.ALIASES:
+                return load_game(game_id)
+    return None
+
+
+def _is_for_teaching(game_id: str) -> bool:
+    try:
+        return load_game(game_id).rules.SEARCH == "teach"
+    except Exception:  # a plug-in's file may raise anything while it is imported
+        return False

@@ -67,6 +67,9 @@ class ResolvedRules:
     NUMBERING: str = "move"
     DISABLED: tuple[str, ...] = ()
     EXTRA_TURNS: bool = False
+    SEARCH: str = "production"
+    CAN_BE_DRAWN: bool = True
+    ALIASES: tuple[str, ...] = ()
     drawn: Callable[[State], int] | None = None
     repetition: Callable[[State], np.uint64] | None = None
     reversible: Callable[[State], int] | None = None
@@ -79,6 +82,7 @@ class ResolvedRules:
     pass_turn: Callable[[State], State] | None = None
     probe: Callable[[State, Any], int] | None = None
     claim: Callable[[State], str | None] | None = None
+    points: Callable[[State], tuple[int, int] | None] | None = None
     notation: Callable[[State, int], str] | None = None
 
     #: Whether the occurrences of a position decide anything: REPETITION or CLAIM_REPETITION is set.
@@ -108,6 +112,9 @@ _CONVERSIONS: Mapping[str, Callable[[Any], object]] = MappingProxyType(
         "SOLVER": str,
         "DISABLED": tuple,
         "EXTRA_TURNS": bool,
+        "SEARCH": str,
+        "CAN_BE_DRAWN": bool,
+        "ALIASES": tuple,
     }
 )
 
@@ -135,6 +142,12 @@ def resolve_rules(rules: Rules) -> ResolvedRules:
 
 def _check_declarations(rules: ResolvedRules, file: object) -> None:
     """Raises GameFault when the optional names of a file do not fit together."""
+    if rules.SEARCH not in ("production", "teach"):
+        raise GameFault(
+            f"the rules file {file} has SEARCH {rules.SEARCH!r}, not 'production' or 'teach'"
+        )
+    if rules.SEARCH == "teach" and rules.LEVELS != 0:
+        raise GameFault(f"the rules file {file} has SEARCH 'teach', so its LEVELS is 0")
     if rules.LEVEL_TABLE and len(rules.LEVEL_TABLE) != rules.LEVELS - 1:
         raise GameFault(
             f"the rules file {file} has {rules.LEVELS} LEVELS, so LEVEL_TABLE needs one row less"
@@ -145,14 +158,25 @@ def _check_declarations(rules: ResolvedRules, file: object) -> None:
         )
     if rules.EXTRA_TURNS and rules.NUMBERING != "ply":
         raise GameFault(f"the rules file {file} has EXTRA_TURNS, so its NUMBERING is 'ply'")
-    if rules.EXTRA_TURNS and not hasattr(rules.turn, RULE):
+    if rules.EXTRA_TURNS and rules.SEARCH != "teach" and not hasattr(rules.turn, RULE):
         raise GameFault(f"the rules file {file} has EXTRA_TURNS, so its turn needs @rule")
+    if not rules.CAN_BE_DRAWN and (draws := _draws(rules)):
+        raise GameFault(
+            f"the rules file {file} has CAN_BE_DRAWN = False, but defines {', '.join(draws)}"
+        )
     hooks = {"repetition": rules.repetition, "reversible": rules.reversible}
     lacking = [name for name, hook in hooks.items() if hook is None]
     if rules.counts_repetitions and lacking:
         raise GameFault(
             f"the rules file {file} counts repetitions but does not define {', '.join(lacking)}"
         )
+
+
+def _draws(rules: ResolvedRules) -> list[str]:
+    """The names of a file by which a match can end in a draw."""
+    numbers = {"REPETITION": rules.REPETITION, "CLAIM_REPETITION": rules.CLAIM_REPETITION}
+    hooks = {"drawn": rules.drawn, "claim": rules.claim}
+    return [name for name, value in {**numbers, **hooks}.items() if value]
 
 
 def _old_names(rules: object) -> list[str]:

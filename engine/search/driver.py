@@ -18,7 +18,7 @@ import numpy as np
 from engine.compiler.code_cache import note_ready
 from engine.compiler.interpreted import interpret_game
 from engine.compiler.native import Memory, compile_game
-from engine.game import Game, GameFault, Position
+from engine.game import Game, GameError, GameFault, Position
 from engine.search import kernel, layout
 from engine.search.features import ALL, FEATURE, PROBE
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
@@ -160,6 +160,8 @@ class Searcher:
         compiled: bool = True,
         with_solver: bool = True,
     ) -> None:
+        if game.rules.SEARCH == "teach":
+            raise GameError(f"{game.title} has no levels: the production search does not play it")
         self.game = game
         self.is_compiled = compiled
         # a NativeGame or an InterpretedGame

@@ -5,7 +5,6 @@ choice is that of the teaching search.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 from engine.search.job import MATE
@@ -14,7 +13,7 @@ from engine.strategies.evaluation import root_of
 from engine.strategies.registry import BUILT_IN, FIXED_DEPTHS
 from engine.teach.classic import log_lines
 from engine.teach.errors import TooLarge
-from engine.teach.explain import FOR_SEVERAL_PLAYERS, Plan, explain
+from engine.teach.explain import Plan, explain
 from engine.teach.notation import value_text
 from engine.teach.trace import MAX_TRACE_NODES, Trace
 
@@ -46,17 +45,13 @@ def search(name: str, turn: Turn) -> Iterator[Choice]:
 def trace_of(name: str, turn: Turn, depth: int) -> Trace:
     """Returns the trace of a strategy's search to a depth.
 
-    A root move of alpha-beta has a window of its own, as in the first founding text. An algorithm
-    for a single utility searches the points of the side to move, and the other side keeps them low.
+    A root move of alpha-beta has a window of its own, as in the first founding text.
     """
-    root = root_of(turn.position, turn.evaluator)
     plan = Plan(
         name, depth, evaluator=turn.evaluator, seed=turn.seed, fresh=name == "alphabeta",
         max_trace=MAX_TRACE_NODES, plain_limit=0,
     )  # fmt: skip
-    if root.players > 1 and name not in FOR_SEVERAL_PLAYERS:
-        plan = replace(plan, player=turn.position.turn + 1)
-    return explain(root, plan)
+    return explain(root_of(name, turn.position, turn.evaluator), plan)
 
 
 def choice_of(trace: Trace, turn: Turn) -> Choice:
@@ -69,14 +64,17 @@ def choice_of(trace: Trace, turn: Turn) -> Choice:
 
 
 def score_of(trace: Trace, turn: Turn) -> int:
-    """Returns the score for the side to move: with `estimate` the value, else only its sign."""
+    """Returns the score for the side to move: with `estimate` the value, else only its sign.
+
+    It is 0 where the values are points, which say nothing about a draw.
+    """
     value, seat = trace.value, turn.position.turn
-    if value is None:
+    if value is None or turn.position.game.rules.SEARCH == "teach":
         return 0
     if isinstance(value, tuple):
         lead = value[seat] - value[1 - seat]
         return (lead > 0) - (lead < 0)
-    if turn.evaluator == "estimate" and trace.game:
+    if turn.evaluator == "estimate":
         return max(-MATE, min(MATE, round(value)))
     draw = Plan(evaluator=turn.evaluator).utilities.draw
     return (value > draw) - (value < draw)

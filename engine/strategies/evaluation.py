@@ -1,31 +1,48 @@
 """The evaluators of strategies, and the root of their search."""
 
-from engine.game import Position
-from engine.teach.evaluators import evaluator_of, scale_of
-from engine.teach.players import GameWithPoints
+from engine.game import Game, Position
+from engine.teach.errors import NotPossible
+from engine.teach.evaluators import check_weights, evaluator_of, scale_of
+from engine.teach.players import GameForBoth
 from engine.teach.state import GameState, State
 
 #: The default evaluators of games without an evaluation of their own, by id. That of sticks is the
 #: one of the first founding text.
 DEFAULT_EVALUATORS = {"sticks": "random"}
+#: The evaluator that may look at all states below one.
+ALL_PATHS = "all-paths"
+#: The games that have few enough states for it, and the maximum number of moves at their start.
+SMALL_GAMES, MAX_PATH_MOVES = ("sticks", "tic-tac-toe"), 9
+#: The strategies that compute a value for each player.
+FOR_BOTH = ("max-n",)
 
 
-def default_evaluator(game_id: str) -> str:
+def default_evaluator(game: Game) -> str:
     """Returns the evaluator of a seat that names none."""
-    return DEFAULT_EVALUATORS.get(game_id, "estimate")
+    if game.rules.SEARCH == "teach":
+        return "zero"
+    return DEFAULT_EVALUATORS.get(game.id, "estimate")
 
 
-def check_evaluator(position: Position, evaluator: str) -> None:
-    """Raises UnknownName or NotPossible if the evaluator cannot evaluate positions of the game."""
-    evaluator_of(evaluator, scale_of(evaluator), 0)(root_of(position, evaluator))
+def check_evaluator(name: str, position: Position, evaluator: str) -> None:
+    """Raises UnknownName or NotPossible if a strategy cannot evaluate positions of the game.
 
-
-def root_of(position: Position, evaluator: str) -> State:
-    """Returns the root of a strategy's search.
-
-    The utilities of a game with the teaching search are the points of both seats, if it has points.
+    It takes no longer than one evaluation, so a server may call it. It does not run `all-paths`,
+    which may look at thousands of states.
     """
-    rules = position.game.rules
-    if getattr(rules, "SEARCH", "") == "teach" and getattr(rules, "points", None):
-        return GameWithPoints.at_root(position)
-    return GameState.at_root(position, scale_of(evaluator))
+    root = root_of(name, position, evaluator)
+    check_weights(root, evaluator)
+    if evaluator == ALL_PATHS and root.players == 1:
+        is_small = position.game.id in SMALL_GAMES and len(position.moves()) <= MAX_PATH_MOVES
+        if not is_small:
+            raise NotPossible(f"{ALL_PATHS} is for small games only: {', '.join(SMALL_GAMES)}")
+        return
+    evaluator_of(evaluator, scale_of(evaluator), 0)(root)
+
+
+def root_of(name: str, position: Position, evaluator: str) -> State:
+    """Returns the root of a strategy's search. MAX is the side to move."""
+    scale = scale_of(evaluator)
+    if name in FOR_BOTH:
+        return GameForBoth.at_root(position, (scale, scale))
+    return GameState.at_root(position, scale)

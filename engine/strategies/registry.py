@@ -15,6 +15,7 @@ BUILT_IN = {
     "negamax": "NegaMax",
     "alphabeta": "AlphaBeta",
     "average": "AverageMiniMax",
+    "max-n": "MaxN",
     "greedy": "Greedy",
     "random": "Random",
 }

@@ -4,7 +4,8 @@ estimate                    the game's own static evaluation, or the estimate at
 zero                        always 0
 random                      a number between a loss and a win, fixed by the state and the seed
 material                    own pieces minus the opponent's
-material:king=10,queen=9    the same, weighted by name; a piece without a weight counts 1
+material:king=10,queen=9    the same, weighted by kind, whatever its colour; others count 1
+all-paths                   1 if every way to play on is won, -1 if every one is lost, else 0
 """
 
 import hashlib
@@ -13,21 +14,24 @@ import re
 from collections.abc import Callable, Mapping
 
 from engine.teach.errors import NotPossible, UnknownName
-from engine.teach.state import Scale, State
+from engine.teach.state import Scale, State, Status
 from engine.teach.trace import Number, Value
 
 #: Returns the value of a state that is not final.
 Evaluator = Callable[[State], Value]
 
 #: The evaluators by name.
-EVALUATORS = ("estimate", "zero", "random", "material")
+EVALUATORS = ("estimate", "zero", "random", "material", "all-paths")
 #: The default utilities of finished games with each evaluator; a win exceeds any estimate.
 SCALES = {
     "estimate": Scale(-30_000, 0, 30_000, by_distance=1),
     "zero": Scale(-1, 0, 1),
     "random": Scale(-1, 50, 101),
     "material": Scale(-10_000, 0, 10_000),
+    "all-paths": Scale(-1, 0, 1),
 }
+#: Maximum number of states that `all-paths` looks at to value one state; tic-tac-toe has 5,478.
+MAX_PATH_STATES = 6_000
 #: A weight of `material`, such as queen=9.
 WEIGHT = re.compile(r"([^=,:]{1,24})=(\d{1,2}|100)")
 
@@ -37,7 +41,12 @@ def evaluator_of(text: str, scale: Scale, seed: int) -> Evaluator:
     name, _, weights = text.partition(":")
     if name == "material":
         return material(parse_weights(weights))
-    unweighted = {"estimate": estimate, "zero": zero, "random": random_between(scale, seed)}
+    unweighted = {
+        "estimate": estimate,
+        "zero": zero,
+        "random": random_between(scale, seed),
+        "all-paths": all_paths,
+    }
     if weights or name not in unweighted:
         raise UnknownName(
             f"there is no evaluator {text[:40]!r};"
@@ -62,6 +71,16 @@ def parse_weights(text: str) -> dict[str, int]:
             )
         weights[match[1]] = int(match[2])
     return weights
+
+
+def check_weights(root: State, text: str) -> None:
+    """Raises UnknownName if an evaluator weighs a kind of piece that no state from here on has."""
+    name, _, weights = text.partition(":")
+    known = root.piece_names() if name == "material" else frozenset()
+    for kind in parse_weights(weights) if name == "material" else ():
+        if kind not in known:
+            kinds = ", ".join(sorted(known)) or "none"
+            raise UnknownName(f"there is no piece {kind[:40]!r}; the kinds are: {kinds}")
 
 
 def estimate(state: State) -> Value:
@@ -115,6 +134,34 @@ def material(weights: Mapping[str, int]) -> Evaluator:
         return weigh(ours, weights) - weigh(theirs, weights)
 
     return value
+
+
+def all_paths(state: State) -> Value:
+    """Returns 1 if all paths from a state lead to a win of MAX, -1 if all lead to a loss, else 0.
+
+    It is the H0 of tic-tac-toe in the founding texts. Raises NotPossible if there are more than
+    MAX_PATH_STATES states.
+    """
+    if state.players != 1:
+        raise NotPossible("all-paths needs a single utility, for MAX")
+    ends: set[Status] = set()
+    waiting, known = [state], {state.text()}
+    while waiting:
+        state = waiting.pop()
+        status = state.status()
+        if status is not Status.ONGOING:
+            ends.add(status)
+        if Status.DRAWN in ends or len(ends) > 1:
+            return 0
+        if status is not Status.ONGOING:
+            continue
+        for after in (state.play(move) for move in state.moves()):
+            if after.text() not in known:
+                known.add(after.text())
+                waiting.append(after)
+        if len(known) > MAX_PATH_STATES:
+            raise NotPossible(f"there are more than {MAX_PATH_STATES:,} states on all paths")
+    return 1 if Status.WON in ends else -1 if Status.LOST in ends else 0
 
 
 def weigh(pieces: Mapping[str, int], weights: Mapping[str, int]) -> Number:

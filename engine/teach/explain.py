@@ -7,7 +7,7 @@ from functools import partial
 from engine.teach import flat, mapping, pair, polymorphic, table, variants
 from engine.teach.cutoffs import cut_off_of
 from engine.teach.errors import NotPossible, UnknownName
-from engine.teach.evaluators import Evaluator, evaluator_of, scale_of
+from engine.teach.evaluators import Evaluator, check_weights, evaluator_of, scale_of
 from engine.teach.meaning import meaning_of
 from engine.teach.order import given_names, order_of
 from engine.teach.players import mover_of, seen_by
@@ -97,6 +97,8 @@ def explain(
     """
     check_names(plan)
     plan = with_defaults(root, plan)
+    if evaluate is None:
+        check_weights(root, plan.evaluator)
     root = seen_by(root, plan.player) if plan.player else root
     algorithm = algorithm_of(root, plan)
     record = Record(min(plan.max_trace, MAX_TRACE_NODES))
@@ -174,8 +176,11 @@ def with_defaults(root: State, plan: Plan) -> Plan:
 
 
 def goal_of(root: State) -> Number:
-    """Returns the least utility of a win, at which an optimistic search stops."""
-    if isinstance(root, GameState):
+    """Returns the least utility of a win, at which an optimistic search stops.
+
+    With points there is none: an optimistic search then looks for the most points.
+    """
+    if isinstance(root, GameState) and root.position.game.rules.SEARCH != "teach":
         return root.scale.win - root.scale.by_distance * MAX_PLY
     return INF
 

@@ -94,6 +94,10 @@ class GraphState:
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
         return self.vertex.pieces
 
+    def piece_names(self) -> frozenset[str]:
+        sides = [side for state in self.graph.states.values() for side in state.pieces or ()]
+        return frozenset(name for side in sides for name in side)
+
     def moves(self) -> Sequence[int]:
         return range(len(self.vertex.transitions))
 

@@ -6,6 +6,8 @@ from engine.teach.trace import Value
 
 #: The meaning of a value that is a win.
 GUARANTEED_WIN = "a win is guaranteed, whatever the opponent plays"
+#: The meaning of a value that is not just a win, a draw or a loss.
+SURE = "MAX can be sure of this much, and MIN can see to it that it is no more"
 #: The meaning of the values of algorithms without a perfect opponent.
 OTHER_MEANINGS = {
     "average": "what to expect if the opponent plays every move equally often",
@@ -28,7 +30,7 @@ def meaning_of(root: State, study: Study, algorithm: str, value: Value | None) -
         return _of_game(root, study)
     if study.stopped:
         return "an estimate: the search stopped before the end, and no one is sure of it"
-    return "MAX can be sure of this much, and MIN can see to it that it is no more"
+    return SURE
 
 
 def _of_game(root: GameState, study: Study) -> str:
@@ -36,6 +38,8 @@ def _of_game(root: GameState, study: Study) -> str:
     end: State = root
     for move in study.line:
         end = end.play(move)
+    if isinstance(end, GameState) and end.points() is not None and not study.stopped:
+        return SURE
     match end.status():
         case Status.WON:
             return GUARANTEED_WIN

@@ -180,22 +180,7 @@ def check_options(options: argparse.Namespace) -> None:
 def make_task(options: argparse.Namespace) -> Task:
     """Returns the search that the options describe."""
     if options.game is not None:
-        # Without an evaluator a win is worth 1, whatever its distance.
-        evaluator = "zero" if options.states else "random" if is_classic(options) else "estimate"
-        is_for_several = options.utilities is not None and not options.player
-        defaults = Plan("minimax" if is_for_several else "alphabeta", evaluator=evaluator)
-        plan = _plan(options, GAME_DEPTH, defaults)
-        game = load_game(options.game)
-        rules = dict(options.option or ())
-        position = (
-            game.start(rules)
-            if options.position is None
-            else game.position(options.position, rules)
-        )
-        root: State = GameState.at_root(position, plan.utilities)
-        if options.utilities is not None:
-            root = GameForBoth.at_root(position, parse_utilities(options.utilities))
-        return Task(root, plan, game.title)
+        return _game_task(options)
     name = options.graph or options.tree
     title = Path(name).name if name != "-" else "a graph" if options.graph else "a tree"
     if options.graph is not None:
@@ -207,6 +192,27 @@ def make_task(options: argparse.Namespace) -> Task:
     )
     plan = _plan(options, None, defaults)
     return Task(TreeState.at_root(tree), plan, tree.title or title)
+
+
+def _game_task(options: argparse.Namespace) -> Task:
+    game = load_game(options.game)
+    # Without an evaluator a win is worth 1, whatever its distance.
+    has_values = not options.states and game.rules.SEARCH != "teach"
+    evaluator = "random" if is_classic(options) else "estimate" if has_values else "zero"
+    is_for_several = options.utilities is not None and not options.player
+    defaults = Plan("minimax" if is_for_several else "alphabeta", evaluator=evaluator)
+    plan = _plan(options, GAME_DEPTH, defaults)
+    rules = dict(options.option or ())
+    position = (
+        game.start(rules) if options.position is None else game.position(options.position, rules)
+    )
+    if options.utilities is not None:
+        utilities = parse_utilities(options.utilities)
+    elif game.rules.SEARCH == "teach" and plan.algorithm in ("max-n", "paranoid"):
+        utilities = plan.utilities, plan.utilities
+    else:
+        return Task(GameState.at_root(position, plan.utilities), plan, game.title)
+    return Task(GameForBoth.at_root(position, utilities), plan, game.title)
 
 
 def _graph_task(options: argparse.Namespace, title: str) -> Task:

@@ -55,6 +55,9 @@ class StateForPlayer:
         pieces = self.state.pieces()
         return pieces if pieces is None or self.player == 1 else (pieces[1], pieces[0])
 
+    def piece_names(self) -> frozenset[str]:
+        return self.state.piece_names()
+
     def moves(self) -> Sequence[int]:
         return self.state.moves()
 
@@ -125,6 +128,9 @@ class GameForBoth:
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
         return self.views[0].pieces()
 
+    def piece_names(self) -> frozenset[str]:
+        return self.views[0].piece_names()
+
     def moves(self) -> Sequence[int]:
         return self.views[0].moves()
 
@@ -140,27 +146,6 @@ class GameForBoth:
 
     def below(self, move: int, depth: float) -> int | None:
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class GameWithPoints(GameForBoth):
-    """A position of a game with points: the utilities of its end are the points of both seats."""
-
-    @classmethod
-    def at_root(
-        cls, position: Position, scales: tuple[Scale, Scale] = (Scale(), Scale())
-    ) -> "GameWithPoints":
-        """Returns the root state of a search from a position; the scales have no effect."""
-        return cls(GameForBoth.at_root(position, scales).views)
-
-    def utility(self) -> Value | None:
-        outcome = self.views[0].position.outcome()
-        points: Value | None = getattr(outcome, "points", None)
-        return GameForBoth.utility(self) if points is None else points
-
-    def play(self, move: int) -> "GameWithPoints":
-        first, second = self.views
-        return GameWithPoints((first.play(move), second.play(move)))
 
 
 def _for_both(values: Sequence[Value | None]) -> Value | None:

@@ -16,7 +16,8 @@ import numpy as np
 from engine.game import Position
 from engine.rules.data import load_data
 from engine.teach.trace import Number, Value
-from engine.teach.tree import Node, Tree, value_of
+from engine.teach.tree import Node, Tree, value_of, walk
+from engine.view import BoardView, Kind
 
 _data = cache(load_data)
 
@@ -94,6 +95,9 @@ class State(Protocol):
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
         """Returns the number of pieces by name, MAX's and MIN's; None if no piece has a side."""
 
+    def piece_names(self) -> frozenset[str]:
+        """Returns the names that pieces may have here or later."""
+
     def moves(self) -> Sequence[int]:
         """Returns the legal moves in the order of the rules."""
 
@@ -111,6 +115,15 @@ class State(Protocol):
 
         Only nodes at most `depth` plies below this state count.
         """
+
+
+def colourless_name(board: BoardView, kind: Kind) -> str:
+    """Returns the name of a kind of piece without its colour: "king" for "white king".
+
+    A piece that has only the name of its side is called by its shape: "disc".
+    """
+    name = kind.name.rpartition(" ")[2]
+    return kind.shape if name in {seat.name.lower() for seat in board.seats} else name
 
 
 def mover_status(state: State) -> Status:
@@ -153,11 +166,23 @@ class GameState:
         return Status.WON if outcome.winner == self.max_seat else Status.LOST
 
     def score(self, status: Status) -> Value:
+        if (points := self.points()) is not None:
+            return points[self.max_seat]
         if status is Status.WON:
             return self.scale.win - self.scale.by_distance * self.ply
         if status is Status.LOST:
             return self.scale.lose + self.scale.by_distance * self.ply
         return self.scale.draw
+
+    def points(self) -> tuple[int, int] | None:
+        """Returns the points of both seats in a finished state, where they are the utilities.
+
+        They are in a game with SEARCH "teach". In any other game the winner decides the utility.
+        """
+        if self.position.game.rules.SEARCH != "teach":
+            return None
+        outcome = self.position.outcome()
+        return None if outcome is None else outcome.points
 
     def estimate(self) -> Value | None:
         game = self.position.game
@@ -166,16 +191,21 @@ class GameState:
         return value if self.position.turn == self.max_seat else -value
 
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
-        kinds = self.position.game.board(self.position.options).kinds
+        board = self.position.game.board(self.position.options)
         counts: tuple[dict[str, int], dict[str, int]] = ({}, {})
         view = self.position.view()
         for piece, count in [*((piece, 1) for piece in view.pieces.values()), *view.hands.items()]:
-            kind = kinds[piece]
+            kind = board.kinds[piece]
             if kind.side is not None:
                 side = counts[kind.side != self.max_seat]
-                name = kind.name.rpartition(" ")[2]  # without the colour: white king
+                name = colourless_name(board, kind)
                 side[name] = side.get(name, 0) + count
-        return counts if any(kind.side is not None for kind in kinds.values()) else None
+        return counts if any(kind.side is not None for kind in board.kinds.values()) else None
+
+    def piece_names(self) -> frozenset[str]:
+        board = self.position.game.board(self.position.options)
+        kinds = [kind for kind in board.kinds.values() if kind.side is not None]
+        return frozenset(colourless_name(board, kind) for kind in kinds)
 
     def moves(self) -> Sequence[int]:
         return self.position.moves()
@@ -230,6 +260,10 @@ class TreeState:
 
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
         return self.node.pieces
+
+    def piece_names(self) -> frozenset[str]:
+        sides = [side for _, _, node in walk(self.node) for side in node.pieces or ()]
+        return frozenset(name for side in sides for name in side)
 
     def moves(self) -> Sequence[int]:
         return range(len(self.node.children))

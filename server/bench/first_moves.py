@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from engine.game import Game
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from server.bench.players import RequestClient, connect
 from server.bench.processes import UNLIMITED_ENVIRON, spawn
 
@@ -176,7 +176,7 @@ def table(
 )
 def main(games: str | None, workers: int, cache: str) -> None:
     """Measures the first moves and prints them."""
-    selected = [load_game(name) for name in (games.split(",") if games else game_ids())]
+    selected = [load_game(name) for name in (games.split(",") if games else production_ids())]
     empty = asyncio.run(on_empty_caches(selected, workers)) if cache != "warm" else {}
     warm = asyncio.run(on_a_warm_cache(selected, workers)) if cache != "empty" else {}
     click.echo(table(selected, empty, warm))

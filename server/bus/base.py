@@ -41,6 +41,14 @@ class PresenceReport(Struct, frozen=True):
     asks: bool = False
 
 
+class PageClosed(Struct, frozen=True):
+    """A player's last connection on a node has ended because they closed the page."""
+
+    room: str
+    node: str
+    identity: str
+
+
 class LobbyChanged(Struct, frozen=True):
     """Lobby entries that changed on a node, and rooms that left the lobby."""
 
@@ -71,7 +79,7 @@ class MessagesLost(Struct, frozen=True):
     node: str
 
 
-RoomMessage = EventsAppended | Ephemeral | PresenceReport
+RoomMessage = EventsAppended | Ephemeral | PresenceReport | PageClosed
 NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost
 BusMessage = RoomMessage | NodeMessage
 #: Called with each message about a room.

@@ -20,6 +20,7 @@ from server.bus.base import (
     LobbyChanged,
     MessagesLost,
     NodeDown,
+    PageClosed,
     PresenceReport,
 )
 from server.bus.broker import MAX_BYTES, ROOT
@@ -81,6 +82,12 @@ class _PresenceReport(Struct, forbid_unknown_fields=True):
     asks: bool = False
 
 
+class _PageClosed(Struct, forbid_unknown_fields=True):
+    room: RoomId
+    node: Node
+    identity: Identity
+
+
 class _LobbyChanged(Struct, forbid_unknown_fields=True):
     node: Node
     rooms: Annotated[tuple[wire.RoomSummary, ...], Meta(max_length=LOBBY_BATCH)] = ()
@@ -96,6 +103,7 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_events_appended = msgspec.json.Decoder(_EventsAppended).decode
 _decode_ephemeral = msgspec.json.Decoder(_Ephemeral).decode
 _decode_presence_report = msgspec.json.Decoder(_PresenceReport).decode
+_decode_page_closed = msgspec.json.Decoder(_PageClosed).decode
 _decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 
@@ -147,6 +155,9 @@ class Codec:
                     )
                 )
                 return self._wrap(f"{room_topic(room)}/here", body)
+            case PageClosed(room=room, node=node, identity=identity):
+                body = _encode(_PageClosed(room, node, identity))
+                return self._wrap(f"{room_topic(room)}/closed", body)
             case LobbyChanged(node=node):
                 return self._wrap(
                     LOBBY_TOPIC, _encode(_LobbyChanged(node, message.rooms, message.gone))
@@ -204,6 +215,10 @@ def _parse_body(topic: str, body: bytes) -> BusMessage:
             report.room, report.node, frozenset(report.identities), report.watching, report.asks
         )
         return _check_topic(topic, f"{room_topic(report.room)}/here", presence)
+    if topic.endswith("/closed"):
+        page = _decode_page_closed(body)
+        closed = PageClosed(page.room, page.node, page.identity)
+        return _check_topic(topic, f"{room_topic(page.room)}/closed", closed)
     appended = _parse_events(body)
     return _check_topic(topic, room_topic(appended.room), appended)
 

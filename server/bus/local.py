@@ -6,12 +6,10 @@ from typing import TypeVar
 from server.bus.base import (
     BusCounters,
     BusMessage,
-    Ephemeral,
-    EventsAppended,
     GapHandler,
     NodeHandler,
-    PresenceReport,
     RoomHandler,
+    RoomMessage,
 )
 
 T = TypeVar("T")
@@ -28,7 +26,7 @@ class LocalBus:
         self._gap_handlers: list[GapHandler] = []
 
     def publish(self, message: BusMessage) -> None:
-        if isinstance(message, EventsAppended | Ephemeral | PresenceReport):
+        if isinstance(message, RoomMessage):
             for handle_room in tuple(self._room_handlers.get(message.room, ())):
                 handle_room(message)
         else:

@@ -10,16 +10,14 @@ import structlog
 from server.bus.base import (
     BusCounters,
     BusMessage,
-    Ephemeral,
-    EventsAppended,
     GapHandler,
     Heartbeat,
     LobbyChanged,
     MessagesLost,
     NodeDown,
     NodeHandler,
-    PresenceReport,
     RoomHandler,
+    RoomMessage,
 )
 from server.bus.broker import Broker
 from server.bus.codec import (
@@ -119,7 +117,7 @@ class MqttBus:
 
     def _on_room(self, topic: str, payload: bytes) -> None:
         message = self._decode(topic, payload)
-        if isinstance(message, EventsAppended | Ephemeral | PresenceReport):
+        if isinstance(message, RoomMessage):
             for receive in tuple(self._room_handlers.get(message.room, ())):
                 receive(message)
 

@@ -1,6 +1,7 @@
 """A client's session over one WebSocket: authenticates it, reads commands, sends messages."""
 
 import asyncio
+import math
 import time
 
 import structlog
@@ -149,7 +150,9 @@ class Session:
             log.debug("connection closed", identity=self.identity)
         finally:
             self._closed = True
-            self._hub.forget(self, self._rooms)
+            closing = self._protocol.close_rcvd
+            has_closed_page = closing is not None and closing.code == Close.PAGE_CLOSED
+            self._hub.forget(self, self._rooms, has_closed_page)
 
     async def _receive_hello(self) -> bool:
         """Waits for the client's hello and answers it; returns whether it was accepted.
@@ -243,8 +246,9 @@ class Session:
         if self._excess_messages > MAX_EXCESS:
             self.close_at_once(Close.POLICY, Code.RATE_EXCEEDED)
         else:
-            limit = self._hub.ports.settings.messages_per_s
-            self._send_error(command_id, Code.RATE_EXCEEDED, f"at most {limit:g} messages a second")
+            wait_s = max(1, math.ceil(self._bucket.wait_s()))
+            message = f"you send messages too fast; try again in {wait_s} s"
+            self._send_error(command_id, Code.RATE_EXCEEDED, message)
         return False
 
     async def _dispatch(self, message: wire.ClientMessage) -> None:

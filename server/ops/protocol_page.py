@@ -101,15 +101,40 @@ These are the defaults. Operators may set other limits.
   {DEFAULTS.messages_burst}.
 - An identity may create {DEFAULTS.rooms_per_minute:g} rooms a minute, and send
   {DEFAULTS.limit_chat} lines of chat in 10 s to a room. All identities together may send
-  {DEFAULTS.limit_chat_room} lines in 10 s to a room.
+  {DEFAULTS.limit_chat_room} lines in 10 s to a room. A line must differ from the
+  {DEFAULTS.limit_chat_repeats} last lines of its author in the room.
 - An address (for IPv6, its /64 network) may create {DEFAULTS.limit_guests} guests in a burst and
   then {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections open,
   and create {DEFAULTS.limit_rooms_per_minute} rooms a minute.
 - An address may hold {DEFAULTS.limit_rooms_percent} % of the rooms that the server keeps in memory.
 
-A refusal has the code `rate.exceeded`, or `room.limit` for the rooms in memory. When an address has
-reached a limit, the message says after how many seconds to try again. Over HTTP, and at the
-handshake of a WebSocket, such a refusal is a 429 with `Retry-After`.
+A refusal has the code `rate.exceeded`, or `room.limit` for the rooms in memory. Its message says
+after how many seconds to try again. Over HTTP, and at the handshake of a WebSocket, such a refusal
+is a 429 with `Retry-After`. A repeated line of chat has the code `chat.repeated`.
+
+## Players who go
+
+A player has gone when the player's last connection to the room has ended. If the match runs and the
+opponent is another person, the opponent may claim it after {DEFAULTS.gone_ms // 1000} s, or after
+{DEFAULTS.page_closed_ms // 1000} s if the connection closed with the code {Close.PAGE_CLOSED:d}.
+Until then, `gone_ms` of `presence` has the time that is left. Then `may` has `claim_win`,
+`call_draw` and `let_ai_play`.
+
+The node that receives the claim decides by what it and the other nodes know of connections. If it
+may have missed a message of another node, it refuses the claim with `claim.unsure`, and the time
+begins anew: a player whose node is cut off does not lose by that.
+
+After `let_ai_play` the AI holds the seat, and `kept_for` of its occupant is the player. The player
+takes the seat back with `reclaim_seat` until the match ends, and has it again at the end.
+
+## Names
+
+Several people may have the same name. Clients tell them apart by their identities. Ours show a
+number after all equal names but the first: "Ada (2)". The first is the holder of the lowest seat,
+then the author of the earliest line of chat that the client has. Case makes no difference.
+
+When a player changes the name, the seats show it as soon as the player joins the room again:
+`renamed`. Earlier events keep the old name.
 
 ## Expiry
 

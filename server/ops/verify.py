@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, select
 
-from engine.game import Game, GameError, GameFault, Position
+from engine.game import Game, GameError, GameFault, Outcome, Position
 from server.codes import Code
 from server.ids import RoomId
 from server.protocol import messages as wire
@@ -321,9 +321,9 @@ class _RoomCheck:
                 "I9", f"the move {event.move} leads to another position than the log says", v
             )
         if outcome is not None:
-            self._check_end(match, outcome.winner, v)
+            self._check_end(match, outcome, v)
 
-    def _check_end(self, match: Match, winner: int | None, v: int) -> None:
+    def _check_end(self, match: Match, outcome: Outcome, v: int) -> None:
         """Checks that a move that ends the match by the rules is followed by `finished`."""
         next_event: Any = None
         if v < len(self._rows.events):
@@ -339,13 +339,18 @@ class _RoomCheck:
             next_event.how,
         ) != (
             match.id,
-            winner,
+            outcome.winner,
             "board",
         ):
             self._add_problem(
                 "I11",
-                f"the match is over on the board (winner: {winner}), but the log does not say so",
+                f"the match is over on the board (winner: {outcome.winner}),"
+                " but the log does not say so",
                 v + 1,
+            )
+        elif next_event.points not in (None, outcome.points):  # nodes of older versions write none
+            self._add_problem(
+                "I11", f"the points are {next_event.points}, by the rules {outcome.points}", v + 1
             )
 
     # --- the rows beside the log ---

@@ -7,7 +7,7 @@ from server.codes import Code as Code
 
 
 class Close(IntEnum):
-    """The WebSocket close codes that this server sends, besides those of RFC 6455."""
+    """The WebSocket close codes of the server and its clients, besides those of RFC 6455."""
 
     meaning: str
 
@@ -31,3 +31,7 @@ class Close(IntEnum):
         "The client reads too slowly; reconnect and join again. The connection may also break.",
     )
     REPLACED = 4001, "Reserved: another connection has replaced this one."
+    PAGE_CLOSED = (
+        4002,
+        "Sent by a client: the person has closed the page or quit the program.",
+    )

@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.search.job import Persona, RootMove
-from engine.view import SEATS, BoardView, MoveView, PositionView
+from engine.view import SEATS, MoveView, PositionView
 from server.codes import Code
+from server.protocol.events import AiTookOver as AiTookOver
 from server.protocol.events import AnyEvent as AnyEvent
 from server.protocol.events import Created as Created
 from server.protocol.events import Declined as Declined
@@ -27,6 +28,9 @@ from server.protocol.events import Hidden as Hidden
 from server.protocol.events import Moved as Moved
 from server.protocol.events import Occupant as Occupant
 from server.protocol.events import Offered as Offered
+from server.protocol.events import Player as Player
+from server.protocol.events import PlayerReturned as PlayerReturned
+from server.protocol.events import Renamed as Renamed
 from server.protocol.events import Required as Required
 from server.protocol.events import RoomEvent as RoomEvent
 from server.protocol.events import Said as Said
@@ -59,6 +63,8 @@ from server.protocol.values import MatchResult as MatchResult
 from server.protocol.values import MatchState as MatchState
 from server.protocol.values import Played as Played
 from server.protocol.values import Proposal as Proposal
+from server.protocol.values import RoomDescription as RoomDescription
+from server.protocol.values import Substitution as Substitution
 
 # --- what clients send --------------------------------------------------------------------------
 
@@ -225,7 +231,7 @@ class Resign(RoomCommand, frozen=True, tag="resign", kw_only=True):
 class Abort(RoomCommand, frozen=True, tag="abort"):
     """Ends the match without a result.
 
-    A player may abort before the second move; the host may abort when only AI seats play.
+    A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 
@@ -269,10 +275,34 @@ class Decline(RoomCommand, frozen=True, tag="decline", kw_only=True):
     what: OfferKind | None = None
 
 
+class ClaimWin(RoomCommand, frozen=True, tag="claim_win"):
+    """Claims the win of a match whose opponent has gone.
+
+    `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The
+    same holds for `call_draw` and `let_ai_play`. No player may claim against an AI.
+    """
+
+
+class CallDraw(RoomCommand, frozen=True, tag="call_draw"):
+    """Ends a match whose opponent has gone as a draw."""
+
+
+class LetAiPlay(RoomCommand, frozen=True, tag="let_ai_play"):
+    """Lets the AI play on for an opponent who has gone, at the middle one of the game's levels.
+
+    The AI keeps the seat for that player, who may take it back until the match ends.
+    """
+
+
+class ReclaimSeat(RoomCommand, frozen=True, tag="reclaim_seat"):
+    """Takes one's seat back from the AI that keeps it."""
+
+
 class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
     """Sends a line of chat to the whole room, or to the spectators only.
 
-    Players receive a `hidden` event for a line to the spectators.
+    Players receive a `hidden` event for a line to the spectators. A line that equals one of the
+    sender's last lines is refused.
     """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
@@ -306,6 +336,10 @@ ClientMessage = (
     | Accept
     | Rematch
     | Decline
+    | ClaimWin
+    | CallDraw
+    | LetAiPlay
+    | ReclaimSeat
     | Chat
     | WatchLobby
 )
@@ -365,26 +399,6 @@ class Pong(Outgoing, frozen=True, tag="pong"):
 
     at: int
     id: str | None = None
-
-
-class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The properties of a room that never change.
-
-    `view` is null when this server does not have the game. `start`, `one_screen` and `takeback`
-    mean the same as in `created`.
-    """
-
-    game: str
-    title: str
-    options: dict[str, str]
-    visibility: Word
-    host: str
-    created_ms: int
-    levels: int
-    view: BoardView | None
-    start: str | None = None
-    one_screen: bool = False
-    takeback: bool = True
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
@@ -514,12 +528,18 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     """Which seats are connected (an AI seat always is) and how many spectators watch.
 
+    While the opponent of a person has gone from a running match, `gone_ms` has for that seat the
+    time until the other player may claim the match, in ms from this message on; 0 means now. It is
+    null for all other seats. The time begins anew when the server cannot be sure that it would know
+    of a new connection.
+
     May be dropped.
     """
 
     room: str
     seats: tuple[bool, ...]
     watching: int
+    gone_ms: tuple[int | None, ...] = ()
 
 
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -1,11 +1,34 @@
-"""The values in the messages of protocol version 1 that describe a match, its offers and the chat.
+"""The values in the messages of protocol version 1 that describe a room, its match and its chat.
 
 `server.protocol.messages` re-exports them.
 """
 
 from msgspec import Struct
 
+from engine.view import BoardView
 from server.protocol.events import Occupant, Word
+
+
+class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The properties of a room that never change.
+
+    `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
+    then. `view` is null when this server does not have the game. `start`, `one_screen` and
+    `takeback` mean the same as in `created`.
+    """
+
+    game: str
+    title: str
+    options: dict[str, str]
+    visibility: Word
+    host: str
+    created_ms: int
+    levels: int
+    view: BoardView | None
+    start: str | None = None
+    one_screen: bool = False
+    takeback: bool = True
+    search: Word = "production"
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -23,16 +46,35 @@ class Played(Struct, frozen=True, omit_defaults=True):
     seat: int | None = None
 
 
-class MatchResult(Struct, frozen=True):
-    """The result of a match. The fields mean the same as in `finished`."""
+class Substitution(Struct, frozen=True):
+    """From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or
+    the player again.
+    """
+
+    ply: int
+    seat: int
+    occupant: Occupant
+
+
+class MatchResult(Struct, frozen=True, omit_defaults=True):
+    """The result of a match. The fields mean the same as in `finished`.
+
+    `substitutions` are there over HTTP only; on the socket they are in the match's state.
+    """
 
     winner: int | None
     how: Word
     reason: str
+    points: tuple[int, int] | None = None
+    substitutions: tuple[Substitution, ...] = ()
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A match with its result so far. The start position and the moves define the position."""
+    """A match with its result so far. The start position and the moves define the position.
+
+    `seats` are the players of now, or of the end. `substitutions` says who played from which ply
+    on, where a player went and the AI played on.
+    """
 
     id: str
     number: int
@@ -41,6 +83,7 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     seats: tuple[Occupant, ...]
     moves: tuple[Played, ...]
     over: MatchResult | None = None
+    substitutions: tuple[Substitution, ...] = ()
 
 
 class Proposal(Struct, frozen=True, omit_defaults=True):
@@ -55,10 +98,14 @@ class Proposal(Struct, frozen=True, omit_defaults=True):
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
-    """One line of chat with the version and the time of its event."""
+    """One line of chat with the version and the time of its event.
+
+    A server of an earlier version omits the identity of its author.
+    """
 
     v: int
     at: int
     name: str
     text: str
     to: Word = "room"
+    identity: str = ""

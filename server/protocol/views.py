@@ -13,7 +13,7 @@ from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
 from server.rooms import positions
 from server.rooms.events import Occupant
-from server.rooms.model import Match, MatchResult, Played, Room
+from server.rooms.model import Match, MatchResult, Played, Room, Substitution
 from server.rooms.starts import start_position
 
 
@@ -31,6 +31,7 @@ def description(room: Room) -> wire.RoomDescription:
         host=room.host, created_ms=room.created_ms,
         levels=room.game.levels if room.game else 1, view=board,
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
+        search=room.game.rules.SEARCH if room.game else "production",
     )  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def start_view(room: Room) -> PositionView | None:
 def snapshot(room: Room, player: bool) -> wire.Snapshot:
     """The whole room as a player, or as a spectator, may see it."""
     chat = tuple(
-        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to)
+        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to, line.identity)
         for line in room.chat
         if line.to == "room" or (line.to == "spectators" and not player)
     )
@@ -75,14 +76,19 @@ def match_state(match: Match) -> wire.MatchState:
         seats=tuple(map(format_occupant, match.seats)),
         moves=tuple([format_played(played) for played in match.moves]),
         over=format_result(match.over) if match.over is not None else None,
+        substitutions=tuple(
+            [format_substitution(substitution) for substitution in match.substitutions]
+        ),
     )  # fmt: skip
 
 
 def format_occupant(occupant: Occupant) -> wire.Occupant:
     """The holder of a seat for clients."""
+    player = occupant.kept_for
     return wire.Occupant(
         occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
         occupant.strategy, occupant.depth, occupant.evaluator,
+        wire.Player(player.identity, player.name) if player is not None else None,
     )  # fmt: skip
 
 
@@ -96,9 +102,16 @@ def format_played(played: Played) -> wire.Played:
     return wire.Played(played.move, played.text, played.number, played.forced, played.seat)
 
 
+def format_substitution(substitution: Substitution) -> wire.Substitution:
+    """A substitution of a match for clients."""
+    return wire.Substitution(
+        substitution.ply, substitution.seat, format_occupant(substitution.occupant)
+    )  # fmt: skip
+
+
 def format_result(over: MatchResult) -> wire.MatchResult:
     """The result of a match for clients."""
-    return wire.MatchResult(over.winner, over.how, over.reason)
+    return wire.MatchResult(over.winner, over.how, over.reason, over.points)
 
 
 def view(room: Room, match: Match) -> wire.View | None:

@@ -127,7 +127,7 @@ class Resign(Command, frozen=True):
 class Abort(Command, frozen=True):
     """Ends the match without a result.
 
-    A player may abort before the second move; the host may abort when only AI seats play.
+    A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 
@@ -167,6 +167,22 @@ class Decline(Command, frozen=True):
     what: OfferKind | None = None
 
 
+class ClaimWin(Command, frozen=True):
+    """Claims the win of a match whose opponent has gone."""
+
+
+class CallDraw(Command, frozen=True):
+    """Ends a match whose opponent has gone as a draw."""
+
+
+class LetAiPlay(Command, frozen=True):
+    """Lets the AI play on for an opponent who has gone. The AI keeps the seat for them."""
+
+
+class ReclaimSeat(Command, frozen=True):
+    """Takes one's seat back from the AI that keeps it."""
+
+
 class Chat(Command, frozen=True):
     """Says a line to the whole room, or to the spectators only."""
 
@@ -182,6 +198,13 @@ class Tick(Command, frozen=True):
     """
 
     at_ms: int
+
+
+class Rename(Command, frozen=True):
+    """The server's own command: a player's identity has another name now."""
+
+    identity: str
+    name: str
 
 
 class AiFailure(Command, frozen=True):

@@ -20,11 +20,19 @@ from msgspec import Meta, Struct
 Word = Annotated[str, Meta(max_length=24)]
 
 
+class Player(Struct, frozen=True):
+    """A person, with the name at that time."""
+
+    identity: str
+    name: str
+
+
 class Occupant(Struct, frozen=True, omit_defaults=True):
     """The holder of a seat: a player with the name at that time, or the AI at a level, as a
     persona or by a strategy.
 
-    `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy.
+    `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI
+    that plays on for a player who has gone keeps the seat for that player, `kept_for`.
     """
 
     identity: str
@@ -35,6 +43,7 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
     strategy: str | None = None
     depth: int | None = None
     evaluator: str | None = None
+    kept_for: Player | None = None
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -123,7 +132,7 @@ class Moved(Event, frozen=True, tag="moved"):
 
 
 #: How this version ends a match; see Finished.
-Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
+Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement", "gone"]
 
 
 class Finished(Event, frozen=True, tag="finished"):
@@ -132,13 +141,18 @@ class Finished(Event, frozen=True, tag="finished"):
     `winner` is a seat, or null when nobody won; `reason` is a sentence for people.
 
     `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
-    draw, `agreement` for an agreed one, and `failure` when the AI could not move.
+    draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a
+    player claimed the win or a draw because the opponent had gone.
+
+    `points` are those of both seats, if the match ended on the board of a game with points: discs
+    in Othello. Old logs have none.
     """
 
     match: str
     winner: int | None
     how: Word
     reason: str
+    points: tuple[int, int] | None = None
 
 
 class TookBack(Event, frozen=True, tag="took_back"):
@@ -174,6 +188,37 @@ class Declined(Event, frozen=True, tag="declined"):
 
     seat: int
     what: Word = "rematch"
+
+
+class AiTookOver(Event, frozen=True, tag="ai_took_over"):
+    """The AI plays on for a player who has gone, from the move at `ply` on.
+
+    It keeps the seat for the player in `occupant.kept_for`, who may take it back until the match
+    ends. At the end the seat is the player's again.
+    """
+
+    match: str
+    seat: int
+    ply: int
+    occupant: Occupant
+
+
+class PlayerReturned(Event, frozen=True, tag="player_returned"):
+    """The player took the seat back from the AI, and plays from the move at `ply` on."""
+
+    match: str
+    seat: int
+    ply: int
+    occupant: Occupant
+
+
+class Renamed(Event, frozen=True, tag="renamed"):
+    """A player changed their name. The seats that they hold, or that an AI keeps for them, show the
+    new name from now on.
+    """
+
+    identity: str
+    name: str
 
 
 class Said(Event, frozen=True, tag="said"):
@@ -212,6 +257,9 @@ KnownEvent = (
     | Finished
     | Offered
     | Declined
+    | AiTookOver
+    | PlayerReturned
+    | Renamed
     | Said
 )
 #: Every event that a log may contain.

@@ -17,12 +17,16 @@ from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation, positions
 from server.rooms.events import (
     CAPABILITIES,
+    AiTookOver,
     Created,
     Declined,
     Finished,
     Moved,
     Occupant,
     Offered,
+    Player,
+    PlayerReturned,
+    Renamed,
     Required,
     RoomEvent,
     Said,
@@ -32,6 +36,7 @@ from server.rooms.events import (
     TookBack,
     Unknown,
 )
+from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
     RECENT_POSITIONS,
@@ -39,8 +44,8 @@ from server.rooms.model import (
     ChatLine,
     ChatStamp,
     Match,
-    MatchResult,
     Room,
+    Substitution,
     TakebackOffer,
 )
 
@@ -93,7 +98,7 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Moved():
             return _evolve_moved(room, event)
         case Said():
-            line = ChatLine(room.v, at_ms, event.name, event.text, event.to)
+            line = ChatLine(room.v, at_ms, event.name, event.text, event.to, event.identity)
             stamp = ChatStamp(IdentityId(event.identity), at_ms)
             stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
             return replace(
@@ -108,10 +113,15 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Finished():
             if room.match is None or room.match.id != event.match:
                 return room
-            over = MatchResult(event.winner, event.how, event.reason)
-            return _without_offers(replace(room, match=replace(room.match, over=over)))
+            seats = tuple([_without_keeper(occupant) for occupant in room.seats])
+            match = replace(room.match, over=result_of(event))
+            return _without_offers(replace(room, seats=seats, match=match))
         case TookBack():
             return _evolve_took_back(room, event)
+        case AiTookOver() | PlayerReturned():
+            return _evolve_substitution(room, event)
+        case Renamed():
+            return _evolve_renamed(room, event)
         case Offered():
             return _evolve_offered(room, event)
         case Declined():
@@ -169,6 +179,49 @@ def _evolve_offered(room: Room, event: Offered) -> Room:
         plies = _with_ply(match.draw_offers, event.seat, match.ply)
         match = replace(match, draw_offers=plies)
     return replace(room, match=match, offers=(*room.offers, event.seat))
+
+
+def _evolve_substitution(room: Room, event: AiTookOver | PlayerReturned) -> Room:
+    """The room with another player on a seat of the running match."""
+    match, seat = room.match, event.seat
+    if match is None or match.id != event.match or match.over or seat not in range(SEATS):
+        return room
+    players = tuple(
+        event.occupant if number == seat else player for number, player in enumerate(match.seats)
+    )
+    substitution = Substitution(event.ply, seat, event.occupant)
+    match = replace(
+        match, seats=players, substitutions=(*match.substitutions, substitution)
+    )  # fmt: skip
+    return _without_offers(replace(_with_seat(room, seat, event.occupant), match=match))
+
+
+def _evolve_renamed(room: Room, event: Renamed) -> Room:
+    """The room with another name on the seats that the identity holds or that are kept for it."""
+    seats = tuple(
+        [None if holder is None else _with_name(holder, event) for holder in room.seats]
+    )  # fmt: skip
+    match = room.running_match
+    if match is None:
+        return replace(room, seats=seats)
+    players = tuple([_with_name(player, event) for player in match.seats])
+    return replace(room, seats=seats, match=replace(match, seats=players))
+
+
+def _with_name(occupant: Occupant, event: Renamed) -> Occupant:
+    if occupant.identity == event.identity and occupant.kind != "ai":
+        return replace(occupant, name=event.name)
+    keeper = occupant.kept_for
+    if keeper is not None and keeper.identity == event.identity:
+        return replace(occupant, kept_for=Player(keeper.identity, event.name))
+    return occupant
+
+
+def _without_keeper(occupant: Occupant | None) -> Occupant | None:
+    """The occupant of a seat after a match: the player for whom an AI kept it."""
+    if occupant is None or occupant.kept_for is None:
+        return occupant
+    return Occupant(occupant.kept_for.identity, occupant.kept_for.name)
 
 
 def _evolve_declined(room: Room, event: Declined) -> Room:
@@ -248,8 +301,14 @@ def _evolve_took_back(room: Room, event: TookBack) -> Room:
         # Nobody has to wait longer for the next offer than after an offer in this position.
         draw_offers=tuple(min(offered, ply) for offered in match.draw_offers),
         takeback_requests=(-1,) * SEATS,
+        substitutions=tuple([_played_from(each, ply) for each in match.substitutions]),
     )  # fmt: skip
     return replace(_without_offers(room), match=match, frozen=frozen)
+
+
+def _played_from(substitution: Substitution, ply: int) -> Substitution:
+    """The substitution after a takeback: its player plays from that ply on at the latest."""
+    return replace(substitution, ply=min(substitution.ply, ply))
 
 
 def position_at(room: Room, match: Match, ply: int) -> Position:

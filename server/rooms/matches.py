@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from engine.game import Game, Position
+from engine.game import Game, Outcome, Position
 from server.rooms.events import Finished, Occupant, Started, Termination
-from server.rooms.model import Match, Moment, Room
+from server.rooms.model import Match, MatchResult, Moment, Room
 from server.rooms.starts import start_position
 
 
@@ -26,3 +26,13 @@ def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: M
 def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:
     """Returns the event that ends a match; `winner` is a seat or None, `reason` a sentence."""
     return Finished(match.id, winner, how, reason)
+
+
+def end_on_board(match: Match, outcome: Outcome) -> Finished:
+    """Returns the event that ends a match by the rules of the game."""
+    return Finished(match.id, outcome.winner, "board", outcome.reason, outcome.points)
+
+
+def result_of(event: Finished) -> MatchResult:
+    """Returns the result that the event gives its match."""
+    return MatchResult(event.winner, event.how, event.reason, event.points)

@@ -63,11 +63,41 @@ AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
 SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
+class Absence(Struct, frozen=True):
+    """A player without a connection to any node, as the node that decides knows it.
+
+    The last connection ended at `since_ms`. Since `certain_since_ms` the node would have learned of
+    a new connection on another node; None means that it might not learn of one now. Both times are
+    in ms since 1970. The opponent may claim the match after `limit_ms`.
+    """
+
+    since_ms: int
+    certain_since_ms: int | None
+    limit_ms: int
+
+    @property
+    def claimable_ms(self) -> int | None:
+        """The time from which the opponent may claim; None if this node cannot tell."""
+        if self.certain_since_ms is None:
+            return None
+        return max(self.since_ms, self.certain_since_ms) + self.limit_ms
+
+
+#: Returns the absence of a player; None for a player who is connected.
+FindAbsence = Callable[[IdentityId], Absence | None]
+
+
+def nobody_absent(_identity: IdentityId) -> None:
+    """Returns None: every player counts as connected. A FindAbsence."""
+
+
 class Moment(Struct, frozen=True):
-    """The context of a command: its actor and time, the source of new ids, and the settings.
+    """The context of a command: its actor and time, the source of new ids, the settings, and who is
+    connected.
 
     `received_ms` is the time at which the command arrived at this node, before any queue. Both
-    times are in ms since 1970.
+    times are in ms since 1970. Connections are not in the log, so `find_absence` gives the view of
+    this node.
     """
 
     actor: Actor
@@ -75,6 +105,7 @@ class Moment(Struct, frozen=True):
     received_ms: int
     new_id: Callable[[], str]
     settings: Settings
+    find_absence: FindAbsence = nobody_absent
 
 
 class Played(Struct, frozen=True):
@@ -101,12 +132,27 @@ class TakebackOffer(Struct, frozen=True):
     to_ply: int
 
 
-class MatchResult(Struct, frozen=True):
-    """The result of a match. The fields mean the same as in `Finished`."""
+class Substitution(Struct, frozen=True):
+    """From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or
+    the player again.
+    """
+
+    ply: int
+    seat: int
+    occupant: Occupant
+
+
+class MatchResult(Struct, frozen=True, omit_defaults=True):
+    """The result of a match. The fields mean the same as in `Finished`.
+
+    `substitutions` are those of the match. They are filled in for the list of matches only.
+    """
 
     winner: int | None
     how: str
     reason: str
+    points: tuple[int, int] | None = None
+    substitutions: tuple[Substitution, ...] = ()
 
 
 class ChatLine(Struct, frozen=True):
@@ -117,6 +163,7 @@ class ChatLine(Struct, frozen=True):
     name: str
     text: str
     to: str = "room"
+    identity: str = ""
 
 
 class Match(Struct, frozen=True):
@@ -147,6 +194,8 @@ class Match(Struct, frozen=True):
     first_seat: int = 0
     turn: int = 0
     turn_started_ms: int = 0
+    #: Where an AI played on for a player who had gone, and where the player returned.
+    substitutions: tuple[Substitution, ...] = ()
     #: The positions before the current one, the newest last, at most RECENT_POSITIONS.
     recent: tuple[Position, ...] = ()
 
@@ -226,6 +275,29 @@ class Room(Struct, frozen=True):
         if seat is None or not self.one_screen or self.match is None:
             return seat
         return self.match.turn
+
+    def kept_seat(self, identity: IdentityId) -> int | None:
+        """The seat that an AI keeps for a person's identity, or None."""
+        for number, occupant in enumerate(self.seats):
+            player = None if occupant is None else occupant.kept_for
+            if player is not None and player.identity == identity:
+                return number
+        return None
+
+    def has_player(self, identity: IdentityId) -> bool:
+        """Whether an identity holds a seat, or an AI keeps one for it."""
+        return self.player_name(identity) is not None
+
+    def player_name(self, identity: IdentityId) -> str | None:
+        """The name that the seat of a player shows, also while an AI keeps it; None without one."""
+        for occupant in self.seats:
+            if occupant is None:
+                continue
+            if occupant.identity == identity and occupant.kind != "ai":
+                return occupant.name
+            if occupant.kept_for is not None and occupant.kept_for.identity == identity:
+                return occupant.kept_for.name
+        return None
 
     @property
     def has_ai(self) -> bool:

@@ -6,7 +6,7 @@ from server.codes import Code
 from server.rooms import permissions, positions
 from server.rooms.commands import Abort, AiFailure, AiMove, Command, Move, Resign, Tick
 from server.rooms.events import Moved, RoomEvent
-from server.rooms.matches import end_match
+from server.rooms.matches import end_match, end_on_board
 from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import (
     check,
@@ -28,7 +28,7 @@ def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
         raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
     position = playable_position(room, match)
     if match.turn != seat:
-        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{_side_name(room, match.turn)} is to move")
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{side_name(room, match.turn)} is to move")
     return _play(match, position, seat, command.move)
 
 
@@ -88,14 +88,14 @@ def _play(
         )
     ]  # fmt: skip
     if step.outcome is not None:
-        events.append(end_match(match, step.outcome.winner, "board", step.outcome.reason))
+        events.append(end_on_board(match, step.outcome))
     return events
 
 
 def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
     check(permissions.resign(room, permissions.viewer_of(room, moment.actor.identity)))
     seat, match = own_seat(room, moment.actor, command.seat), require_running_match(room)
-    return [end_match(match, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
+    return [end_match(match, 1 - seat, "resign", f"{side_name(room, seat)} resigned")]
 
 
 def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
@@ -103,7 +103,7 @@ def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
     return [end_match(require_running_match(room), None, "abort", "the match was aborted")]
 
 
-def _side_name(room: Room, seat: int) -> str:
+def side_name(room: Room, seat: int) -> str:
     """The name of a side in the room's game."""
     try:
         return game_of(room).board(room.options).seats[seat].name

@@ -21,11 +21,15 @@ from server.rooms.commands import (
     Abort,
     Accept,
     AddAi,
+    CallDraw,
     Chat,
+    ClaimWin,
     Command,
     Decline,
+    LetAiPlay,
     OfferDraw,
     OfferKind,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
     Resign,
@@ -33,17 +37,25 @@ from server.rooms.commands import (
     Stand,
     Takeback,
 )
-from server.rooms.events import Moved, RoomEvent
-from server.rooms.model import Actor, CommandRejected, Match, Room, TakebackOffer
+from server.rooms.events import Moved, Occupant, RoomEvent
+from server.rooms.model import (
+    Absence,
+    Actor,
+    CommandRejected,
+    FindAbsence,
+    Match,
+    Moment,
+    Room,
+    TakebackOffer,
+    nobody_absent,
+)
 from server.rooms.starts import start_position
+from server.rooms.turns import second_turn_ply, turns_since
 from server.settings import Settings
 
-#: Plies after which a player can no longer abort a match.
-ABORT_PLIES = 2
-
-#: Plies after an offer before the player may offer a draw again, so that repeated offers do not
-#: harass the opponent.
-OFFER_AGAIN_PLIES = 10
+#: Turns after an offer before the player may offer a draw again, so that repeated offers do not
+#: harass the opponent. A turn is one ply, or more in games with extra turns.
+OFFER_AGAIN_TURNS = 10
 
 
 class Refusal(NamedTuple):
@@ -54,11 +66,16 @@ class Refusal(NamedTuple):
 
 
 class Viewer(Struct, frozen=True):
-    """The role of an identity in a room: the seat that it holds, and whether it is the host."""
+    """The role of an identity in a room: the seat that it holds, and whether it is the host.
+
+    `absence` is that of the opponent at the time `now_ms`; `viewer_at` fills in both.
+    """
 
     identity: IdentityId
     seat: int | None
     is_host: bool
+    now_ms: int = 0
+    absence: Absence | None = None
 
 
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
@@ -85,7 +102,7 @@ NO_MATCH = Refusal(Code.MATCH_NONE, "there has been no match yet")
 MATCH_RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
 MATCH_OVER = Refusal(Code.MATCH_OVER, "the match is over")
 ABORT_TOO_LATE = Refusal(
-    Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
+    Code.MATCH_STARTED, "a match can be aborted until both sides have moved; you may resign"
 )
 ABORT_BY_SPECTATOR = Refusal(
     Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
@@ -95,6 +112,7 @@ REMATCH_BY_SPECTATOR = Refusal(
 )
 NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
 NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
+NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")
 ONE_SCREEN = Refusal(Code.SEAT_LOCKED, "one player holds both seats of this room")
 NO_TAKEBACKS = Refusal(Code.TAKEBACK_NONE, "no moves are taken back in this room")
 NO_MOVE_TO_TAKE_BACK = Refusal(Code.TAKEBACK_NONE, "you have no move to take back")
@@ -106,11 +124,38 @@ TAKEBACK_REQUESTED = Refusal(
     Code.OFFER_TWICE, "you have asked to take a move back in this position already"
 )
 REMATCH_OFFERED = Refusal(Code.OFFER_TWICE, "you have offered a rematch already")
+NOBODY_TO_GO = Refusal(
+    Code.CLAIM_NONE, "only a player whose opponent is another person may claim that"
+)
+OPPONENT_PRESENT = Refusal(Code.CLAIM_NONE, "your opponent is connected")
+UNSURE = Refusal(
+    Code.CLAIM_UNSURE,
+    "the server is not sure yet that your opponent has gone for so long; try again later",
+)
+CANNOT_PLAY_ON = Refusal(Code.ROOM_FROZEN, "the AI cannot play this match on")
+NO_KEPT_SEAT = Refusal(Code.SEAT_NONE, "the AI keeps no seat for you")
 
 
 def viewer_of(room: Room, identity: IdentityId) -> Viewer:
     """Returns the role of an identity in a room."""
     return Viewer(identity, room.acting_seat(identity), identity == room.host)
+
+
+def viewer_at(
+    room: Room, identity: IdentityId, now_ms: int, find_absence: FindAbsence
+) -> Viewer:  # fmt: skip
+    """Returns the role of an identity in a room, with the absence of its opponent."""
+    viewer = viewer_of(room, identity)
+    opponent = _opponent_who_may_go(room, viewer)
+    if opponent is None:
+        return viewer
+    absence = find_absence(IdentityId(opponent.identity))
+    return Viewer(identity, viewer.seat, viewer.is_host, now_ms, absence)
+
+
+def claimant(room: Room, moment: Moment) -> Viewer:
+    """Returns the role of a command's actor, with the absence of the opponent."""
+    return viewer_at(room, moment.actor.identity, moment.now_ms, moment.find_absence)
 
 
 def check(refusal: Refusal | None) -> None:
@@ -208,7 +253,8 @@ def abort(room: Room, viewer: Viewer) -> Refusal | None:
         return None if viewer.is_host and _has_only_ai(room) else ABORT_BY_SPECTATOR
     # A frozen match cannot be played on, so its players may abort it at any ply.
     may_continue = match.position is not None and room.frozen is None
-    return ABORT_TOO_LATE if match.ply >= ABORT_PLIES and may_continue else None
+    has_begun = second_turn_ply(match) is not None
+    return ABORT_TOO_LATE if has_begun and may_continue else None
 
 
 def rematch(room: Room, viewer: Viewer) -> Refusal | None:
@@ -233,13 +279,16 @@ def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
         return NO_SEAT
     if match is None:
         return refusal_unless_running(room)
+    if room.game is not None and not room.game.rules.CAN_BE_DRAWN:
+        return NO_DRAWS
     if 1 - seat in room.offers:
         return None
-    plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
-    if match.draw_offers[seat] < 0 or plies_to_wait <= 0:
+    offered_ply = match.draw_offers[seat]
+    turns_to_wait = OFFER_AGAIN_TURNS - turns_since(match, offered_ply)
+    if offered_ply < 0 or turns_to_wait <= 0:
         return None
     return Refusal(
-        Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more plies"
+        Code.OFFER_TWICE, f"you may offer a draw again after {turns_to_wait} more turns"
     )  # fmt: skip
 
 
@@ -280,7 +329,61 @@ def decline(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusa
     return None if room.offers and what in (None, draw_or_rematch(room)) else NO_OFFER
 
 
+def claim_win(room: Room, viewer: Viewer) -> Refusal | None:
+    """The viewer must be that of `viewer_at`, as for the next two conditions."""
+    if viewer.seat is None:
+        return NO_SEAT
+    if room.running_match is None:
+        return refusal_unless_running(room)
+    if _opponent_who_may_go(room, viewer) is None:
+        return NOBODY_TO_GO
+    return OPPONENT_PRESENT if viewer.absence is None else _refusal_to_claim(viewer)
+
+
+def call_draw(room: Room, viewer: Viewer) -> Refusal | None:
+    refusal = claim_win(room, viewer)
+    if refusal is None and room.game is not None and not room.game.rules.CAN_BE_DRAWN:
+        return NO_DRAWS
+    return refusal
+
+
+def let_ai_play(room: Room, viewer: Viewer) -> Refusal | None:
+    refusal = claim_win(room, viewer)
+    match = room.running_match
+    if refusal is None and (room.frozen is not None or match is None or match.position is None):
+        return CANNOT_PLAY_ON
+    return refusal
+
+
+def reclaim_seat(room: Room, viewer: Viewer) -> Refusal | None:
+    return NO_KEPT_SEAT if room.kept_seat(viewer.identity) is None else None
+
+
 # --- shared conditions --------------------------------------------------------------------------
+
+
+def _opponent_who_may_go(room: Room, viewer: Viewer) -> Occupant | None:
+    """The viewer's opponent in a running match, if that is another person; otherwise None."""
+    if viewer.seat is None or room.running_match is None:
+        return None
+    opponent = room.seats[1 - viewer.seat]
+    is_other_person = (
+        opponent is not None and opponent.kind != "ai" and opponent.identity != viewer.identity
+    )
+    return opponent if is_other_person else None
+
+
+def _refusal_to_claim(viewer: Viewer) -> Refusal | None:
+    """The reason to refuse a claim against an opponent who is absent: it is too early."""
+    absence = viewer.absence
+    assert absence is not None, "the opponent is absent"
+    early_ms = absence.since_ms + absence.limit_ms - viewer.now_ms
+    if early_ms > 0:
+        return Refusal(
+            Code.CLAIM_NONE, f"your opponent has gone; you may claim in {-(-early_ms // 1000)} s"
+        )
+    claimable_ms = absence.claimable_ms
+    return UNSURE if claimable_ms is None or claimable_ms > viewer.now_ms else None
 
 
 def refusal_if_newer(room: Room) -> Refusal | None:
@@ -387,6 +490,10 @@ DURING_MATCH: dict[type[Command], Condition] = {
     Takeback: takeback,
     Accept: accept,
     Decline: decline,
+    ClaimWin: claim_win,
+    CallDraw: call_draw,
+    LetAiPlay: let_ai_play,
+    ReclaimSeat: reclaim_seat,
 }
 #: The conditions of the commands that may be accepted while no match is running.
 BETWEEN_MATCHES: dict[type[Command], Condition] = {
@@ -404,7 +511,11 @@ NO_DRAW_OFFERS = (-1,) * SEATS
 
 
 def permitted(
-    room: Room, identity: IdentityId, now_ms: int, settings: Settings
+    room: Room,
+    identity: IdentityId,
+    now_ms: int,
+    settings: Settings,
+    find_absence: FindAbsence = nobody_absent,
 ) -> tuple[type[Command], ...]:
     """The types of the commands that the room accepts from an identity now, with some arguments.
 
@@ -413,7 +524,7 @@ def permitted(
     """
     if refusal_if_newer(room) is not None:
         return ()
-    viewer = viewer_of(room, identity)
+    viewer = viewer_at(room, identity, now_ms, find_absence)
     types: list[type[Command]] = []
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for command_type, condition in conditions.items():
@@ -433,12 +544,24 @@ def _share(types: tuple[type[Command], ...]) -> tuple[type[Command], ...]:
     return types
 
 
-def next_change_ms(room: Room, identity: IdentityId, now_ms: int, settings: Settings) -> int | None:
-    """The time at which `permitted` changes for an identity without an event; None for never."""
+def next_change_ms(
+    room: Room,
+    identity: IdentityId,
+    now_ms: int,
+    settings: Settings,
+    find_absence: FindAbsence = nobody_absent,
+) -> int | None:
+    """The time at which `permitted` changes for an identity without an event; None for never.
+
+    It changes earlier when players connect and disconnect.
+    """
     if refusal_if_newer(room) is not None:
         return None
-    due_ms = chat.next_line_ms(room, identity, now_ms, settings)
-    return due_ms if due_ms > now_ms else None
+    times_ms = [chat.next_line_ms(room, identity, now_ms, settings)]
+    absence = viewer_at(room, identity, now_ms, find_absence).absence
+    if absence is not None and absence.claimable_ms is not None:
+        times_ms.append(absence.claimable_ms)
+    return min((at_ms for at_ms in times_ms if at_ms > now_ms), default=None)
 
 
 def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> bool:
@@ -453,7 +576,7 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
         and type(events[0]) is Moved
         and match is not None
         and match.over is None
-        and len(match.moves) != ABORT_PLIES
+        and second_turn_ply(match) != match.ply - 1
         and match.draw_offers == NO_DRAW_OFFERS
         and len(match.moves) - 1 not in match.takeback_requests
         and _has_moved_before(match)

@@ -11,7 +11,7 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, moves, offers, permissions, seats
+from server.rooms import chat, gone, moves, offers, permissions, seats
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
 from server.rooms.events import ONE_SCREEN, START, Created, Occupant, Required, RoomEvent
 from server.rooms.evolve import evolve as evolve
@@ -70,7 +70,9 @@ def _requirements(created: Created) -> list[Required]:
 
 
 #: The rule of each command.
-RULES: dict[type[Command], Rule] = {**moves.RULES, **offers.RULES, **seats.RULES, **chat.RULES}
+RULES: dict[type[Command], Rule] = {
+    **moves.RULES, **offers.RULES, **seats.RULES, **gone.RULES, **chat.RULES,
+}  # fmt: skip
 
 
 def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:

@@ -8,11 +8,20 @@ from engine.strategies.contract import DEFAULT_DEPTH
 from engine.strategies.registry import FIXED_DEPTHS, player_name, strategy_names
 from engine.view import SEATS
 from server.codes import Code
+from server.ids import IdentityId
 from server.rooms import permissions
-from server.rooms.commands import AddAi, AiSeat, Command, RemoveAi, Sit, Stand
-from server.rooms.events import STRATEGIES, Occupant, Required, RoomEvent, SeatLeft, SeatTaken
+from server.rooms.commands import AddAi, AiSeat, Command, RemoveAi, Rename, Sit, Stand
+from server.rooms.events import (
+    STRATEGIES,
+    Occupant,
+    Renamed,
+    Required,
+    RoomEvent,
+    SeatLeft,
+    SeatTaken,
+)
 from server.rooms.matches import start_match
-from server.rooms.model import AI_IDENTITY, CommandRejected, Moment, Room, Rule
+from server.rooms.model import AI_IDENTITY, ActorKind, CommandRejected, Moment, Room, Rule
 from server.rooms.permissions import check, game_of, own_seat, viewer_of
 
 
@@ -36,6 +45,15 @@ def add_ai(room: Room, command: AddAi, moment: Moment) -> list[RoomEvent]:
 def remove_ai(room: Room, command: RemoveAi, moment: Moment) -> list[RoomEvent]:
     check(permissions.remove_ai(room, viewer_of(room, moment.actor.identity), command.seat))
     return [SeatLeft(command.seat)]
+
+
+def rename(room: Room, command: Rename, moment: Moment) -> list[RoomEvent]:
+    """Returns the event of another name; none if the identity has no seat, or its seat shows it."""
+    if moment.actor.kind is not ActorKind.SERVER:
+        raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
+    if room.player_name(IdentityId(command.identity)) in (None, command.name):
+        return []
+    return [Renamed(command.identity, command.name)]
 
 
 def _take_seat(room: Room, seat: int, occupant: Occupant, moment: Moment) -> list[RoomEvent]:
@@ -84,6 +102,10 @@ def wished_occupant(
 
 def ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
     """The occupant of an AI seat that has either a level or a persona."""
+    if game.rules.SEARCH == "teach":
+        raise CommandRejected(
+            Code.LEVEL_UNKNOWN, f"{game.title} has no levels: its AI seats play strategies"
+        )
     if persona is not None and level is None:
         return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
     if level is None or persona is not None:
@@ -112,9 +134,9 @@ def _strategy_occupant(
             Code.STRATEGY_UNKNOWN,
             f"there is no strategy {name}; there are: {', '.join(strategy_names())}",
         )
-    evaluator = default_evaluator(game.id) if wish.evaluator is None else wish.evaluator
+    evaluator = default_evaluator(game) if wish.evaluator is None else wish.evaluator
     try:
-        check_evaluator(game.start(options), evaluator)
+        check_evaluator(name, game.start(options), evaluator)
     except (TeachError, GameFault) as error:
         raise CommandRejected(Code.STRATEGY_UNKNOWN, str(error)) from error
     depth = FIXED_DEPTHS.get(name, wish.depth or DEFAULT_DEPTH) or None
@@ -131,4 +153,5 @@ RULES: dict[type[Command], Rule] = {
     Stand: stand,
     AddAi: add_ai,
     RemoveAi: remove_ai,
+    Rename: rename,
 }

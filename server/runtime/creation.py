@@ -127,6 +127,4 @@ class RoomCreator:
             )
         if not bucket.take(now_s):
             retry_s = max(1, math.ceil(bucket.wait_s()))
-            raise LimitExceeded(
-                Code.RATE_EXCEEDED, f"at most {settings.rooms_per_minute:g} rooms a minute", retry_s
-            )
+            raise LimitExceeded(Code.RATE_EXCEEDED, "you create rooms too fast", retry_s)

@@ -12,23 +12,24 @@ from server.protocol.outbound import Batch, LoggedEvent, Outbound
 from server.rooms.model import Room
 from server.rooms.permissions import leaves_permissions_unchanged
 from server.runtime.board_messages import turn_message, view_message
-from server.runtime.followers import Followers
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
 from server.runtime.permission_feed import PermissionFeed
+from server.runtime.presence import Presence
 from server.store.base import EVERYONE, SPECTATORS, StoredEvent
 
 
 class Feed:
     """Sends the messages of one room to its followers on this node."""
 
-    __slots__ = ("_followers", "_permissions", "_ports", "_room_id", "thinking")
+    __slots__ = ("_followers", "_permissions", "_ports", "_presence", "_room_id", "thinking")
 
     def __init__(
-        self, room_id: RoomId, ports: Ports, followers: Followers, permissions: PermissionFeed
+        self, room_id: RoomId, ports: Ports, presence: Presence, permissions: PermissionFeed
     ) -> None:
         self._room_id = room_id
         self._ports = ports
-        self._followers = followers
+        self._presence = presence
+        self._followers = presence.followers
         self._permissions = permissions
         #: The latest `thinking` message of the current turn, for clients that join later.
         self.thinking: wire.Thinking | None = None
@@ -46,6 +47,8 @@ class Feed:
         """
         room, events = committed.after, committed.events
         has_board_change = changes_board(events)
+        if self._presence.absences:
+            self._presence.absences.on_events(room, events)
         if changes_seats(events):
             self._followers.on_seats_changed(room)
         board = view_message(room) if has_board_change else None
@@ -95,7 +98,7 @@ class Feed:
         """Adds a follower and sends it the events that it missed, or a snapshot
         if `missed` is None.
         """
-        is_player = room.seat_of(follower.identity) is not None
+        is_player = room.has_player(follower.identity)
         turn, player_to_move = turn_message(room)
         self._followers.add(follower, is_player)
         opening: list[wire.Outgoing | None] = [
@@ -107,14 +110,14 @@ class Feed:
             view_message(room),
             turn if player_to_move == follower.identity else None,
             self.thinking,
-            self._followers.presence_at_join(follower, room),
+            self._presence.at_join(follower, room),
         ]
         follower.send(
             *_outbound(opening),
             *self._event_messages(missed or [], is_player),
             *_outbound(current_state),
         )
-        self._followers.schedule_presence()
+        self._followers.report()
 
     def send_thinking(self, thinking: wire.Thinking) -> None:
         """Sends the message to the followers on all nodes and to clients that join later."""

@@ -1,57 +1,31 @@
-"""The followers of a room on this node, and the presence that the other nodes report."""
+"""The followers of a room: the connections on this node, and those that other nodes report."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator
 
-from server.bus.base import PresenceReport
-from server.ids import RoomId
+from msgspec.structs import replace
+
+from server.bus.base import PageClosed, PresenceReport
+from server.ids import IdentityId, RoomId
 from server.ports import Follower, Ports
-from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms.model import Room
 
-#: Changes of presence within this time are sent together, in seconds.
-PRESENCE_DELAY_S = 0.1
-
 
 class Followers:
-    """The followers of a room on this node, and the presence messages that they receive.
+    """The followers of a room on this node, merged with the reports of the other nodes.
 
-    `get_room` returns the newest state that this node has, or None before the room is loaded.
-    `on_change` is called with the room's id when the presence has changed.
+    `on_change` is called when a follower has come or gone, on any node.
     """
 
-    __slots__ = (
-        "_followers",
-        "_get_room",
-        "_joined_with",
-        "_last_presence",
-        "_on_change",
-        "_ports",
-        "_remote_reports",
-        "_room_id",
-        "_timer",
-        "left_ms",
-    )
+    __slots__ = ("_followers", "_on_change", "_ports", "_remote_reports", "_room_id", "left_ms")
 
-    def __init__(
-        self,
-        room_id: RoomId,
-        ports: Ports,
-        get_room: Callable[[], Room | None],
-        on_change: Callable[[RoomId], None],
-    ) -> None:
+    def __init__(self, room_id: RoomId, ports: Ports, on_change: Callable[[], None]) -> None:
         self._room_id = room_id
         self._ports = ports
-        self._get_room = get_room
         self._on_change = on_change
-        #: The followers on this node, and whether each holds a seat.
+        #: The followers on this node, and whether each is a player.
         self._followers: dict[Follower, bool] = {}
         self._remote_reports: dict[str, PresenceReport] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._last_presence: wire.Presence | None = None
-        #: The presence messages of the followers that joined after `_last_presence` was sent.
-        self._joined_with: dict[Follower, wire.Presence] = {}
         #: The time at which the last follower left; None before that, and if there was none.
         self.left_ms: int | None = None
 
@@ -59,7 +33,8 @@ class Followers:
         return len(self._followers)
 
     def __iter__(self) -> Iterator[tuple[Follower, bool]]:
-        """Iterates over the followers on this node, each with whether it holds a seat.
+        """Iterates over the followers on this node, each with whether it is a player: it holds a
+        seat, or an AI keeps one for it.
 
         Followers may be added and removed during the iteration.
         """
@@ -67,7 +42,7 @@ class Followers:
 
     @property
     def watching(self) -> int:
-        """The number of followers without a seat, on all nodes."""
+        """The number of followers who are no players, on all nodes."""
         return self._local_spectators() + sum(
             report.watching for report in self._remote_reports.values()
         )
@@ -83,52 +58,69 @@ class Followers:
         """The other nodes that have reported presence."""
         return self._remote_reports
 
+    def identities(self) -> set[str]:
+        """Returns the identities on this node, and those of players on the other nodes."""
+        remote = (report.identities for report in self._remote_reports.values())
+        return {str(follower.identity) for follower in self._followers}.union(*remote)
+
+    def has_identity(self, identity: IdentityId) -> bool:
+        """Whether a player has a connection to the room, on any node."""
+        reports = self._remote_reports.values()
+        return any(follower.identity == identity for follower in self._followers) or any(
+            identity in report.identities for report in reports
+        )
+
     # --- changes ---
 
     def add(self, follower: Follower, is_player: bool) -> None:
-        """Adds a follower; `is_player` says whether it holds a seat."""
+        """Adds a follower. `report` must be called then."""
         self._followers[follower] = is_player
 
     def remove(self, follower: Follower) -> bool:
         """Removes a follower. Returns False if the connection did not follow the room."""
         if self._followers.pop(follower, None) is None:
             return False
-        self._joined_with.pop(follower, None)
-        self.schedule_presence()
+        self.report()
         return True
 
     def on_seats_changed(self, room: Room) -> None:
-        """Updates which followers hold a seat."""
+        """Updates which followers are players."""
         for follower in self._followers:
-            self._followers[follower] = room.seat_of(follower.identity) is not None
-        self.schedule_presence()
+            self._followers[follower] = room.has_player(follower.identity)
+        self.report()
+
+    def report(self) -> None:
+        """Reports the followers to the other nodes, and the change to this one."""
+        self._publish_report()
+        self._on_changed()
 
     def receive_report(self, report: PresenceReport) -> None:
         """Stores another node's report, and replies with one if that node is new or asks for it."""
         is_new = report.node not in self._remote_reports
         self._remote_reports[report.node] = report
-        self.schedule_presence(publish=is_new or report.asks)
+        if is_new or report.asks:
+            self._publish_report()
+        self._on_changed()
+
+    def receive_page_closed(self, message: PageClosed) -> None:
+        """Removes a player who has closed the page from another node's report."""
+        report = self._remote_reports.get(message.node)
+        if report is not None and message.identity in report.identities:
+            identities = report.identities - {message.identity}
+            self._remote_reports[message.node] = replace(report, identities=identities)
+        self._on_changed()
 
     def on_node_down(self, node: str) -> None:
         """Drops the report of a node that is down."""
         if self._remote_reports.pop(node, None) is not None:
-            self.schedule_presence(publish=False)
+            self._on_changed()
 
-    # --- sending ---
-
-    def schedule_presence(self, publish: bool = True) -> None:
-        """Schedules a presence message to this node's followers.
-
-        With `publish`, also reports to the other nodes at once.
-        """
+    def _on_changed(self) -> None:
         if not (self._followers or self.are_elsewhere):
             self.left_ms = self._ports.now_ms()
-        if publish:
-            self._publish_report()
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(
-                PRESENCE_DELAY_S, self._send_presence
-            )
+        self._on_change()
+
+    # --- sending ---
 
     def publish_presence(self, asks: bool = False) -> None:
         """Reports this node's followers to the other nodes again, in case they missed a report.
@@ -143,29 +135,6 @@ class Followers:
         for follower in tuple(self._followers):
             follower.send_ephemeral(message)
 
-    def presence(self, room: Room) -> wire.Presence:
-        """The message that says which seats are connected and how many spectators watch."""
-        remote = (report.identities for report in self._remote_reports.values())
-        present = {follower.identity for follower in self._followers}.union(*remote)
-        seats = tuple(
-            occupant is not None and (occupant.kind == "ai" or occupant.identity in present)
-            for occupant in room.seats
-        )
-        return wire.Presence(room=self._room_id, seats=seats, watching=self.watching)
-
-    def presence_at_join(self, follower: Follower, room: Room) -> wire.Presence:
-        """The presence message for a joining follower.
-
-        The follower receives the next presence message only if it differs from this one.
-        """
-        presence = self._joined_with[follower] = self.presence(room)
-        return presence
-
-    def close(self) -> None:
-        """Cancels the scheduled presence message, if any."""
-        if self._timer is not None:
-            self._timer.cancel()
-
     def _local_spectators(self) -> int:
         return sum(not is_player for is_player in self._followers.values())
 
@@ -176,19 +145,3 @@ class Followers:
         self._ports.bus.publish(
             PresenceReport(self._room_id, self._ports.node, seated, self._local_spectators(), asks)
         )
-
-    def _send_presence(self) -> None:
-        """Sends the presence message to each follower whose last one differs."""
-        self._timer = None
-        room = self._get_room()
-        if room is None:
-            return
-        presence = self.presence(room)
-        last, self._last_presence = self._last_presence, presence
-        joined_with, self._joined_with = self._joined_with, {}
-        message = Outbound(presence)
-        for follower in tuple(self._followers):
-            if joined_with.get(follower, last) != presence:
-                follower.send_ephemeral(message)
-        if presence != last:
-            self._on_change(self._room_id)

@@ -11,6 +11,7 @@ from server.protocol import messages as wire
 from server.rooms.commands import Command, Create
 from server.rooms.model import Actor
 from server.runtime.attendance import Attendance
+from server.runtime.bus_flow import BusFlow
 from server.runtime.creation import RoomCreator
 from server.runtime.expiry import Expiry
 from server.runtime.lobby import Lobby
@@ -41,10 +42,11 @@ class Hub:
             self.lobby.on_commit, engine_observer(ports.engines), metrics_observer(ports.metrics)
         ):  # fmt: skip
             self.observers.subscribe(observer)
+        flow = BusFlow(ports.bus, ports.now_ms)
         self.rooms = OpenRooms(
-            ports, tasks, self.limits, self.observers, self.lobby.on_room_changed
+            ports, tasks, self.limits, self.observers, flow, self.lobby.on_room_changed
         )
-        self.membership = Membership(ports, self.rooms, self.lobby)
+        self.membership = Membership(ports, self.rooms, self.lobby, flow)
         self.creator = RoomCreator(ports, self.rooms, self.limits)
         self.attendance = Attendance(ports, self.rooms)
         self._expiry = Expiry(ports)
@@ -112,12 +114,15 @@ class Hub:
                 self.ports.engines.expect(room.game_id)
         return ack
 
-    def forget(self, follower: Follower, rooms: set[RoomId]) -> None:
-        """Removes a closed connection from these rooms and from the lobby."""
+    def forget(self, follower: Follower, rooms: set[RoomId], has_closed_page: bool = False) -> None:
+        """Removes a closed connection from these rooms and from the lobby.
+
+        `has_closed_page` says that it ended because the person closed the page.
+        """
         self.lobby.leave(follower)
         for room_id in rooms:
             if runner := self.rooms.get(room_id):
-                runner.forget(follower)
+                runner.forget(follower, has_closed_page)
                 self.rooms.end_reservation(room_id)
 
     # --- single steps of the duties ---

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from server.codes import Code
 from server.ports import Ports
-from server.rooms.model import Actor, CommandRejected, Moment
+from server.rooms.model import Actor, CommandRejected, FindAbsence, Moment, nobody_absent
 from server.store.base import (
     Append,
     CommandKey,
@@ -164,6 +164,7 @@ class EventLog(Generic[S, C, E]):
         "_state",
         "_subscriber",
         "_tail",
+        "find_absence",
         "is_behind",
         "is_responsible",
         "log_id",
@@ -183,6 +184,8 @@ class EventLog(Generic[S, C, E]):
         self.is_behind = False
         #: Whether this node appended the newest event, and so must do the due work.
         self.is_responsible = state is not None
+        #: Gives the state machine this node's view of who is connected.
+        self.find_absence: FindAbsence = nobody_absent
         self._machine = machine
         self._ports = ports
         self._subscriber = subscriber
@@ -315,7 +318,7 @@ class EventLog(Generic[S, C, E]):
             try:
                 moment = Moment(
                     actor, self._ports.now_ms(), received_ms,
-                    self._ports.new_id, self._ports.settings,
+                    self._ports.new_id, self._ports.settings, self.find_absence,
                 )  # fmt: skip
                 events = self._machine.decide(self.state, command, moment)
             except CommandRejected as rejection:

@@ -13,6 +13,7 @@ import structlog
 from server.bus.base import Heartbeat, LobbyChanged, MessagesLost, NodeDown, NodeMessage
 from server.ids import RoomId
 from server.ports import Ports
+from server.runtime.bus_flow import BusFlow
 from server.runtime.lobby import Lobby
 from server.runtime.open_rooms import OpenRooms
 from server.runtime.requests import Resync
@@ -34,8 +35,9 @@ COMMIT_MARGIN_S = 1.0
 class Membership:
     """Tracks the other nodes, and compares heads after a gap. `watch_heads` is its task."""
 
-    def __init__(self, ports: Ports, rooms: OpenRooms, lobby: Lobby) -> None:
+    def __init__(self, ports: Ports, rooms: OpenRooms, lobby: Lobby, flow: BusFlow) -> None:
         self._ports = ports
+        self._flow = flow
         self._rooms = rooms
         self._lobby = lobby
         #: The other nodes, and the loop time of the last message from each.
@@ -84,9 +86,12 @@ class Membership:
         self._gap_rooms = (
             None if rooms is None or self._gap_rooms is None else self._gap_rooms | rooms
         )
+        if rooms is None:
+            self._flow.restart()
         for runner in self._rooms:
             if rooms is None or runner.room_id in rooms:
                 runner.followers.publish_presence(asks=True)
+                runner.presence.restart_absences()
         self._has_gap.set()
 
     # --- nodes that leave ---
@@ -119,14 +124,20 @@ class Membership:
         for node, since_s in tuple(self._in_doubt_since_s.items()):
             if since_s < doubted_before_s and node not in silent:
                 del self._in_doubt_since_s[node]
+        self._update_flow()
 
     def refresh_presence(self) -> None:
-        """Reports the presence in a sixth of the rooms again, in case the bus lost a report."""
+        """Reports the presence in a sixth of the rooms again, in case the bus lost a report.
+
+        Also asks for reports about the rooms from which a player has gone.
+        """
         self._sweeps += 1
         now_s = asyncio.get_running_loop().time()
         for number, runner in enumerate(self._rooms):
             for node in runner.followers.reporting_nodes:
                 self._last_message_s.setdefault(node, now_s)
+            if self._last_message_s:
+                runner.presence.ask_for_reports()
             is_its_turn = number % SWEEPS_PER_REFRESH == self._sweeps % SWEEPS_PER_REFRESH
             if self._last_message_s and is_its_turn:
                 runner.followers.publish_presence()
@@ -148,6 +159,13 @@ class Membership:
         self._in_doubt_since_s[node] = asyncio.get_running_loop().time()
         self._gap_rooms = None
         self._has_gap.set()
+        self._update_flow()
+
+    def _update_flow(self) -> None:
+        """Interrupts the flow of the bus while a node is in doubt, and tells the rooms."""
+        if self._flow.set_interrupted(bool(self._in_doubt_since_s)):
+            for runner in self._rooms:
+                runner.presence.on_flow_change()
 
     # --- comparing heads ---
 

@@ -7,8 +7,11 @@ import structlog
 from server.ports import Engines
 from server.process.metrics import Metrics
 from server.rooms.events import (
+    AiTookOver,
     Finished,
     Moved,
+    PlayerReturned,
+    Renamed,
     RoomEvent,
     SeatLeft,
     SeatTaken,
@@ -25,10 +28,13 @@ RoomCommit = Committed[Room, RoomEvent]
 #: log. It does no I/O and does not block.
 Observer = Callable[[RoomCommit], None]
 
-#: Events that change the board.
-BOARD_EVENTS = frozenset({Moved, TookBack, Started, Finished})
-#: Events that change who holds a seat.
-SEAT_EVENTS = frozenset({SeatTaken, SeatLeft, Started})
+#: Events that change the board, or who may move.
+BOARD_EVENTS = frozenset({Moved, TookBack, Started, Finished, AiTookOver, PlayerReturned})
+#: Events that change who holds a seat, or the name of the holder. At the end of a match an AI
+#: leaves the seats that it kept.
+SEAT_EVENTS = frozenset(
+    {SeatTaken, SeatLeft, Started, Finished, AiTookOver, PlayerReturned, Renamed}
+)
 
 
 def changes_board(events: Sequence[RoomEvent]) -> bool:

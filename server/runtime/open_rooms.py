@@ -11,6 +11,7 @@ from server.ids import RoomId
 from server.limits.by_address import Limits
 from server.ports import Ports
 from server.rooms.model import Room
+from server.runtime.bus_flow import BusFlow
 from server.runtime.observers import Observers
 from server.runtime.room_machine import RoomMachine
 from server.runtime.room_runner import RoomRunner
@@ -28,8 +29,8 @@ MOVED_ROOM_S = 2.0
 class OpenRooms:
     """Opens rooms within the limits of memory, and closes idle ones.
 
-    `observers` are those of all rooms. `on_presence_change` is called with the id of a room whose
-    followers have changed.
+    `observers` are those of all rooms, `flow` is the bus's. `on_presence_change` is called with the
+    id of a room whose followers have changed.
     """
 
     def __init__(
@@ -38,12 +39,14 @@ class OpenRooms:
         tasks: asyncio.TaskGroup,
         limits: Limits,
         observers: Observers,
+        flow: BusFlow,
         on_presence_change: Callable[[RoomId], None],
     ) -> None:
         self._ports = ports
         self._tasks = tasks
         self._slots = limits.room_slots
         self._observers = observers
+        self._flow = flow
         self._on_presence_change = on_presence_change
         self._machine = RoomMachine(ports)
         self._runners: dict[RoomId, RoomRunner] = {}
@@ -79,7 +82,7 @@ class OpenRooms:
             self._slots.take(room_id, address)
         runner = RoomRunner(
             room_id, self._ports, self._machine, self._spawn,
-            self._observers, self._on_presence_change, room,
+            self._observers, self._flow, self._on_presence_change, room,
         )  # fmt: skip
         self._runners[room_id] = runner
         self._runner_tasks[room_id] = self._spawn(self._run(runner), f"room {room_id}")

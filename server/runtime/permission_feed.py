@@ -1,13 +1,16 @@
 """Sends the players of a room and its host the commands that they may give, after each change."""
 
+from collections.abc import Callable
+
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.commands import format_command_types
 from server.protocol.outbound import Outbound
 from server.rooms import permissions
 from server.rooms.commands import Command
-from server.rooms.model import Room
+from server.rooms.model import FindAbsence, Room
 from server.runtime.followers import Followers
+from server.runtime.requests import Wake
 
 #: The types of the commands that a viewer may give.
 CommandTypes = tuple[type[Command], ...]
@@ -17,14 +20,29 @@ class PermissionFeed:
     """The permitted commands that this node last sent to each player and to the host.
 
     Spectators receive their list only in `joined`, so that a commit costs no message for each of
-    them.
+    them. `submit` puts a wake-up into the room's mailbox.
     """
 
-    __slots__ = ("_followers", "_last_sent", "_ports", "next_change_ms")
+    __slots__ = (
+        "_find_absence",
+        "_followers",
+        "_last_sent",
+        "_ports",
+        "_submit",
+        "next_change_ms",
+    )  # fmt: skip
 
-    def __init__(self, ports: Ports, followers: Followers) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        followers: Followers,
+        find_absence: FindAbsence,
+        submit: Callable[[Wake], object],
+    ) -> None:
         self._ports = ports
         self._followers = followers
+        self._find_absence = find_absence
+        self._submit = submit
         #: The list that each connection of a player or of the host last received.
         self._last_sent: dict[Follower, CommandTypes] = {}
         #: The time at which a list changes without an event, in ms since 1970; None for never.
@@ -37,12 +55,19 @@ class PermissionFeed:
             permitted = self._last_sent[follower] = self._permitted(room, follower, now_ms)
         else:
             self.forget(follower)
-            permitted = permissions.permitted(room, follower.identity, now_ms, self._ports.settings)
+            permitted = permissions.permitted(
+                room, follower.identity, now_ms, self._ports.settings, self._find_absence
+            )
         return format_command_types(permitted)
 
     def forget(self, follower: Follower) -> None:
         """Forgets a follower that has left."""
         self._last_sent.pop(follower, None)
+
+    def on_absence_change(self) -> None:
+        """Makes the room send the changed lists, after a player has gone or come back."""
+        self.next_change_ms = self._ports.now_ms()
+        self._submit(Wake(self.next_change_ms))
 
     def send_due_changes(self, room: Room, at_ms: int) -> None:
         """Sends the lists that change without an event by the time `at_ms`."""
@@ -79,7 +104,7 @@ class PermissionFeed:
 
     def _permitted(self, room: Room, follower: Follower, now_ms: int) -> CommandTypes:
         """Returns the commands that a follower may give, and updates `next_change_ms`."""
-        arguments = room, follower.identity, now_ms, self._ports.settings
+        arguments = room, follower.identity, now_ms, self._ports.settings, self._find_absence
         change_ms = permissions.next_change_ms(*arguments)
         if change_ms is not None and (
             self.next_change_ms is None or change_ms < self.next_change_ms
@@ -90,4 +115,4 @@ class PermissionFeed:
 
 def _is_player_or_host(room: Room, follower: Follower) -> bool:
     """Whether a follower receives its list after changes. The host does too: it manages the AIs."""
-    return follower.identity == room.host or room.seat_of(follower.identity) is not None
+    return follower.identity == room.host or room.has_player(follower.identity)

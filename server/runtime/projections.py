@@ -6,13 +6,17 @@ They are the lobby's entries, the list of matches, and the AI's analyses.
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from server.protocol import messages as wire
 from server.protocol.views import format_seats
 from server.rooms.events import (
+    AiTookOver,
     Created,
     Finished,
     Moved,
+    PlayerReturned,
+    Renamed,
     RoomEvent,
     Said,
     SeatLeft,
@@ -20,7 +24,8 @@ from server.rooms.events import (
     Started,
     format_event_body,
 )
-from server.rooms.model import MatchResult, Room
+from server.rooms.matches import result_of
+from server.rooms.model import Room
 from server.rooms.notation import match_length
 from server.store.base import (
     EVERYONE,
@@ -90,10 +95,11 @@ def projections(
                 )  # fmt: skip
             case Finished():
                 is_entry_changed = True
-                over = MatchResult(event.winner, event.how, event.reason)
+                substitutions = room.match.substitutions if room.match else ()
+                over = _encode(replace(result_of(event), substitutions=substitutions))
                 plies = room.match.ply if room.match else 0
-                changes.append(MatchFinished(event.match, v, room.changed_ms, plies, _encode(over)))
-            case Created() | SeatTaken() | SeatLeft():
+                changes.append(MatchFinished(event.match, v, room.changed_ms, plies, over))
+            case Created() | SeatTaken() | SeatLeft() | AiTookOver() | PlayerReturned() | Renamed():
                 is_entry_changed = True
             case _:
                 pass

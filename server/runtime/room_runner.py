@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from server.bus.base import Ephemeral, EventsAppended, PresenceReport, RoomMessage
+from server.bus.base import Ephemeral, EventsAppended, PageClosed, PresenceReport, RoomMessage
 from server.codes import Code
 from server.ids import RoomId
 from server.ports import Follower, Ports, Spawn
@@ -17,15 +17,17 @@ from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms.commands import Command, Tick
 from server.rooms.events import RoomEvent
-from server.rooms.model import SERVER, Room
+from server.rooms.model import SERVER, Actor, Room
 from server.runtime.ai_seat import AiTasks
+from server.runtime.bus_flow import BusFlow
 from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.feed import Feed
-from server.runtime.followers import Followers
 from server.runtime.log import TAIL, Accepted, Cause, EventLog, LogMissing, Machine, Rejected
 from server.runtime.mailbox import Full, Mailbox
 from server.runtime.observers import Observers, RoomCommit
 from server.runtime.permission_feed import PermissionFeed
+from server.runtime.presence import Presence
+from server.runtime.renaming import update_name
 from server.runtime.requests import (
     Request,
     Resync,
@@ -74,6 +76,7 @@ class RoomRunner:
         "_timer",
         "followers",
         "idle_since_ms",
+        "presence",
         "room_id",
     )  # fmt: skip
 
@@ -84,6 +87,7 @@ class RoomRunner:
         machine: Machine[Room, Command, RoomEvent],
         spawn: Spawn,
         observers: Observers,
+        flow: BusFlow,
         on_presence_change: Callable[[RoomId], None],
         room: Room | None = None,
     ) -> None:
@@ -94,11 +98,16 @@ class RoomRunner:
         self._log = EventLog(
             room_id, machine, ports, self._on_commit, self._before_append, state=room
         )
-        self.followers = Followers(room_id, ports, self._log.get_state, on_presence_change)
-        self._permissions = PermissionFeed(ports, self.followers)
-        self._feed = Feed(room_id, ports, self.followers, self._permissions)
-        # One bound method for both saves memory: a node may have 10,000 rooms.
+        # One bound method for all saves memory: a node may have 10,000 rooms.
         submit_own = self._submit_own
+        self.presence = Presence(room_id, ports, flow, self._log.get_state, on_presence_change)
+        self.followers = self.presence.followers
+        self._log.find_absence = self.presence.absences.find
+        self._permissions = PermissionFeed(
+            ports, self.followers, self._log.find_absence, submit_own
+        )
+        self.presence.on_absence_change = self._permissions.on_absence_change
+        self._feed = Feed(room_id, ports, self.presence, self._permissions)
         self._ai = AiTasks(ports, spawn, self._feed, submit_own, self._on_store_failure)
         self._mailbox: Mailbox[Item] = Mailbox(MAILBOX_CAPACITY)
         self._timer = RoomTimer(submit_own)
@@ -160,13 +169,20 @@ class RoomRunner:
             case Ephemeral(thinking=thinking):
                 self._feed.receive_thinking(thinking)
             case PresenceReport():
-                self.followers.receive_report(message)
+                self.presence.receive_report(message)
+            case PageClosed():
+                self.presence.receive_page_closed(message)
 
-    def forget(self, follower: Follower) -> None:
-        """Removes a follower that leaves the room or whose connection has closed."""
+    def forget(self, follower: Follower, has_closed_page: bool = False) -> None:
+        """Removes a follower that leaves the room or whose connection has closed.
+
+        `has_closed_page` says that the connection ended because the person closed the page.
+        """
         if self.followers.remove(follower):
             self._permissions.forget(follower)
             self.idle_since_ms = self._ports.now_ms()
+            if has_closed_page:
+                self.presence.on_page_closed(follower.identity)
 
     async def run(self) -> None:
         """Serves the mailbox until cancelled.
@@ -186,7 +202,7 @@ class RoomRunner:
                     self.idle_since_ms = self._ports.now_ms()
         finally:
             unsubscribe()
-            self.followers.close()
+            self.presence.close()
             self._timer.cancel()
             self._ai.close()
             self._refuse_all(Code.ROOM_BUSY, "this server is closing the room; send it again")
@@ -270,7 +286,7 @@ class RoomRunner:
         command, follower = request.command, request.follower
         if isinstance(command, wire.Join):
             assert follower is not None, "a join has a connection"
-            await self._join(command, follower)
+            await self._join(command, follower, request.actor)
             return
         if isinstance(command, wire.Leave):
             assert follower is not None, "a leave has a connection"
@@ -300,11 +316,15 @@ class RoomRunner:
             self._refused_tick_v = v
             log.error("tick refused", room=self.room_id, v=v, reason=outcome.message)
 
-    async def _join(self, join: wire.Join, follower: Follower) -> None:
-        """Adds a follower and sends it the events that it missed, or a snapshot."""
+    async def _join(self, join: wire.Join, follower: Follower, actor: Actor) -> None:
+        """Adds a follower and sends it the events that it missed, or a snapshot.
+
+        A player who has another name than the seat shows gives the seat that name.
+        """
         is_same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
         if join.since > self._log.state.v and is_same_epoch:
             await self._log.catch_up()
+        await update_name(self._ports, self._log, actor)
         room = self._log.state
         may_resume = (
             is_same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT

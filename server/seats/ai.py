@@ -22,6 +22,7 @@ from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
 from server.rooms.commands import AiFailure, AiMove, AiReply
 from server.rooms.model import Match, Room
+from server.rooms.turns import turns_since
 from server.store.base import Thought
 
 #: Shortest time between two reports of a running search, in ms. The end is always reported.
@@ -223,8 +224,9 @@ async def report_readiness(
         reporter.report_readiness()
 
 
-#: First ply at which an AI accepts a draw. Its score is unreliable before.
-DRAW_PLIES = 40
+#: Turns of a match before an AI accepts a draw. Its score is unreliable before. A turn is one ply,
+#: or more in games with extra turns.
+DRAW_TURNS = 40
 
 
 class _Score(msgspec.Struct):
@@ -234,7 +236,7 @@ class _Score(msgspec.Struct):
 def answer_draw_offer(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
     """The AI's answer to an offer of a draw.
 
-    From ply DRAW_PLIES on, it accepts if its score at its last move was not positive.
+    After DRAW_TURNS it accepts if its score at its last move was not positive.
     """
     # The analyses of moves that were taken back are stored too; that of the last move has the
     # highest v of its ply.
@@ -242,7 +244,8 @@ def answer_draw_offer(room: Room, match: Match, seat: int, thoughts: Sequence[Th
     analyses = (thought for thought in thoughts if thought.ply == ply)
     last = max(analyses, key=lambda thought: thought.v, default=None)
     score = msgspec.json.decode(last.body, type=_Score).score if last is not None else None
-    accept = match.ply >= DRAW_PLIES and score is not None and score <= 0
+    is_late = turns_since(match, 0) >= DRAW_TURNS
+    accept = is_late and score is not None and score <= 0
     return AiReply(f"draw:{match.id}:{room.v}", match.id, seat, accept)
 
 

@@ -303,7 +303,7 @@ class ProjectionStore(Protocol):
         """How many of the latest `limit` finished public matches were of each game."""
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
-        """Finished public matches, newest first.
+        """Finished public matches with at least one move, newest first.
 
         `before` is the (finished_ms, match) of the previous page's last match.
         """
@@ -356,6 +356,9 @@ class IdentityStore(Protocol):
 
     async def by_token(self, token_hash: bytes) -> Identity | None:
         """The identity with a token hash; None if there is none."""
+
+    async def find(self, identity: IdentityId) -> Identity | None:
+        """The identity with an id; None if there is none."""
 
     async def rename(self, identity: IdentityId, name: str) -> None:
         """Changes an identity's name. Existing events keep the old name."""

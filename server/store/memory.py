@@ -257,7 +257,7 @@ class MemoryProjections:
         finished = {
             (row.finished_ms, row.match): row
             for row in self._matches.values()
-            if row.finished_ms is not None and row.match in self._tables.public
+            if row.finished_ms is not None and row.plies and row.match in self._tables.public
         }
         return [
             finished[key]
@@ -351,6 +351,10 @@ class MemoryIdentities:
         await asyncio.sleep(0)
         key = self._tables.tokens.get(token_hash)
         return self._identities[key] if key is not None else None
+
+    async def find(self, identity: IdentityId) -> Identity | None:
+        await asyncio.sleep(0)
+        return self._identities.get(identity)
 
     async def rename(self, identity: IdentityId, name: str) -> None:
         await asyncio.sleep(0)

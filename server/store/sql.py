@@ -282,7 +282,9 @@ class SqlProjections:
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
         c = t.matches.c
-        query = select(*MATCH_COLUMNS).where(c.public.is_(True), c.finished_ms.is_not(None))
+        query = select(*MATCH_COLUMNS).where(
+            c.public.is_(True), c.finished_ms.is_not(None), c.plies > 0
+        )
         if before is not None:
             at_ms, match = before
             query = query.where(
@@ -407,6 +409,13 @@ class SqlIdentities:
         rows = await self._database.select(
             select(c.id, c.name, c.seen_day).where(c.token_hash == token_hash)
         )
+        return Identity(*rows[0]) if rows else None
+
+    async def find(self, identity: IdentityId) -> Identity | None:
+        c = t.identities.c
+        rows = await self._database.select(
+            select(c.id, c.name, c.seen_day).where(c.id == identity)
+        )  # fmt: skip
         return Identity(*rows[0]) if rows else None
 
     async def rename(self, identity: IdentityId, name: str) -> None:

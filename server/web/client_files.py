@@ -1,6 +1,7 @@
 """The browser client's files: their contents as they are sent, and what each page needs.
 
-Modules and style sheets are sent without comments, and the modules of a folder in one file.
+Modules and style sheets are sent without comments and indentation, and the modules of a folder in
+one file.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ PAGE_TABLE = "pages.js"
 _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 #: An entry of the table of pages: its path, its module and its style sheets.
 _PAGE = re.compile(
-    r"^    \[\s*/\^(?P<path>.+)\$/,\s*"
+    r"^\[\s*/\^(?P<path>.+)\$/,\s*"
     r'async \(\) => \(await import\("\./(?P<module>[^"]+)"\)\)\.\w+,\s*'
     r"\[(?P<style_sheets>[^\]]*)\],\s*(?:\[(?P<requests>[^\]]*)\],\s*)?\],$",
     re.MULTILINE,
@@ -90,14 +91,15 @@ def client_folder() -> Path:
     return Path(str(files("client"))) / "web"
 
 
-def without_comments(text: str) -> str:
-    """A module or a style sheet with blank lines for its lines of comments."""
-    return _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+def shorten(text: str) -> str:
+    """A module or a style sheet without lines of comments, blank lines and indentation."""
+    lines = (line.strip() for line in _COMMENT.sub("", text).split("\n"))
+    return "\n".join([line for line in lines if line])
 
 
 def _read(path: Path) -> bytes:
-    """The content of a file, for modules and style sheets without comments."""
+    """The content of a file; modules and style sheets are shortened."""
     content = path.read_bytes()
     if path.suffix in (".js", ".css"):
-        return without_comments(content.decode()).encode()
+        return shorten(content.decode()).encode()
     return content

@@ -5,11 +5,13 @@ Requests with a compressed body are refused elsewhere (`server.web.connection`).
 """
 
 import gzip
+import hashlib
 import os
 import tempfile
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 
 import brotli
@@ -26,11 +28,15 @@ _FAST = 5
 
 
 class Encoded(Struct, frozen=True):
-    """A body, and its encodings if they have been made."""
+    """A body, and its encodings if they have been made.
+
+    With a `tag`, a client that has this body already receives status 304 instead.
+    """
 
     plain: bytes
     br: bytes | None = None
     gzip: bytes | None = None
+    tag: str | None = None
 
     def best(self, accepted: str) -> tuple[bytes, str | None]:
         """The shortest form that an Accept-Encoding header allows, and its Content-Encoding."""
@@ -44,19 +50,31 @@ class Encoded(Struct, frozen=True):
 
     def response(self, request: web.Request, content_type: str, cache_control: str) -> web.Response:
         """The response with this body in an encoding that the client accepts."""
+        headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
+        if self.tag is not None:
+            headers["ETag"] = self.tag
+            if self.tag in request.headers.get("If-None-Match", ""):
+                return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
         body, encoding = self.best(request.headers.get("Accept-Encoding", ""))
-        headers = {
-            "Content-Type": content_type, "Cache-Control": cache_control, "Vary": "Accept-Encoding"
-        }  # fmt: skip
-        response = web.Response(body=body, headers=headers)
+        response = web.Response(body=body, headers={**headers, "Content-Type": content_type})
         if encoding is not None:
             response.headers["Content-Encoding"] = encoding
         return response
 
 
 def encode(body: bytes, quality: int = _FAST) -> Encoded:
-    """A body with its encodings."""
-    return Encoded(body, brotli.compress(body, quality=quality), gzip.compress(body, 9, mtime=0))
+    """A body with its encodings and its tag."""
+    return Encoded(
+        body,
+        brotli.compress(body, quality=quality),
+        gzip.compress(body, 9, mtime=0),
+        tag_of(body),
+    )
+
+
+def tag_of(body: bytes) -> str:
+    """A weak entity tag (RFC 9110, section 8.8.3): all encodings of a body have the same."""
+    return f'W/"{hashlib.blake2b(body, digest_size=9).hexdigest()}"'
 
 
 def encode_files(contents: Mapping[str, bytes], folder: Path, version: str) -> dict[str, Encoded]:

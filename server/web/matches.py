@@ -85,7 +85,7 @@ class Matches:
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Lists finished public matches, newest first.
+        """Lists finished public matches with at least one move, newest first.
 
         There are at most `?limit=` of them. `?before=` is the `next` of the previous page.
         """

@@ -204,6 +204,21 @@ Blue to move"""),
     a  b  c  d  e  f  g  h  i  j  k  l  m  n  o
 * * winning row, [ ] last move
 Black wins"""),
+    ("rock-paper-scissors", {}, "scissors rock", """\
+    R              r2
+    P    S  *R]    P
+    s1             S
+* * winning row, [ ] last move
+Second wins"""),
+    ("coin-friends", {}, "one 50", """\
+ 1  1---10-[.]--25
+
+                    [50]
+
+ 2  2---5---2---25
+    f   a   b   c
+[ ] last move
+Asker wins"""),
 ]  # fmt: skip
 
 

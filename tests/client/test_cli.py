@@ -73,7 +73,10 @@ def test_games_lists_all_with_levels_and_options() -> None:
     expected = []
     for game in map(load_game, game_ids()):
         levels = f"levels 1 to {game.levels}" if game.levels > 1 else "one level"
-        expected.append(f"{game.id}: {game.title}, {levels}")
+        if game.rules.SEARCH == "teach":
+            levels = "strategies instead of levels"
+        names = f"{game.id} ({', '.join(game.rules.ALIASES)})" if game.rules.ALIASES else game.id
+        expected.append(f"{names}: {game.title}, {levels}")
         for name, option in game.options.items():
             values = ", ".join(
                 f"{value} (default)" if value == option.default else value
@@ -82,6 +85,7 @@ def test_games_lists_all_with_levels_and_options() -> None:
             more = ", or others like these" if option.free else ""
             expected.append(f"    --option {name}=...: {option.title}; {values}{more}")
     assert result.stdout.splitlines() == expected
+    assert "draughts (checkers): Draughts, levels 1 to 8" in expected
     assert (
         "    --option rows=...: Sticks in each row; 1-2-3 (default), 1-3-5-7, or others like these"
         in expected
@@ -119,6 +123,8 @@ def test_games_as_json_prints_a_line_for_each() -> None:
             "title": game.title,
             "levels": game.levels,
             "rules": game.rules.RULES,
+            "search": game.rules.SEARCH,
+            "aliases": list(game.rules.ALIASES),
         }
 
 

@@ -100,8 +100,9 @@ def test_the_help_marks_commands_that_are_not_permitted_now() -> None:
     model = msgspec.structs.replace(CONNECT_FOUR, may=("resign", "offer_draw"))
     marked = {line.split()[0] for line in help_text(model).splitlines() if "(not now)" in line}
     assert marked == {
-        "abort", "claim", "rematch", "takeback", "accept", "decline", "sit", "stand", "ai"
-    }  # fmt: skip
+        *("abort", "claim", "rematch", "takeback", "accept", "decline", "sit", "stand", "ai"),
+        *("claim-win", "call-draw", "let-ai-play", "reclaim"),
+    }
     assert all(len(line) < 80 for line in help_text(model).splitlines())
 
 
@@ -201,6 +202,9 @@ def test_a_search_is_reported_in_one_line() -> None:
     [
         (MatchResult(0, "board", "four in a row"), "Red wins: four in a row."),
         (MatchResult(None, "board", "the board is full"), "Draw: the board is full."),
+        (MatchResult(0, "board", "all is full", (3, 5)), "Red wins 3 to 5: all is full."),
+        (MatchResult(1, "board", "all is full", (3, 5)), "Yellow wins 5 to 3: all is full."),
+        (MatchResult(None, "board", "all is full", (4, 4)), "Draw 4 to 4: all is full."),
         (MatchResult(None, "abort", "the match was aborted"), "No result: the match was aborted."),
         (MatchResult(1, "resign", "Red resigned"), "Yellow wins: Red resigned."),
         (MatchResult(None, "failure", "the AI broke"), "No result: the AI broke."),

@@ -241,6 +241,20 @@ def test_a_prompt_follows_every_line_on_a_terminal() -> None:
     assert "/hello" in run.messages, "a spectator reads how to chat and to leave"
 
 
+def test_a_prompt_that_only_says_what_is_awaited_is_erased() -> None:
+    """On a terminal that can erase a line, a new line replaces it; other prompts stay."""
+    run = CapturedOutput(True)
+    run.output = Output(run.stdout, run.stderr, True, erases=True)
+    run.output.prompt("Bob is to move", is_waiting=True)
+    run.output.print("<Bob> hello")
+    run.output.prompt("Your move")
+    run.output.print("<Bob> go on")
+    assert run.data == (
+        "Bob is to move > \r\x1b[K<Bob> hello\nBob is to move > \r\x1b[K"
+        "Your move > \n<Bob> go on\nYour move > "
+    )
+
+
 def test_brief_leaves_the_boards_out() -> None:
     run = play(FakeRoom(), TypedLines("b2", "resign"), brief=True)
     assert (

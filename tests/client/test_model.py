@@ -19,12 +19,15 @@ from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
     Accept,
     AddAi,
+    CallDraw,
     Chat,
+    ClaimWin,
     Create,
     Decline,
     Hidden,
     Incoming,
     Joined,
+    LetAiPlay,
     MatchState,
     Move,
     Occupant,
@@ -32,6 +35,7 @@ from server.protocol.messages import (
     OpenSeat,
     Played,
     Presence,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
     Resign,
@@ -48,7 +52,7 @@ from server.protocol.messages import (
 )
 from server.protocol.views import snapshot
 from server.rooms.events import format_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs, room_log
 from tests.support.room_log import SETTINGS, seated
@@ -56,6 +60,8 @@ from tests.support.room_log import SETTINGS, seated
 ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
+#: The absence of a player who has gone long ago, so that every claim is accepted.
+LONG_GONE = Absence(-(10**9), -(10**9), 0)
 #: The fields that every command message has.
 HEAD: dict[str, Any] = {"id": "x", "room": ROOM}
 
@@ -80,7 +86,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS)
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, lambda _: LONG_GONE)
             events = decide(room, parse_command(command), moment)  # type: ignore[arg-type]
         except CommandRejected:
             continue
@@ -143,6 +149,7 @@ room_commands = st.one_of(
     st.sampled_from(
         [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
+    st.sampled_from([kind(**HEAD) for kind in (LetAiPlay, ReclaimSeat, ClaimWin, CallDraw)]),
     st.sampled_from([kind(what="takeback", **HEAD) for kind in (Decline, Accept)]),
 )
 sit_commands: list[tuple[Actor, Incoming]] = [

@@ -18,23 +18,36 @@ from server.rooms.commands import (
     Abort,
     Accept,
     AddAi,
+    CallDraw,
     Chat,
     Claim,
+    ClaimWin,
     Command,
     Create,
     Decline,
+    LetAiPlay,
     Move,
     OfferDraw,
     OpenSeat,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
+    Rename,
     Resign,
     Sit,
     Stand,
     Takeback,
 )
 from server.rooms.events import RoomEvent, format_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import (
+    SERVER,
+    Absence,
+    Actor,
+    CommandRejected,
+    Moment,
+    Room,
+    nobody_absent,
+)
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs
 from tests.support.browser import open_chromium, open_files
@@ -71,7 +84,7 @@ async def page() -> AsyncIterator[Page]:
 #: Commands without arguments.
 PLAIN_COMMANDS = (
     Stand, Resign, Abort, Rematch, Decline, OfferDraw, Accept,
-    Claim,
+    Claim, ClaimWin, CallDraw, LetAiPlay, ReclaimSeat, ReclaimSeat,
 )  # fmt: skip
 
 
@@ -93,11 +106,17 @@ def random_command(rng: random.Random, room: Room) -> Command:
             ),
             RemoveAi(seat=seat, **HEAD),
             *(command_type(**HEAD) for command_type in PLAIN_COMMANDS),
+            Rename(**HEAD, identity=rng.choice(PEOPLE).identity, name=rng.choice(["Al", "Bo"])),
             *(Takeback(ply=ply, **HEAD) for _ in range(3)),
             *(Accept(what="takeback", **HEAD) for _ in range(3)),
             Decline(what="takeback", **HEAD),
         ]
     )
+
+
+def everyone_gone(_identity: IdentityId) -> Absence:
+    """The absence of a player who has gone long ago."""
+    return Absence(-(10**9), -(10**9), 0)
 
 
 def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
@@ -120,8 +139,11 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            moment = Moment(rng.choice(PEOPLE), 0, 0, ids.__next__, SETTINGS)
-            events = decide(room, random_command(rng, room), moment)
+            command = random_command(rng, room)
+            actor = SERVER if isinstance(command, Rename) else rng.choice(PEOPLE)
+            find_absence = everyone_gone if rng.random() < 0.5 else nobody_absent
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, find_absence)
+            events = decide(room, command, moment)
         except CommandRejected:
             events = []
     return history
@@ -157,6 +179,9 @@ async def test_after_each_event_the_model_equals_the_servers_room(page: Page) ->
         "offered",
         "declined",
         "said",
+        "ai_took_over",
+        "player_returned",
+        "renamed",
     }
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.conformance.checks import CHECKS, NATIVE_CHECKS, TIMED_CHECKS, ConformanceError
+from engine.conformance.checks import (
+    CHECKS,
+    NATIVE_CHECKS,
+    TIMED_CHECKS,
+    ConformanceError,
+    checks_of,
+)
 from engine.conformance.draws import check_repetition_ends
 from engine.conformance.run import run_check, run_checks
 from engine.conformance.views import MAX_TRIES, check_budget
@@ -21,11 +27,20 @@ from tests.support.documented import documented_files
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 
 
-@pytest.mark.parametrize("check", [*CHECKS, *NATIVE_CHECKS])
-@pytest.mark.parametrize("game_id", game_ids())
+@pytest.mark.parametrize(
+    ("game_id", "check"),
+    [(game_id, check) for game_id in game_ids() for check in checks_of(load_game(game_id))],
+)
 def test_every_game_passes(game_id: str, check: str) -> None:
     """Rules, views, texts, compiled code and search of each game fulfil the contract `Rules`."""
-    {**CHECKS, **NATIVE_CHECKS}[check](load_game(game_id))
+    checks_of(load_game(game_id))[check](load_game(game_id))
+
+
+def test_a_teaching_game_has_no_checks_of_compiled_code() -> None:
+    """A game with SEARCH = "teach" must pass all checks but those of compiled code."""
+    assert set(CHECKS) - set(checks_of(load_game("coin-friends"))) == {"style"}
+    assert not set(NATIVE_CHECKS) & set(checks_of(load_game("coin-friends")))
+    assert {*CHECKS, *NATIVE_CHECKS} == set(checks_of(load_game("sticks")))
 
 
 #: Check, source text, faulty text.
@@ -74,6 +89,8 @@ COUNT = (
     "@rule\ndef count(s: State, buf: Any) -> int:\n"
     "    return 9 - lsb(s[0] | s[1] | U(512))\n\n\ndef turn("
 )
+#: A hook `points` to insert.
+POINTS = "def points(s: State) -> tuple[int, int] | None:\n    return {}\n\n\ndef turn("
 #: Hooks `repetition` and `reversible` to insert.
 REPETITION = (
     "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
@@ -98,6 +115,12 @@ MESSAGES = [
     ("notation", "def turn(", NOTATION.format("'' if m == 0 else CELLS[m]"), "1 to 32 printable"),
     ("claims", "def turn(", CLAIM.format("''"), "a short line"),
     ("claims", "def turn(", CLAIM.format("'two\\nlines'"), "a short line"),
+    ("points", "def turn(", POINTS.format("(1, 10**10)"), "within a billion"),
+    ("points", "def turn(", POINTS.format("(1, 2, 3)"), "a pair, one for each seat"),
+    ("draws", 'NUMBERING = "ply"', 'CAN_BE_DRAWN = False\nNUMBERING = "ply"',
+     "no match is a draw if CAN_BE_DRAWN is False"),
+    ("declarations", '("noughts-and-crosses",)', '("Noughts",)', "lower case words"),
+    ("declarations", '("noughts-and-crosses",)', '("chess",)', "no game's id"),
     ("draws", "def turn(", DRAWN_RULE.format("2"), "drawn is 0 or 1"),
     ("repetition", "def turn(", REPETITION.format("key(s)", "9"), "at most the number of plies"),
     ("repetition", "def turn(", REPETITION.format("U(1)", "0"), "does not repeat across"),

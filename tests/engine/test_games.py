@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import perft
+from engine.conformance.playouts import option_sets
 from engine.game import (
     GameError,
     IllegalMove,
@@ -20,7 +21,7 @@ from engine.game import (
     PositionError,
     UnknownGame,
 )
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game, production_ids
 from engine.search.driver import Searcher
 
 #: The folder of the perft tables.
@@ -48,7 +49,7 @@ def check_perft(searcher: Searcher, cases: Iterable[tuple[str, int, int]]) -> No
         assert perft.perft(native, position, depth) == count, f"{text}, depth {depth}"
 
 
-@pytest.mark.parametrize("game_id", game_ids())
+@pytest.mark.parametrize("game_id", production_ids())
 def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
     """The compiled rules give the published perft counts."""
     check_perft(
@@ -59,13 +60,23 @@ def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("game_id", game_ids())
+@pytest.mark.parametrize("game_id", production_ids())
 def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
     """The compiled rules give the larger published perft counts."""
     check_perft(
         searcher_of(game_id),
         (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > MAX_NODES),
     )
+
+
+@pytest.mark.parametrize("game_id", sorted(set(game_ids()) - set(production_ids())))
+def test_perft_of_a_teaching_game(game_id: str) -> None:
+    """The rules of a game that is never compiled give its counts, with every option."""
+    game = load_game(game_id)
+    for options in option_sets(game):
+        for text, depth, count in perft_cases(TABLES / f"{game_id}.epd"):
+            assert text == "start"
+            assert perft.counter_of(game)(game.start(options), depth) == count
 
 
 def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from engine.compiler.interpreted import POLL_NODES, interpret_game
 from engine.compiler.native import compile_game
 from engine.game import Position, State
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search import expectimax, kernel, layout, parameters
 from engine.search.driver import (
     SMALL_TABLE_BITS,
@@ -33,7 +33,7 @@ POSITIONS_OF_LEVEL = {1: 50, 2: 50, 3: 12}
 #: The games and levels that the uncompiled search plays in full.
 FULL_LEVELS = [
     (game_id, level)
-    for game_id in game_ids()
+    for game_id in production_ids()
     for level in POSITIONS_OF_LEVEL
     if level < load_game(game_id).levels
     and plays_in_full(load_game(game_id), Job(game_id, "", {}, "", (), "", level=level))
@@ -103,9 +103,9 @@ def test_levels_one_and_two_of_every_game() -> None:
 
     The top level, jobs with their own limits, and personas that search are not played in full.
     """
-    assert {game_id for game_id, level in FULL_LEVELS if level == 1} == {*game_ids()}
-    assert {game_id for game_id, level in FULL_LEVELS if level == 2} == {*game_ids()}
-    for game in map(load_game, game_ids()):
+    assert {game_id for game_id, level in FULL_LEVELS if level == 1} == {*production_ids()}
+    assert {game_id for game_id, level in FULL_LEVELS if level == 2} == {*production_ids()}
+    for game in map(load_game, production_ids()):
         job = Job(game.id, "", {}, "", (), "")
         assert not plays_in_full(game, job)
         for persona, expected in (("average", False), ("swindler", False), ("random", True)):
@@ -115,7 +115,7 @@ def test_levels_one_and_two_of_every_game() -> None:
         assert not plays_in_full(game, Job(game.id, "", {}, "", (), "", level=game.levels))
 
 
-@pytest.mark.parametrize("game_id", game_ids())
+@pytest.mark.parametrize("game_id", production_ids())
 def test_both_kernels_have_the_same_constants(game_id: str) -> None:
     """The game's constants have the same values in the compiled and in the uncompiled kernel."""
     game = load_game(game_id)
@@ -230,7 +230,7 @@ def test_progress_stays_below_100_percent() -> None:
 
     Every built-in game has an estimate of its own.
     """
-    assert set(CPU_S) == {*game_ids()}
+    assert set(CPU_S) == {*production_ids()}
     assert [percent("chess", used) for used in (0.0, CPU_S["chess"] / 2, 1e6)] == [
         0,
         50,

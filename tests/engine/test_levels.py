@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.game import Game, GameFault, Position, Rules
 from engine.games import tic_tac_toe
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
@@ -88,7 +88,7 @@ def test_a_game_has_its_own_table() -> None:
         game_with(LEVELS=4, LEVEL_TABLE=((1, 7, 300), (99, 2, 10)))
 
 
-@pytest.mark.parametrize("game_id", game_ids())
+@pytest.mark.parametrize("game_id", production_ids())
 def test_tables_increase_in_strength(game_id: str) -> None:
     """In every level table, one-node levels come first and become less careless.
 
@@ -106,7 +106,7 @@ def test_tables_increase_in_strength(game_id: str) -> None:
     assert all(0 <= level.slip < SLIPS_OF and level.repeatable for level in ladder)
 
 
-@pytest.mark.parametrize("game_id", game_ids())
+@pytest.mark.parametrize("game_id", production_ids())
 def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> None:
     """Below the top a job always has the same answer, and another seed may change the move."""
     game = load_game(game_id)

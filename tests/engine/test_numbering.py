@@ -9,7 +9,8 @@ from tests.support.room_log import altered_game
 
 #: Games that number each ply.
 BY_PLY = {
-    "connect-four", "dots-and-boxes", "gomoku", "hex", "kalah", "othello", "sticks", "tic-tac-toe",
+    "coin-friends", "connect-four", "dots-and-boxes", "gomoku", "hex", "kalah", "othello",
+    "rock-paper-scissors", "sticks", "tic-tac-toe",
 }  # fmt: skip
 
 

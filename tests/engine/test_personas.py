@@ -7,7 +7,7 @@ from msgspec import structs
 
 from engine.conformance.playouts import playouts
 from engine.game import Position
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search import persona as personas_module
 from engine.search.driver import Cancelled, Control, Running, Searcher
 from engine.search.job import PERSONAS, Info, Job, Persona, Result, SearchFailed
@@ -21,7 +21,7 @@ QUICK_GAMES = ("connect-four", "sticks", "tic-tac-toe")
 #: Games that only long runs include.
 SLOW_GAMES = [
     pytest.param(game_id, marks=pytest.mark.long)
-    for game_id in game_ids()
+    for game_id in production_ids()
     if game_id not in QUICK_GAMES
 ]
 #: All games.

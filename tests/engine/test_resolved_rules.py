@@ -18,7 +18,7 @@ ENGINE = Path(__file__).parents[2] / "engine"
 CONSTANTS = {
     "PARTS": (), "REPETITION": 0, "LEVEL_TABLE": (), "CLAIM_REPETITION": 0, "MARGIN": 0,
     "TOP_LEVEL_TIME_MS": 1000, "SOLVER": "", "NUMBERING": "move", "DISABLED": (),
-    "EXTRA_TURNS": False,
+    "EXTRA_TURNS": False, "SEARCH": "production", "CAN_BE_DRAWN": True, "ALIASES": (),
 }  # fmt: skip
 #: The modules that read a rules file before its names are resolved.
 BEFORE_RESOLVING = {"rules/digest.py", "rules/parts.py", "rules/resolved.py"}

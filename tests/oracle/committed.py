@@ -12,6 +12,9 @@ Message = dict[str, Any]
 
 #: The terminations of a match without a winner.
 DRAWN_TERMINATIONS = ("agreement", "claim")
+#: The events by which a player gains from an opponent who has gone: `finished` with this `how`, and
+#: this kind of event.
+GONE, AI_TOOK_OVER = "gone", "ai_took_over"
 
 
 @dataclass(slots=True)
@@ -30,10 +33,16 @@ class RoomState:
     movers: tuple[int | None, ...] = ()
     #: The seats that ask to take a move back, with the ply to return to.
     takebacks: tuple[tuple[int, int], ...] = ()
+    #: The identity for which an AI keeps each seat, or None.
+    kept_for: tuple[str | None, ...] = (None, None)
 
     def player_at(self, seat: int) -> str | None:
         """Returns the identity that plays the seat in the match, or None."""
         return self.players[seat] if seat in range(len(self.players)) else None
+
+    def is_player(self, identity: str) -> bool:
+        """Returns whether an identity holds a seat, or an AI keeps one for it."""
+        return identity in self.seats or identity in self.kept_for
 
     @property
     def snapshot(self) -> tuple[object, ...]:
@@ -78,6 +87,7 @@ class RoomLog:
                 previous.to_move,
                 previous.movers,
                 previous.takebacks,
+                previous.kept_for,
             )
             match event["kind"]:
                 case "seat_taken":
@@ -108,7 +118,9 @@ class RoomLog:
                     state.offers = (*state.offers, event["seat"])
                 case "declined":
                     state.offers = ()
-                case "said" | "required":
+                case "ai_took_over" | "player_returned":
+                    self._on_substitution(v, state, event)
+                case "said" | "required" | "renamed":
                     pass
                 case kind:
                     self._fault("I3", f"an event of kind {kind} at v {v}")
@@ -132,6 +144,27 @@ class RoomLog:
         if is_second and not self.is_one_screen:
             self._fault("I12", f"{identity} took a second seat at v {v}")
         state.seats[event["seat"]] = identity
+
+    def _on_substitution(self, v: int, state: RoomState, event: Message) -> None:
+        """Checks that an AI takes over for a person, and that only this person returns."""
+        seat, occupant = event["seat"], event["occupant"]
+        if state.match != event["match"] or state.over is not None:
+            self._fault("I12", f"a seat changed hands outside its match at v {v}")
+            return
+        holder, keeper = state.player_at(seat), state.kept_for[seat]
+        kept_for = list(state.kept_for)
+        if event["kind"] == AI_TOOK_OVER:
+            kept_for[seat] = occupant["kept_for"]["identity"]
+            if occupant.get("kind") != "ai" or holder == "ai" or holder != kept_for[seat]:
+                self._fault("I12", f"{occupant} took over from {holder} at v {v}")
+        else:
+            kept_for[seat] = None
+            if occupant["identity"] != keeper:
+                self._fault("I12", f"{occupant} returned to the seat of {keeper} at v {v}")
+        players = list(state.players)
+        players[seat] = state.seats[seat] = occupant["identity"]
+        state.players, state.kept_for = tuple(players), tuple(kept_for)
+        state.offers, state.takebacks = (), ()
 
     def _on_started(self, v: int, state: RoomState, event: Message) -> Referee:
         if state.match is not None and state.over is None:
@@ -220,6 +253,10 @@ class RoomLog:
             )
         state.over = (event["winner"], event["how"])
         state.offers, state.takebacks = (), ()
+        state.seats = [
+            keeper or holder for keeper, holder in zip(state.kept_for, state.seats, strict=True)
+        ]
+        state.kept_for = (None, None)
 
     def _fault(self, invariant: str, description: str) -> None:
         self.faults.append(f"{invariant}: {description}, in room {self.room}")

@@ -19,6 +19,7 @@ The checker uses none of the server's code. It checks these invariants:
 - I18: no rematch starts, no draw is agreed and no opponent's move is taken back without an offer;
   a seat offers once, and a takeback returns to the last move of the seat that wanted it.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
+- I33: no player loses by a claim who has had a connection to the room in the last 20 s.
 
 Some tests name further invariants, which this checker does not check:
 
@@ -35,13 +36,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tests.oracle.committed import AI_TOOK_OVER, GONE, RoomLog
 from tests.oracle.committed import Message as Message
-from tests.oracle.committed import RoomLog
 
 #: The client whose events count as the final logs.
 READER = "reader"
 #: Time limit for an answer, in seconds. The server promises 10 s; the rest is for a busy machine.
 ANSWER_TIMEOUT_S = 60.0
+#: Time after a player's last connection before which nobody may claim the match, in seconds. The
+#: rest of the 20 s that the server promises is for a busy machine.
+MIN_GONE_S = 15.0
 #: Messages that arrive within this time of each other count as sent together, in seconds.
 SENT_TOGETHER_S = 0.1
 
@@ -104,6 +108,7 @@ def check(history: History) -> list[str]:
     faults += _check_sessions(entries, logs, identities)
     faults += _check_answers(entries)
     faults += _check_commands(entries, logs, identities)
+    faults += _check_claims(entries, logs, identities)
     return faults
 
 
@@ -202,7 +207,7 @@ def _check_sessions(
                         (
                             v
                             for v in range(follow.v, log.head + 1)
-                            if identity not in log.states[v].seats
+                            if not log.states[v].is_player(identity)
                         ),
                         2**53,
                     )
@@ -226,7 +231,8 @@ def _check_sessions(
 def _is_hidden_line_to_player(message: Message, log: RoomLog, identity: str) -> bool:
     """Returns whether this is a chat line for spectators that was sent to a player."""
     v = message["v"]
-    return message.get("to") == "spectators" and v in log.states and identity in log.states[v].seats
+    is_line = message.get("to") == "spectators" and v in log.states
+    return is_line and log.states[v].is_player(identity)
 
 
 def _check_event(message: Message, log: RoomLog) -> Iterator[str]:
@@ -281,7 +287,7 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
                 f"I8: the snapshot of room {log.room} has a chat line at v {line['v']} "
                 "that is not in the log"
             )
-        elif line.get("to") == "spectators" and identity in state.seats:
+        elif line.get("to") == "spectators" and state.is_player(identity):
             yield (
                 f"I14: a snapshot of room {log.room} for a player "
                 f"has the spectators' line of v {line['v']}"
@@ -433,7 +439,81 @@ LAST_EVENT_KINDS = {
     "takeback": {"took_back", "offered"},
     "offer_draw": {"offered", "finished"},
     "claim": {"finished"},
+    "claim_win": {"finished"},
+    "call_draw": {"finished"},
+    "let_ai_play": {"ai_took_over"},
+    "reclaim_seat": {"player_returned"},
 }
+#: The claims against an opponent who has gone.
+CLAIMS = ("claim_win", "call_draw", "let_ai_play")
+
+
+def _check_claims(
+    entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
+) -> Iterator[str]:
+    """Checks I33: the opponent of each accepted claim had no connection for MIN_GONE_S.
+
+    A connection counts from its first `joined` of the room until it closed or the client sent
+    `leave`.
+    """
+    connected_until_s = _connection_ends(entries, identities)
+    for log in logs.values():
+        for v, event in log.events.items():
+            if event["kind"] != AI_TOOK_OVER and event.get("how") != GONE:
+                continue
+            claims = [
+                entry
+                for entry in entries
+                if entry.direction == "out"
+                and entry.message.get("t") in CLAIMS
+                and entry.message.get("room") == log.room
+            ]
+            sent_s = [entry.at_s for entry in claims if _is_acked(entries, entry.message["id"], v)]
+            claimants = {identities[entry.client] for entry in claims}
+            if not sent_s:
+                continue
+            for player in log.states[v - 1].players:
+                spans = connected_until_s.get((player, log.room), [])
+                if player not in claimants and any(
+                    since_s <= max(sent_s) and until_s > min(sent_s) - MIN_GONE_S
+                    for since_s, until_s in spans
+                ):
+                    yield f"I33: {player} lost room {log.room} at v {v} by a claim, but was there"
+
+
+def _connection_ends(
+    entries: list[Entry], identities: dict[str, str]
+) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """Returns the times during which each identity had a connection to each room."""
+    joined_s: dict[tuple[int, str], float] = {}
+    spans: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+
+    def end(session: int, client: str, at_s: float, only: str | None = None) -> None:
+        for key in [key for key in joined_s if key[0] == session and only in (None, key[1])]:
+            spans[identities.get(client, ""), key[1]].append((joined_s.pop(key), at_s))
+
+    for entry in entries:
+        if _is_message(entry, "in", "joined"):
+            joined_s.setdefault((entry.session, entry.message["room"]), entry.at_s)
+        elif _is_message(entry, "out", "leave"):
+            end(entry.session, entry.client, entry.at_s, entry.message["room"])
+        elif entry.direction == "close":
+            end(entry.session, entry.client, entry.at_s)
+    end_s = entries[-1].at_s if entries else 0.0
+    clients = {entry.session: entry.client for entry in entries}
+    for session in {session for session, _ in joined_s}:
+        end(session, clients[session], end_s)
+    return spans
+
+
+def _is_acked(entries: list[Entry], command_id: str, v: int) -> bool:
+    """Returns whether a command was acknowledged with the version `v`."""
+    return any(
+        _is_message(entry, "in", "ack")
+        and entry.message["id"] == command_id
+        and entry.message["v"] == v
+        for entry in entries
+    )
 
 
 def _check_effect(command: Command, log: RoomLog, v: int | None, name: str) -> Iterator[str]:

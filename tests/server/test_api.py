@@ -353,8 +353,8 @@ async def test_levels_have_names() -> None:
         for game in (await get(node, "/api/games"))["games"]:
             names = game["level_names"]
             assert len(names) == len(set(names)) == game["levels"]
-            assert names[-1] == "Master"
-            assert names[0] == "Beginner" or len(names) == 1
+            assert names[-1:] in (["Master"], [])
+            assert names[0:1] in (["Beginner"], []) or len(names) == 1
 
 
 def test_games_that_most_people_know_come_first() -> None:

@@ -16,6 +16,7 @@ from server.bus.base import (
     LobbyChanged,
     MessagesLost,
     NodeDown,
+    PageClosed,
     PresenceReport,
 )
 from server.bus.broker import MAX_BYTES
@@ -56,6 +57,7 @@ def ephemeral_messages(draw: st.DrawFn) -> Ephemeral:
 MESSAGE = st.one_of(
     events_appended(),
     ephemeral_messages(),
+    st.builds(PageClosed, TEXT, TEXT, TEXT),
     st.builds(PresenceReport, TEXT, TEXT, st.frozensets(TEXT, max_size=5), V, st.booleans()),
     st.builds(Heartbeat, TEXT),
     st.builds(MessagesLost, TEXT),

@@ -18,6 +18,7 @@ from server.bus.base import (
     MessagesLost,
     NodeDown,
     NodeMessage,
+    PageClosed,
     PresenceReport,
     RoomMessage,
 )
@@ -35,6 +36,7 @@ MESSAGES: list[RoomMessage] = [
     Ephemeral("r1", "n1", THINKING),
     PresenceReport("r1", "n1", frozenset({"ada", "ben"}), 3),
     PresenceReport("r1", "n1", frozenset(), 0, asks=True),
+    PageClosed("r1", "n1", "ben"),
 ]
 ENTRY = wire.RoomSummary(
     room="r1", game="sticks", title="Sticks", options={"rows": "1-3"}, created_ms=7, ply=2,

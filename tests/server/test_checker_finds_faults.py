@@ -28,9 +28,18 @@ from server.rooms.events import (
     format_event_body,
 )
 from server.rooms.matches import start_match
-from server.rooms.model import Actor, CommandRejected, Match, Moment, Room, Rule
+from server.rooms.model import (
+    Absence,
+    Actor,
+    CommandRejected,
+    Match,
+    Moment,
+    Room,
+    Rule,
+)
 from server.rooms.permissions import playable_position
 from server.runtime import room_runner as runner_module
+from server.runtime.absences import Absences
 from server.runtime.ai_seat import AiTasks
 from server.runtime.feed import Feed
 from server.runtime.log import Cause, EventLog, Outcome, Rejected
@@ -301,9 +310,9 @@ def two_answers(patch: Patch) -> FakeServer:
 def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
     real = RoomRunner._join
 
-    async def stale(self: RoomRunner, join: wire.Join, follower: Any) -> None:
+    async def stale(self: RoomRunner, join: wire.Join, follower: Any, actor: Actor) -> None:
         if join.since % 3 or not 3 < join.since <= self._log.state.v:
-            await real(self, join, follower)
+            await real(self, join, follower, actor)
             return
         ack = wire.Ack(join.id, None)
         joined = wire.Joined(
@@ -315,6 +324,12 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
         follower.send(Outbound(ack), Outbound(joined))
 
     patch.setattr(RoomRunner, "_join", stale)
+    return FakeServer()
+
+
+def everyone_has_gone(patch: Patch) -> FakeServer:
+    """Claims are accepted against players who are connected."""
+    patch.setattr(Absences, "find", lambda self, identity: Absence(0, 0, 0))
     return FakeServer()
 
 
@@ -341,6 +356,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
         (unanswered_command, {"I19"}),
         (two_answers, {"I19"}),
         (old_state_after_a_change_of_node, {"I6"}),
+        (everyone_has_gone, {"I33"}),
     ],
     ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
 )

@@ -26,8 +26,8 @@ SEEN = json.loads((GOLDEN / "seen.json").read_text())
 BUS = json.loads((GOLDEN / "bus.json").read_text())
 #: The games of the earlier version.
 GAMES = [name.removeprefix("running ") for name in SEEN["rooms"] if name.startswith("running ")]
-#: Fields that depend on the version and not on the match.
-VERSION_FIELDS = {"levels"}
+#: Fields that depend on the version and not on the match: levels of a game, labels of a board.
+VERSION_FIELDS = {"labels", "levels"}
 
 
 def contains(old: Any, new: Any) -> bool:

@@ -144,6 +144,7 @@ def test_limits_are_settings() -> None:
         10,
         4,
         20,
+        3,
     ]
     for name in ("CHAT", "CHAT_ROOM"):
         with pytest.raises(SettingError, match="64 was expected"):

@@ -51,7 +51,7 @@ from tests.support.room_log import (
 
 #: Golden logs that have no unknown kind or field of an event, though perhaps unknown words in
 #: known fields.
-READABLE = {"strategies", "today", "words"}
+READABLE = {"gone", "one-screen", "strategies", "takebacks", "today", "words"}
 
 
 def states(log: Log) -> Iterator[Room]:

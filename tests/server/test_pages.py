@@ -8,7 +8,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from server.web.client_files import ClientFiles, client_folder, without_comments
+from server.web.client_files import ClientFiles, client_folder, shorten
 from server.web.encodings import KEPT_VERSIONS, Encoded, encode, encode_files
 from tests.support.node import Node, Response, Socket, serve
 
@@ -98,7 +98,7 @@ async def test_files_are_sent_in_the_shortest_encoding_that_a_client_accepts() -
 
 
 async def test_the_list_of_games_is_compressed() -> None:
-    """The games with their rules arrive in a fraction of their size."""
+    """The games with their rules arrive in a fraction of their size, and once for each version."""
     async with serve() as node:
         plain = await node.get("/api/games")
         for accepted in ("gzip", "br"):
@@ -106,6 +106,9 @@ async def test_the_list_of_games_is_compressed() -> None:
             assert answer.headers["content-encoding"] == accepted
             assert DECODERS[accepted](answer.body) == plain.body
             assert len(answer.body) < len(plain.body) / 2
+            tag = answer.headers["etag"]
+            assert (await node.get("/api/games", **{"If-None-Match": tag})).status == 304
+            assert (await node.get("/api/games", **{"If-None-Match": 'W/"other"'})).status == 200
 
 
 def test_stored_encodings_are_used_unless_damaged(tmp_path: Path) -> None:
@@ -140,20 +143,21 @@ def test_a_body_that_encodings_make_longer_is_sent_as_it_is() -> None:
     assert Encoded(b"{}").best("br, gzip") == (b"{}", None)
 
 
-def test_only_whole_lines_of_comments_are_left_out() -> None:
-    """A text without comments has the same lines; only those of comments are blank. No text in
-    backquotes takes several lines, so no such line is text.
+def test_only_comments_and_indentation_are_left_out() -> None:
+    """A shortened file has the lines of its source in their order, without those of comments. No
+    text in backquotes takes several lines, so no line that is shortened is text.
     """
     for path in [*client_folder().rglob("*.js"), *client_folder().rglob("*.css")]:
         source = path.read_text("utf-8")
-        lines = list(zip(source.split("\n"), without_comments(source).split("\n"), strict=True))
-        assert all(after in ("", before) for before, after in lines), path
-        blanked = [before.strip() for before, after in lines if before != after]
-        assert not [
-            line
-            for line in blanked
-            if not line.startswith(("/*", "*", "//")) and "*/" not in line and path.suffix == ".js"
-        ], path
+        left = iter(shorten(source).split("\n"))
+        line = next(left)
+        for full_line in source.split("\n"):
+            if full_line.strip() == line:
+                line = next(left, "")
+            elif path.suffix == ".js":
+                is_comment = full_line.strip().startswith(("/*", "*", "//"))
+                assert is_comment or not full_line.strip(), (path, full_line)
+        assert line == "", path
         if path.suffix == ".js":
             assert not [line for line in source.splitlines() if line.count("`") % 2], path
 
@@ -161,14 +165,14 @@ def test_only_whole_lines_of_comments_are_left_out() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "let a = 1; // kept\n",
-        "let a = /** @type {X} */ (b);\n",
-        "/** @type {X} */ (b).c();\nf(); /* kept */\n",
-        'let a = "/* b */";\n',
+        "let a = 1; // kept",
+        "let a = /** @type {X} */ (b);",
+        "/** @type {X} */ (b).c();\nf(); /* kept */",
+        'let a = "/* b */";',
     ],
 )
 def test_a_comment_beside_code_stays(text: str) -> None:
-    assert without_comments(text) == text
+    assert shorten(f"// gone\n\n    {text}\n/* gone\n * too */\n") == text
 
 
 async def create(ada: Socket, visibility: str) -> str:

@@ -14,7 +14,7 @@ from server.protocol.commands import format_command_types
 from server.rooms import commands, rules
 from server.rooms.commands import Command
 from server.rooms.events import Moved, RoomEvent, Unknown
-from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
+from server.rooms.model import AI, Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.permissions import leaves_permissions_unchanged, permitted
 from server.settings import Settings
 from tests.support.room_log import (
@@ -39,7 +39,12 @@ from tests.support.room_log import (
 
 PEOPLE = (ADA, BEN, CYD)
 #: Limits on chat that random runs reach.
-LIMITED = Settings(limit_chat=2, limit_chat_room=3)
+LIMITED = Settings(limit_chat=2, limit_chat_room=3, limit_chat_repeats=0)
+
+#: A player who has gone long ago.
+GONE = Absence(-(10**9), -(10**9), 0)
+#: The commands of a player whose opponent has gone.
+OF_CLAIMANTS = (commands.ClaimWin, commands.CallDraw, commands.LetAiPlay)
 
 #: A step of a random run: the actor, the type of command, the choice among the commands of that
 #: type, and the ms that pass before it.
@@ -48,7 +53,8 @@ Step = tuple[Actor, type[Command], int, int]
 KINDS: list[type[Command]] = [
     *[commands.Move] * 4, *[commands.Chat] * 3, commands.Sit, commands.AddAi, commands.RemoveAi,
     commands.Stand, commands.Resign, commands.Abort, commands.Claim, commands.OfferDraw,
-    commands.Accept, commands.Rematch, commands.Decline,
+    commands.Accept, commands.Rematch, commands.Decline, commands.ClaimWin, commands.CallDraw,
+    commands.LetAiPlay, commands.LetAiPlay, commands.ReclaimSeat,
 ]  # fmt: skip
 steps = st.lists(
     st.tuples(
@@ -139,6 +145,8 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
         yield commands.Takeback("b", match.ply if match else 0)
     elif kind is commands.Tick:
         yield commands.Tick("t", FAR_MS)
+    elif kind is commands.Rename:
+        yield commands.Rename("r", ADA.identity, "Ada Lovelace")
     elif kind in OF_AI:
         if match is not None:
             turn = "ai", match.id, match.turn, match.digest
@@ -150,16 +158,31 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
         yield plain(kind)
 
 
-def is_accepted(room: Room, actor: Actor, command: Command, now_ms: int) -> bool:
-    """Returns whether the room accepts a command."""
-    moment = Moment(actor, now_ms, now_ms, lambda: "new", LIMITED)
+#: The absence of every other player, or None: gone for long or not, by a closed page or not, on a
+#: node that is sure of it, that is not yet, or that is not at all.
+absences = st.none() | st.builds(
+    Absence,
+    st.integers(-70_000, 70_000),
+    st.none() | st.integers(-70_000, 70_000),
+    st.integers(0, 70_000),
+)
+
+
+def is_accepted(
+    room: Room, actor: Actor, command: Command, now_ms: int, absence: Absence | None = None
+) -> bool:
+    """Returns whether the room accepts a command; `absence` is that of the opponent."""
+    moment = Moment(actor, now_ms, now_ms, lambda: "new", LIMITED, lambda _: absence)
     outcome = attempt(lambda: rules.decide(room, command, moment))
     return not isinstance(outcome, CommandRejected | GameFault)
 
 
-def listed_commands(room: Room, actor: Actor, now_ms: int) -> set[str]:
+def listed_commands(
+    room: Room, actor: Actor, now_ms: int, absence: Absence | None = None
+) -> set[str]:
     """Returns the names of the commands that `may` and `turn` offer to a viewer."""
-    names = set(format_command_types(permitted(room, actor.identity, now_ms, LIMITED)))
+    types = permitted(room, actor.identity, now_ms, LIMITED, lambda _: absence)
+    names = set(format_command_types(types))
     turn = attempt(lambda: views.turn(room, room.match) if room.match else None)
     if isinstance(turn, wire.Turn):
         assert room.match is not None
@@ -168,7 +191,9 @@ def listed_commands(room: Room, actor: Actor, now_ms: int) -> set[str]:
     return names
 
 
-def accepted_commands(room: Room, actor: Actor, now_ms: int) -> set[str]:
+def accepted_commands(
+    room: Room, actor: Actor, now_ms: int, absence: Absence | None = None
+) -> set[str]:
     """Returns the names of the commands that the room accepts with some well-formed fields.
 
     Commands of the server and of AI seats have no name: `format_command_types` fails if the room
@@ -177,7 +202,10 @@ def accepted_commands(room: Room, actor: Actor, now_ms: int) -> set[str]:
     kinds = [
         kind
         for kind in rules.RULES
-        if any(is_accepted(room, actor, command, now_ms) for command in commands_of(room, kind))
+        if any(
+            is_accepted(room, actor, command, now_ms, absence)
+            for command in commands_of(room, kind)
+        )
     ]
     return set(format_command_types(kinds))
 
@@ -197,17 +225,24 @@ def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
         return played.do(mover, played.ai_move(token) if is_ai else played.move(token))
     choices = list(commands_of(room, kind))
     command = choices[choice % len(choices)]
-    return played.do(actor, command) if is_accepted(room, actor, command, played.now_ms) else []
+    absence = GONE if kind in OF_CLAIMANTS else None
+    if not is_accepted(room, actor, command, played.now_ms, absence):
+        return []
+    played.find_absence = lambda _: absence
+    return played.do(actor, command)
 
 
-@given(openings, steps, st.sampled_from(sorted(CHANGED_GAMES)))
-@example("two people", [(ADA, commands.Move, 0, 1)] * 3, "claims")
+@given(openings, steps, st.sampled_from(sorted(CHANGED_GAMES)), absences)
+@example("two people", [(ADA, commands.Move, 0, 1)] * 3, "claims", None)
+@example("two people", [(ADA, commands.LetAiPlay, 0, 1)], "missing", GONE)
+@example("two people", [(ADA, commands.Move, 0, 1)], "unchanged", GONE)
 def test_a_command_is_listed_if_and_only_if_it_is_accepted(
-    opening: str, run: list[Step], changed_game: str
+    opening: str, run: list[Step], changed_game: str, absence: Absence | None
 ) -> None:
     """After every step of a run each viewer's list has exactly the commands that `decide` accepts.
 
-    That also holds on a server whose game has changed, and after an event of a newer version.
+    That also holds on a server whose game has changed, after an event of a newer version, and when
+    the opponent has gone.
     """
     played = OPENINGS[opening]()
     for step in [None, *run]:
@@ -216,10 +251,8 @@ def test_a_command_is_listed_if_and_only_if_it_is_accepted(
         reloaded = played.fold(CHANGED_GAMES[changed_game])
         for room in (played.room, reloaded, with_newer_event(played.room)):
             for actor in PEOPLE:
-                now_ms = played.now_ms
-                assert listed_commands(room, actor, now_ms) == accepted_commands(
-                    room, actor, now_ms
-                )
+                arguments = room, actor, played.now_ms, absence
+                assert listed_commands(*arguments) == accepted_commands(*arguments)
 
 
 @given(openings, steps)

@@ -22,6 +22,7 @@ from server.protocol.codec import (
 )
 from server.protocol.codes import Close, Code
 from server.rooms.events import (
+    AiTookOver,
     Created,
     Declined,
     Finished,
@@ -29,6 +30,9 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
+    Player,
+    PlayerReturned,
+    Renamed,
     Required,
     RoomEvent,
     Said,
@@ -114,7 +118,7 @@ def test_an_unknown_type(t: str) -> None:
     """A type that clients cannot send is message.unknown, with the known types and the id."""
     error = refusal_of(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
-    assert "add_ai, chat, claim, create" in error.message
+    assert "add_ai, call_draw, chat, claim, claim_win, create" in error.message
     assert error.command_id == "7"
     assert len(error.message) < 400
 
@@ -398,6 +402,9 @@ EVENTS: list[RoomEvent] = [
     Offered(1, "draw"),
     Declined(0, "draw"),
     Finished("m1", None, "claim", "the same position 3 times"),
+    AiTookOver("m1", 1, 3, Occupant("ai", "AI level 4", "ai", 4, kept_for=Player("ben", "Ben"))),
+    PlayerReturned("m1", 1, 5, Occupant("ben", "Ben")),
+    Renamed("ben", "Benjamin"),
     Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),
 ]
 

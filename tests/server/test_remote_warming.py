@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search.job import Result
 from server.bus import work
 from server.bus.work import CompilingGame, ReadyGame
@@ -169,7 +169,7 @@ def test_an_advert_lists_compiled_games() -> None:
         "hex": CompilingGame(hex_digest, 42),
         "gomoku": CompilingGame(gomoku_digest),
     }
-    pool.states = dict.fromkeys(game_ids(), "warm")
+    pool.states = dict.fromkeys(production_ids(), "warm")
     assert b"warming" not in work.encode(worker.advert())
     worker._on_command("", work.encode(work.Expect("hex")))
     worker._on_command("", work.encode(work.Expect("tic-tac-toe")))

@@ -10,9 +10,20 @@ from engine.rules.registry import load_game
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.commands import Abort, Decline, Rematch, Resign, Stand, Takeback
+from server.rooms.commands import (
+    Abort,
+    AddAi,
+    Decline,
+    LetAiPlay,
+    ReclaimSeat,
+    Rematch,
+    Rename,
+    Resign,
+    Stand,
+    Takeback,
+)
 from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
-from server.rooms.model import AI, CommandRejected, Room
+from server.rooms.model import AI, SERVER, Absence, CommandRejected, Room
 from tests.support.room_log import (
     ADA,
     AI_SEAT,
@@ -47,7 +58,7 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(ADA, plain(Stand))
     played.do(BEN, sit(0))
     played.do(CYD, chat("hello", "spectators"))
-    played.do(ADA, add_ai(1))
+    played.do(ADA, AddAi("a", 1, strategy="random"))
     for _ in range(2):
         played.do(BEN, played.move("4x6"))
         played.do(AI, played.ai_move("3x5"))
@@ -58,6 +69,12 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(CYD, plain(Abort))
     played.do(CYD, plain(Rematch))
     played.do(BEN, plain(Decline))
+    played.do(BEN, plain(Rematch))
+    played.do(CYD, plain(Rematch))
+    played.find_absence = lambda _: Absence(-(10**9), -(10**9), 0)
+    played.do(BEN, plain(LetAiPlay))
+    played.do(CYD, plain(ReclaimSeat))
+    played.do(SERVER, Rename("r", CYD.identity, "Cydney"))
     kinds = {type(parse_event_body(body)) for _, body in played.log}
     assert kinds == set(KnownEvent.__args__)
     assert played.fold() == played.room

@@ -64,13 +64,13 @@ async def test_the_ai_moves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "plies", "kind"), [(0, 2, "finished"), (5, 2, "declined"), (0, 4, "declined")]
+    ("score", "turns", "kind"), [(0, 2, "finished"), (5, 2, "declined"), (0, 4, "declined")]
 )
 def test_the_ai_answers_an_offered_draw(
-    score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch
+    score: int, turns: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The AI accepts a draw if its last score was no advantage and enough plies were played."""
-    monkeypatch.setattr(ai, "DRAW_PLIES", plies)
+    """The AI accepts a draw if its last score was no advantage and enough turns were played."""
+    monkeypatch.setattr(ai, "DRAW_TURNS", turns)
 
     @virtual
     async def answered() -> None:

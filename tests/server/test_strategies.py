@@ -122,6 +122,20 @@ async def test_a_match_between_strategies() -> None:
 
 
 @virtual
+async def test_a_match_of_coin_friends_ends_in_points() -> None:
+    """A game with the teaching search is played against a strategy, and ends in points."""
+    fake, strategies = fake_server()
+    async with fake.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create("coin-friends", seats=(ME, MINIMAX))
+        await ada.ack(ada.join(room))
+        await ada.ack(ada.move(room, 0, "one"))
+        over = await ada.event("finished")
+        assert (over["how"], over["winner"], over["points"]) == ("board", 1, [10, 40])
+        assert [job.evaluator for job in strategies.jobs] == ["zero"]
+
+
+@virtual
 async def test_the_log_of_a_search_is_sent() -> None:
     """`thinking` has the value of each search, and its log when it is done; none is compiling."""
     fake, _ = fake_server()
@@ -142,10 +156,14 @@ async def test_the_log_of_a_search_is_sent() -> None:
         assert done["log"].splitlines()[-1] == "I've got you now"
 
 
+def illegal_move(result: Result) -> Result:
+    return replace(result, move="z9")
+
+
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        (lambda result: replace(result, move="z9"), reasons.ILLEGAL),
+        (illegal_move, reasons.ILLEGAL),
         (lambda result: replace(result, move=""), reasons.ILLEGAL),
         (lambda result: replace(result, info=replace(result.info, nodes=-1)), reasons.ILLEGAL),
     ],
@@ -383,4 +401,4 @@ async def test_the_list_of_strategies() -> None:
     assert by_name["minimax"] == {"name": "minimax", "title": "MiniMax", "fixed_depth": None}
     assert by_name["greedy"]["fixed_depth"] == 1
     assert answer["depth"] == {"default": 3, "max": 30}
-    assert answer["evaluators"] == ["estimate", "zero", "random", "material"]
+    assert answer["evaluators"] == ["estimate", "zero", "random", "material", "all-paths"]

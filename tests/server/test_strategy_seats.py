@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.strategies.registry import BUILT_IN, strategy_names
+from engine.teach import evaluators
 from server.codes import Code
 from server.identity.names import is_ai_name
 from server.protocol import events as wire_events
@@ -94,6 +95,7 @@ def test_two_strategies_have_numbers() -> None:
         ({"strategy": "minimax", "evaluator": "beauty"}, Code.STRATEGY_UNKNOWN),
         ({"strategy": "minimax", "evaluator": "material:queen=many"}, Code.STRATEGY_UNKNOWN),
         ({"strategy": "minimax", "evaluator": "material"}, Code.STRATEGY_UNKNOWN),
+        ({"strategy": "minimax", "evaluator": "material:queen=9"}, Code.STRATEGY_UNKNOWN),
         ({"level": 1, "depth": 3}, Code.STRATEGY_UNKNOWN),
         ({"persona": "average", "evaluator": "zero"}, Code.STRATEGY_UNKNOWN),
         ({}, Code.LEVEL_UNKNOWN),
@@ -129,7 +131,18 @@ def test_no_guest_has_the_name_of_a_strategy() -> None:
         played = LoggedRoom()
         played.create(ADA, seats=(ME, AiSeat(strategy=name)))
         assert is_ai_name(played.match.seats[1].name)
-    assert len(BUILT_IN) == 6
+    assert len(BUILT_IN) == 7
+
+
+def test_an_evaluator_for_small_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The evaluator that looks at all paths is for small games, and the node does not run it."""
+    monkeypatch.setattr(evaluators, "all_paths", None)
+    wish = AiSeat(strategy="minimax", evaluator="all-paths")
+    played = LoggedRoom()
+    played.create(ADA, "tic-tac-toe", seats=(ME, wish))
+    assert played.match.seats[1].evaluator == "all-paths"
+    with pytest.raises(CommandRejected, match="for small games only"):
+        LoggedRoom().create(ADA, "chess", seats=(ME, wish))
 
 
 # --- programs of several versions
@@ -162,7 +175,7 @@ def test_a_room_that_requires_more() -> None:
     """A room that requires a capability which this version lacks can only be read, for good."""
     played = LoggedRoom()
     played.create(ADA, "sticks", seats=(MINIMAX, ME))
-    assert frozenset({"strategies"}) == CAPABILITIES
+    assert "strategies" in CAPABILITIES
     played.append(Required("clocks of next year"))
     assert played.room.frozen is Code.ROOM_NEWER
     played.append(Required("strategies"))

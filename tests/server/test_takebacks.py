@@ -33,9 +33,10 @@ from server.rooms.events import (
     parse_event_body,
 )
 from server.rooms.model import AI, RECENT_POSITIONS, Actor, Room
-from server.rooms.permissions import ABORT_PLIES, OFFER_AGAIN_PLIES, permitted
+from server.rooms.permissions import OFFER_AGAIN_TURNS, permitted
 from server.rooms.record import moves_of
 from server.rooms.rules import evolve, initial_room
+from server.rooms.turns import second_turn_ply
 from server.settings import Settings
 from tests.support.room_log import ADA, AI_SEAT, BEN, CYD, ME, LoggedRoom, created, seated
 
@@ -329,7 +330,7 @@ def test_a_draw_can_be_offered_as_soon_as_after_an_offer_in_this_position() -> N
     take_back_with_consent(played, 0)
     assert played.room.offers == ()
     assert played.match.draw_offers == (4, -1)
-    for ply in range(OFFER_AGAIN_PLIES):
+    for ply in range(OFFER_AGAIN_TURNS):
         assert played.refuse(ADA, OfferDraw("p")) is Code.OFFER_TWICE
         played.do(PEOPLE[ply % 2], played.move("cfgggdedbg"[ply]))
     played.do(ADA, OfferDraw("p"))
@@ -339,7 +340,7 @@ def test_a_match_can_be_aborted_again_after_a_takeback_to_its_first_moves() -> N
     """The right to abort depends on the moves that count."""
     played = seated()
     played.moves("a1 b1")
-    assert played.match.ply >= ABORT_PLIES
+    assert second_turn_ply(played.match) == 1
     assert played.refuse(ADA, Abort("p")) is Code.MATCH_STARTED
     take_back_with_consent(played, 1)
     assert "abort" in names(played.room, ADA)

@@ -365,10 +365,10 @@ class Client(Inbox):
     def send_ephemeral(self, message: Outbound) -> None:
         self.send(message)
 
-    def close(self) -> None:
-        """Disconnects the client."""
+    def close(self, has_closed_page: bool = False) -> None:
+        """Disconnects the client, by default without a word, as in a crash."""
         self.closed = True
-        self.hub.forget(self, self._rooms)
+        self.hub.forget(self, self._rooms, has_closed_page)
 
     # --- sending
 

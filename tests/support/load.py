@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from tests.oracle.history import READER, History, Message
+from tests.oracle.history import CLAIMS, READER, History, Message
 from tests.oracle.referee import Referee, new_referee
 
 #: The time limit for an answer or a connection, in seconds.
@@ -39,6 +39,7 @@ class KnownRoom:
     referee: Referee | None = None
     over: bool = True
     offers: list[int] = field(default_factory=list)
+    kept_for: list[str | None] = field(default_factory=lambda: [None, None])
     is_takeback_asked: bool = False
     moves: list[str] = field(default_factory=list)
 
@@ -58,6 +59,8 @@ class KnownRoom:
             case "snapshot":
                 self.v = message["v"]
                 self.seats = [seat["identity"] if seat else None for seat in message["seats"]]
+                keepers = [(seat or {}).get("kept_for") for seat in message["seats"]]
+                self.kept_for = [keeper and keeper["identity"] for keeper in keepers]
                 self.offers = list(message.get("offers", ()))
                 match = message["match"]
                 if match is not None:
@@ -91,6 +94,16 @@ class KnownRoom:
                     self._move(move)
             case "finished":
                 self.over, self.offers = True, []
+                self.seats = [
+                    keeper or seat for keeper, seat in zip(self.kept_for, self.seats, strict=True)
+                ]
+                self.kept_for = [None, None]
+            case "ai_took_over" | "player_returned":
+                occupant = event["occupant"]
+                self.seats[event["seat"]] = occupant["identity"]
+                keeper = occupant.get("kept_for")
+                self.kept_for[event["seat"]] = keeper and keeper["identity"]
+                self.offers = []
             case "offered" if event.get("what") == "takeback":
                 self.is_takeback_asked = True
             case "declined" if event.get("what") == "takeback":
@@ -400,7 +413,9 @@ class LoadClient:
             lambda: self.ask(
                 link, rng.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])
             ),
-            lambda: self.command(link, rng.choice(["resign", "abort", "stand"]), room),
+            lambda: self.command(
+                link, rng.choice(["resign", "abort", "stand", *CLAIMS, "reclaim_seat"]), room
+            ),
             lambda: self.join(link, room, rng.choice([0, known.v, max(1, known.v - 3)])),
             link.close,
         ]

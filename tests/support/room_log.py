@@ -27,13 +27,20 @@ from server.rooms.commands import (
     Sit,
 )
 from server.rooms.events import RoomEvent, format_event_body, parse_event_body
-from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.model import (
+    Actor,
+    CommandRejected,
+    FindAbsence,
+    Moment,
+    Room,
+    nobody_absent,
+)
 from server.settings import Settings
 
 ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
 ROOM = RoomId("r1")
 #: The settings of the room, without chat limits.
-SETTINGS = Settings(limit_chat=0, limit_chat_room=0)
+SETTINGS = Settings(limit_chat=0, limit_chat_room=0, limit_chat_repeats=0)
 
 T = TypeVar("T")
 
@@ -65,12 +72,14 @@ def decide(
     command: Command,
     new_id: Callable[[], str],
     now_ms: int | None = None,
+    find_absence: FindAbsence = nobody_absent,
 ) -> list[RoomEvent]:
     """Returns the events that an actor's command makes, by default at the time of the room's last
     event, without chat limits.
     """
     at_ms = room.changed_ms if now_ms is None else now_ms
-    return rules.decide(room, command, Moment(actor, at_ms, at_ms, new_id, SETTINGS))
+    moment = Moment(actor, at_ms, at_ms, new_id, SETTINGS, find_absence)
+    return rules.decide(room, command, moment)
 
 
 class LoggedRoom:
@@ -80,6 +89,7 @@ class LoggedRoom:
         self.find_game = find_game
         self.log: list[tuple[int, bytes]] = []
         self.now_ms = 1_000
+        self.find_absence: FindAbsence = nobody_absent
         self._ids = 0
         self._room: Room | None = None
 
@@ -99,7 +109,9 @@ class LoggedRoom:
 
     def decide(self, actor: Actor, command: Command, room: Room | None = None) -> list[RoomEvent]:
         """Returns the events that a command makes now in the room, or in another state of it."""
-        return decide(room or self.room, actor, command, self.new_id, self.now_ms)
+        return decide(
+            room or self.room, actor, command, self.new_id, self.now_ms, self.find_absence
+        )
 
     def create(
         self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
@@ -112,7 +124,7 @@ class LoggedRoom:
 
     def do(self, actor: Actor, command: Command) -> list[RoomEvent]:
         """Executes a command; returns its events."""
-        events = decide(self.room, actor, command, self.new_id)
+        events = decide(self.room, actor, command, self.new_id, find_absence=self.find_absence)
         assert events, "a command makes events or is rejected"
         self._append_all(events)
         return events
@@ -124,7 +136,7 @@ class LoggedRoom:
         """
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            decide(self.room, actor, command, self.new_id)
+            decide(self.room, actor, command, self.new_id, find_absence=self.find_absence)
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message

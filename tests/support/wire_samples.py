@@ -6,12 +6,16 @@ from server.protocol import messages as wire
 from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
 from server.protocol.codes import Code
 from server.rooms.events import (
+    AiTookOver,
     Created,
     Declined,
     Finished,
     Moved,
     Occupant,
     Offered,
+    Player,
+    PlayerReturned,
+    Renamed,
     Required,
     RoomEvent,
     Said,
@@ -55,6 +59,10 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.Decline(id="c12", room=ROOM),
     wire.Chat(id="c13", room=ROOM, text="a good <i>move</i>?", to="spectators"),
     wire.WatchLobby(id="c14", on=False),
+    wire.ClaimWin(id="c18", room=ROOM),
+    wire.CallDraw(id="c19", room=ROOM),
+    wire.LetAiPlay(id="c20", room=ROOM),
+    wire.ReclaimSeat(id="c21", room=ROOM),
 )
 
 #: The room's events in order, from v 1.
@@ -77,6 +85,11 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     SeatLeft(0),
     Required("strategies"),
     TookBack(MATCH, 0, 0, "0123456789abcdef"),
+    AiTookOver(
+        MATCH, 0, 1, Occupant("ai", "AI level 4", "ai", 4, kept_for=Player("g-ada", ADA.name))
+    ),
+    Renamed("g-ada", "Ada Lovelace"),
+    PlayerReturned(MATCH, 0, 1, Occupant("g-ada", "Ada Lovelace")),
 )
 
 BOARD = BoardView(

@@ -10,9 +10,9 @@ from tests.support.server_process import ROOT
 #: A program that compiles as `python -m engine.warm` does, without the personas: few tests use
 #: them, and they take a quarter of the time.
 WARM = """
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search.driver import Searcher
-for game_id in game_ids():
+for game_id in production_ids():
     Searcher(load_game(game_id)).prepare()
 """
 

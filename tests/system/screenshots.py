@@ -185,6 +185,9 @@ async def show_replays(studio: Studio) -> None:
 
 async def show_rules(studio: Studio) -> None:
     await show_invitation(studio)
+    tab = studio.ada.page.get_by_role("tab", name="Room")
+    if await tab.is_visible():
+        await tab.click()
     await studio.ada.page.get_by_role("button", name="Rules").first.click()
 
 
@@ -219,6 +222,16 @@ async def show_lobby_of_lost_server(studio: Studio) -> None:
     await expect(studio.ada.banner).to_be_visible()
 
 
+async def show_replays_of_lost_server(studio: Studio) -> None:
+    """The replays, opened while the server is away."""
+    await studio.ada.go("/replays")
+    await studio.ada.page.get_by_role("link", name="Lobby", exact=True).click()
+    await studio.server.kill()
+    await expect(studio.ada.banner).to_be_visible()
+    await studio.ada.page.get_by_role("link", name="Replays", exact=True).click()
+    await expect(studio.ada.page.get_by_text("could not be loaded")).to_be_visible()
+
+
 async def show_outline(studio: Studio) -> None:
     """The outline that is seen while the page's files are on their way."""
     await studio.ada.page.route("**/shell.js", lambda route: asyncio.sleep(3600))
@@ -250,6 +263,7 @@ STATES: dict[str, State] = {
     "rules": show_rules,
     "replay": show_replay,
     "replays": show_replays,
+    "replays-lost": show_replays_of_lost_server,
     "nothing-here": show_nothing_here,
     "unknown-room": show_unknown_room,
     "not-loaded": show_page_that_does_not_load,

@@ -242,7 +242,9 @@ async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_pat
         await ada.create("Connect four", "A friend")
         await ada.go("/")
         await ada.page.locator(".offered").first.click()
-        await expect(ada.page.get_by_role("alert").get_by_text("rooms a minute")).to_be_visible()
+        await expect(
+            ada.page.get_by_role("alert").get_by_text("You create rooms too fast")
+        ).to_be_visible()
         assert ada.page.url == f"{server.url}/"
         await ada.button("Dismiss").click()
         await expect(ada.page.locator(".toast")).to_have_count(0)

@@ -102,6 +102,21 @@ async def test_on_a_phone_the_cards_are_tabs_and_new_lines_of_chat_are_marked(
         assert await bob.page.get_by_role("tab").count() == 0
 
 
+async def test_the_board_comes_first_on_every_screen(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The board and the status fit the window, and the board takes three quarters of its side."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.create("Chess", "A friend")
+        for width, height in ((1280, 800), (1024, 768), (768, 1024), (390, 844), (844, 390)):
+            await ada.page.set_viewport_size({"width": width, "height": height})
+            for part in (ada.board, ada.status):
+                await expect(part).to_be_in_viewport(ratio=1)
+            box = await ada.board.bounding_box()
+            assert box is not None
+            assert min(box["width"], box["height"]) >= 0.75 * min(width, height), (width, height)
+
+
 async def test_the_bell_turns_on_sounds_and_notices(
     chromium: Browser, server: ServerProcess
 ) -> None:

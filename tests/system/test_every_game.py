@@ -13,7 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from client.connection import connect
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from server.protocol.messages import AiSeat, Create
 from tests.support.any_game import play_by_clicks, play_by_typing, play_with_pointer
 from tests.support.browser import open_chromium
@@ -28,11 +28,13 @@ pytestmark = [
     pytest.mark.usefixtures("warm_engine"),
 ]
 
-GAMES = game_ids()
+GAMES = production_ids()
 #: The page's status after a match.
-RESULT = re.compile(r"^(Draw|\w+ wins?): ")
+RESULT = re.compile(r"^(Draw|\w+ wins?)( -?\d+ to -?\d+)?: ")
 #: The line on the terminal after a match.
-RESULT_LINE = re.compile(r"^(Draw|You (won|lost)|[\w ]+ wins?): .+\.$", re.MULTILINE)
+RESULT_LINE = re.compile(
+    r"^(Draw|You (won|lost)|[\w ]+ wins?)( -?\d+ to -?\d+)?: .+\.$", re.MULTILINE
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

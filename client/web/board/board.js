@@ -15,6 +15,7 @@ import { drawBoard, markText } from "./drawing.js";
 import { drawChoices } from "./choices.js";
 import { layOut, neighbour, placeAt } from "./geometry.js";
 import { h, render } from "../shell/elements.js";
+import { setting } from "../shell/settings.js";
 import { takeText } from "../shell/words.js";
 
 /**
@@ -66,6 +67,8 @@ export class PlyBoard extends HTMLElement {
     #showsHints = false;
     /** What the player must choose to complete the move, or "". */
     #prompt = "";
+    /** Whether the board has its coordinates. */
+    #hasLabels = true;
     #isDrawing = false;
     #isStale = false;
 
@@ -86,13 +89,21 @@ export class PlyBoard extends HTMLElement {
         return this.#scene;
     }
 
-    /** Draws a scene; does nothing for null, or if every part of the scene is the same as before. */
+    /**
+     * Draws a scene; does nothing for null, or if every part of the scene and the setting of the
+     * coordinates are the same as before.
+     */
     set scene(scene) {
         const before = this.#scene;
-        if (scene === null || (before && isSameScene(before, scene))) return;
+        const hasLabels = setting("coordinates") === "on";
+        const isLabelled = hasLabels === this.#hasLabels;
+        if (scene === null || (before && isSameScene(before, scene) && isLabelled)) return;
         this.#scene = scene;
-        if (!this.#layout || before?.board !== scene.board || before.flip !== scene.flip)
-            this.#layout = layOut(scene.board.board, scene.flip);
+        this.#hasLabels = hasLabels;
+        if (!this.#layout || before?.board !== scene.board || before.flip !== scene.flip || !isLabelled) {
+            const layout = layOut(scene.board.board, scene.flip);
+            this.#layout = hasLabels ? layout : { ...layout, labels: [], box: layout.frame };
+        }
         if (before?.moves !== scene.moves) {
             this.#selection = [];
             this.#aim = null;

@@ -14,6 +14,15 @@ const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 /** The path of a crown. */
 const CROWN = "M-.2 .13 -.25 -.14 -.1 0 0 -.21 .1 0 .25 -.14 .2 .13Z";
 
+/** The outline of a rock, and the edges of its faces. */
+const ROCK = "M-.37 .2 -.4 -.04 -.24 -.29 .05 -.36 .3 -.23 .4 .05 .3 .26 -.02 .33Z";
+const FACETS = "M-.24 -.29 -.12 -.06 -.37 .2M-.12 -.06 .16 .02 .3 -.23M.16 .02 .1 .31";
+/** The outline of a sheet of paper with a folded corner, and the fold with lines of writing. */
+const SHEET = "M-.28 -.37H.12L.28 -.21V.37H-.28Z";
+const WRITING = "M.12 -.37V-.21H.28M-.17 -.07H.17M-.17 .07H.17M-.17 .21H.06";
+/** The blades of a pair of scissors, down to their handles. */
+const BLADES = "M-.19 -.38 .12 .16M.19 -.38 -.12 .16";
+
 /**
  * A piece of a kind; a piece of an unknown kind is a plain disc.
  * @param {Kind | undefined} kind
@@ -71,6 +80,16 @@ function drawBody(shape) {
                 h("circle", { class: "body lower", r: 0.37, cy: 0.1 }),
                 h("circle", { class: "body", r: 0.37, cy: -0.07 }),
                 h("circle", { class: "bevel", r: 0.3, cy: -0.07 }),
+            ];
+        case "rock":
+            return [h("path", { class: "body", d: ROCK }), h("path", { class: "edges", d: FACETS })];
+        case "paper":
+            return [h("path", { class: "body", d: SHEET }), h("path", { class: "edges", d: WRITING })];
+        case "scissors":
+            return [
+                h("path", { class: "line", d: BLADES }),
+                h("circle", { class: "line", cx: -0.17, cy: 0.25, r: 0.11 }),
+                h("circle", { class: "line", cx: 0.17, cy: 0.25, r: 0.11 }),
             ];
         case "disc":
             return [h("circle", { class: "body", r: 0.41 }), h("circle", { class: "bevel", r: 0.29 })];

@@ -8,8 +8,8 @@
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
 /**
- * @typedef {{id: string, title: string, levels: number, level_names?: string[], options:
- *     Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
+ * @typedef {{id: string, title: string, levels: number, level_names?: string[],
+ *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
  */
 /**
  * @typedef {object} MatchSummary
@@ -51,14 +51,24 @@ export class ApiError extends Error {
     }
 }
 
+/** The server does not answer: fetch() failed, in words for people. */
+export class NetworkError extends TypeError {
+    constructor() {
+        super("The server does not answer. Plyroom tries again when the connection is back.");
+        this.name = "NetworkError";
+    }
+}
+
 /**
- * The response's JSON; throws ApiError for an error response.
+ * The response's JSON; throws ApiError for an error response, and NetworkError without a response.
  * @param {string} path
  * @param {RequestInit} [init]
  * @returns {Promise<any>}
  */
 async function request(path, init) {
-    const response = await fetch(path, { credentials: "same-origin", ...init });
+    const response = await fetch(path, { credentials: "same-origin", ...init }).catch(() => {
+        throw new NetworkError();
+    });
     const body = await response
         .json()
         .catch(() => ({ code: "http.error", message: `the server answered ${response.status}` }));
@@ -91,6 +101,24 @@ export async function readRefusalReason() {
     } catch (error) {
         return error instanceof ApiError && error.code === "rate.exceeded" ? error.message : null;
     }
+}
+
+/**
+ * A position from which a match can start: its text as the server stores it, the board and the view.
+ * @typedef {{start: string, board: BoardView, view: PositionView}} StartPosition
+ */
+
+/**
+ * The position of a text; null stands for the game's own start. An ApiError says what the server
+ * expected.
+ * @param {string} game
+ * @param {Record<string, string>} options
+ * @param {string | null} start
+ * @returns {Promise<StartPosition>}
+ */
+export function readPosition(game, options, start) {
+    const query = new URLSearchParams({ ...options, game, ...(start === null ? null : { start }) });
+    return request(`/api/position?${query}`);
 }
 
 /** The cached list of games. @type {Promise<GameDescription[]> | null} */

@@ -16,6 +16,7 @@ import { FailedPage, LoadingPage, MissingPage } from "./notices.js";
 import { findRoute, loadPage, loadedPage, preloadPage } from "./router.js";
 import { LIKELY_NEXT_PATH } from "../pages.js";
 import { Session } from "./session.js";
+import { sentence } from "./words.js";
 
 /**
  * One page. The app creates it for an address, starts it, draws it after every change, and stops it
@@ -29,6 +30,7 @@ import { Session } from "./session.js";
  *     status has changed
  * @property {(event: EventMessage | HiddenMessage, before: Model) => void} [onEvent] called with each
  *     new event of the room; `before` is the model before it
+ * @property {() => void} [onReconnect] called when the connection is back after an outage
  * @property {() => void} afterDraw called when the result of `draw` is in the document
  * @property {(event: KeyboardEvent) => void} onKey called for a key that nothing else handled
  */
@@ -52,10 +54,14 @@ export class App {
     #toasts = [];
     #toastCount = 0;
     #isRenaming = false;
+    /** Whether the connection was lost and is not back. */
+    #wasLost = false;
     /** Why the server refused the new name. @type {string | null} */
     #renameError = null;
     /** Whether the next page takes the focus when it is drawn. */
     #wantsFocus = false;
+    /** Tells the other tabs of this browser that the guest has another name. */
+    #renames = new BroadcastChannel("renamed");
 
     /** @param {Element} root */
     constructor(root) {
@@ -76,10 +82,11 @@ export class App {
             {
                 onchange: (before) => {
                     this.#page?.onModelChange(before);
+                    this.#noteConnection();
                     this.update();
                 },
                 onevent: (event, before) => this.#page?.onEvent?.(event, before),
-                onerror: (_code, message) => this.toast(message),
+                onerror: (_code, message) => this.toast(sentence(message)),
             },
         );
     }
@@ -95,9 +102,19 @@ export class App {
         addEventListener("keydown", (event) => this.#onKey(event));
         addEventListener("online", () => this.#retryIfLost());
         addEventListener("visibilitychange", () => this.#retryIfLost());
+        addEventListener("pagehide", () => this.session.leavePage());
+        addEventListener("pageshow", () => this.#retryIfLost());
+        this.#renames.onmessage = () => this.session.renew();
         this.#route();
         this.session.start();
         setTimeout(() => preloadPage(LIKELY_NEXT_PATH), LOAD_NEXT_AFTER_MS);
+    }
+
+    /** Tells the page when the connection is back after an outage. */
+    #noteConnection() {
+        const { state } = this.session.status;
+        if (state === "open" && this.#wasLost) this.#page?.onReconnect?.();
+        if (state === "open" || state === "lost") this.#wasLost = state === "lost";
     }
 
     /** Reconnects now: the user has returned to the page, or the network is back. */
@@ -159,7 +176,7 @@ export class App {
             return await this.session.command(command);
         } catch (error) {
             if (!(error instanceof CommandError)) throw error;
-            showRefusal(error.message);
+            showRefusal(sentence(error.message));
             return null;
         }
     }
@@ -253,8 +270,9 @@ export class App {
             await this.#registerGuest(name);
             this.#setRenaming(false);
             this.session.renew();
+            this.#renames.postMessage(name);
         } catch (error) {
-            this.#setRenameError(error instanceof Error ? error.message : String(error));
+            this.#setRenameError(sentence(error instanceof Error ? error.message : String(error)));
         }
     }
 

@@ -36,6 +36,8 @@ const BUSY_CODES = new Set(["store.retry", "room.busy"]);
  * user reconnects.
  */
 const CLOSE_REPLACED = 4001;
+/** Close code: the user has closed the page. Others may then claim the match earlier. */
+const CLOSE_PAGE_CLOSED = 4002;
 
 /**
  * @typedef {object} Clock
@@ -162,6 +164,14 @@ export class Connection {
     stop() {
         this.#isStopped = true;
         this.#drop();
+    }
+
+    /**
+     * Closes the socket because the user closes the page. If the browser shows the page again, the
+     * connection reconnects.
+     */
+    leavePage() {
+        this.#socket?.close(CLOSE_PAGE_CLOSED);
     }
 
     /** Connects now instead of at the next attempt. */

@@ -38,7 +38,9 @@ export const MAX_CHAT_LINES = 300;
  * @property {number[]} offers
  * @property {Proposal[]} takebacks
  * @property {ChatLine[]} chat
- * @property {{seats: boolean[], watching: number} | null} presence
+ * @property {{seats: boolean[], watching: number, gone_ms: (number | null)[]} | null} presence
+ *     `gone_ms` has for a player who has gone the time until the opponent may claim the match, as of
+ *     the message
  * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
  * @property {PositionView | null} start
  * @property {Record<number, PositionView>} views
@@ -167,7 +169,10 @@ function applyToRoom(room, message) {
         case "thinking":
             return applyThinking(room, message);
         case "presence":
-            return { ...room, presence: { seats: message.seats, watching: message.watching } };
+            return {
+                ...room,
+                presence: { seats: message.seats, watching: message.watching, gone_ms: message.gone_ms ?? [] },
+            };
         default: // a newer server may send other types
             return room;
     }
@@ -244,7 +249,11 @@ function applyEventMessage(room, event) {
 function isReadable(event) {
     switch (event.kind) {
         case "seat_taken":
+        case "ai_took_over":
+        case "player_returned":
             return Number.isInteger(event.seat) && typeof event.occupant?.name === "string";
+        case "renamed":
+            return [event.identity, event.name].every((text) => typeof text === "string");
         case "seat_left":
         case "offered":
         case "declined":
@@ -256,7 +265,10 @@ function isReadable(event) {
         case "took_back":
             return Number.isInteger(event.to_ply);
         case "finished":
-            return [event.how, event.reason].every((text) => typeof text === "string");
+            return (
+                [event.how, event.reason].every((text) => typeof text === "string") &&
+                (event.points == null || (Array.isArray(event.points) && event.points.length === 2))
+            );
         case "said":
             return [event.name, event.text].every((text) => typeof text === "string");
         default:
@@ -298,10 +310,16 @@ function applyEvent(room, event) {
             return applyTookBack(room, event);
         case "finished": {
             if (room.match?.id !== event.match) return room;
-            const { winner, how, reason } = event;
-            const match = { ...room.match, over: { winner, how, reason } };
-            return { ...room, match, offers: [], takebacks: [] };
+            const { winner, how, reason, points } = event;
+            const seats = room.seats.map(withoutKeeper);
+            const match = { ...room.match, over: { winner, how, reason, ...(points && { points }) } };
+            return { ...room, seats, match, offers: [], takebacks: [] };
         }
+        case "ai_took_over":
+        case "player_returned":
+            return applySubstitution(room, event);
+        case "renamed":
+            return applyRenamed(room, event);
         case "offered":
             if (event.what === "takeback" && event.to_ply != null) {
                 const request = { seat: event.seat, what: event.what, to_ply: event.to_ply };
@@ -312,13 +330,41 @@ function applyEvent(room, event) {
             if (event.what === "takeback") return { ...room, takebacks: afterDecline(room.takebacks, event.seat) };
             return isKnownOffer(event) ? { ...room, offers: [] } : room;
         case "said": {
-            const { v, at, name, text, to } = event;
-            const line = to === undefined ? { v, at, name, text } : { v, at, name, text, to };
+            const { v, at, identity, name, text, to } = event;
+            const line = to === undefined ? { v, at, name, text, identity } : { v, at, name, text, to, identity };
             return { ...room, chat: [...room.chat, line].slice(-MAX_CHAT_LINES) };
         }
         default: // "created", "required", "hidden", and kinds that only a newer server sends
             return room;
     }
+}
+
+/**
+ * The occupant of a seat after a match: the player for whom an AI kept it.
+ * @param {Occupant | null} occupant
+ * @returns {Occupant | null}
+ */
+function withoutKeeper(occupant) {
+    return occupant?.kept_for ? { identity: occupant.kept_for.identity, name: occupant.kept_for.name } : occupant;
+}
+
+/**
+ * The room with another player on a seat of the running match.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "ai_took_over" | "player_returned"}>} event
+ * @returns {Room}
+ */
+function applySubstitution(room, { match: id, seat, ply, occupant }) {
+    const { match } = room;
+    if (!match || match.id !== id || match.over) return room;
+    const substitutions = [...(match.substitutions ?? []), { ply, seat, occupant }];
+    return {
+        ...room,
+        seats: withItem(room.seats, seat, occupant),
+        match: { ...match, seats: withItem(match.seats, seat, occupant), substitutions },
+        offers: [],
+        takebacks: [],
+    };
 }
 
 /**
@@ -332,7 +378,7 @@ function applyTookBack(room, { match: id, to_ply }) {
     if (match?.id !== id || match.over || to_ply < 0 || to_ply >= match.moves.length) return room;
     return {
         ...room,
-        match: { ...match, moves: match.moves.slice(0, to_ply) },
+        match: withMovesUpTo(match, to_ply),
         offers: [],
         takebacks: [],
         turn: null,
@@ -340,6 +386,42 @@ function applyTookBack(room, { match: id, to_ply }) {
         // The thought of a ply belongs to the move that followed it.
         thoughts: upTo(room.thoughts, to_ply - 1),
     };
+}
+
+/**
+ * The room with another name on the seats that the player holds or that an AI keeps for the player.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "renamed"}>} event
+ * @returns {Room}
+ */
+function applyRenamed(room, event) {
+    const seats = room.seats.map((occupant) => occupant && withName(occupant, event));
+    const { match } = room;
+    if (!match || match.over) return { ...room, seats };
+    return { ...room, seats, match: { ...match, seats: match.seats.map((occupant) => withName(occupant, event)) } };
+}
+
+/**
+ * @param {Occupant} occupant
+ * @param {{identity: string, name: string}} renamed
+ * @returns {Occupant}
+ */
+function withName(occupant, { identity, name }) {
+    if (occupant.kind !== "ai" && occupant.identity === identity) return { ...occupant, name };
+    return occupant.kept_for?.identity === identity ? { ...occupant, kept_for: { identity, name } } : occupant;
+}
+
+/**
+ * The match with the moves before a ply. Those who play it now have played since that ply at most.
+ * @param {MatchState} match
+ * @param {number} ply
+ * @returns {MatchState}
+ */
+function withMovesUpTo(match, ply) {
+    const moves = match.moves.slice(0, ply);
+    if (!match.substitutions) return { ...match, moves };
+    const substitutions = match.substitutions.map((each) => ({ ...each, ply: Math.min(each.ply, ply) }));
+    return { ...match, moves, substitutions };
 }
 
 /**
@@ -483,6 +565,16 @@ export function mySeat(model) {
 }
 
 /**
+ * The seat that an AI keeps for you, or null.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function keptSeat({ you, room }) {
+    const seat = room?.seats.findIndex((occupant) => occupant?.kept_for && occupant.kept_for.identity === you?.identity);
+    return seat === undefined || seat < 0 ? null : seat;
+}
+
+/**
  * Whether one player holds both seats of the room.
  * @param {Room} room
  */
@@ -514,7 +606,8 @@ export function permits(model, command) {
     const { room } = model;
     if (room === null) return false;
     if (room.may === null || room.may.includes(command)) return true;
-    return OPEN_TO_SPECTATORS.has(command) && mySeat(model) === null && room.frozen === null;
+    const isSpectator = mySeat(model) === null && keptSeat(model) === null;
+    return OPEN_TO_SPECTATORS.has(command) && isSpectator && room.frozen === null;
 }
 
 /**

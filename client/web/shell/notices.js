@@ -47,7 +47,6 @@ export class LoadingPage extends Notice {
 export class FailedPage extends Notice {
     #app;
     #isWaiting = false;
-    #wasLost = false;
 
     /** @param {App} app */
     constructor(app) {
@@ -55,11 +54,8 @@ export class FailedPage extends Notice {
         this.#app = app;
     }
 
-    /** @override */
-    onModelChange() {
-        const { state } = this.#app.session.status;
-        if (state === "open" && this.#wasLost) void this.#reload();
-        this.#wasLost = state !== "open";
+    onReconnect() {
+        void this.#reload();
     }
 
     /**

@@ -125,7 +125,7 @@ export interface Resign {
     seat?: number | null;
 }
 
-/** Ends the match without a result. A player may abort before the second move; the host may abort when only AI seats play. */
+/** Ends the match without a result. A player may abort until both sides have moved; the host may abort when only AI seats play. */
 export interface Abort {
     t: "abort";
     id: string;
@@ -170,7 +170,35 @@ export interface Decline {
     what?: "draw" | "rematch" | "takeback" | null;
 }
 
-/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. */
+/** Claims the win of a match whose opponent has gone. `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The same holds for `call_draw` and `let_ai_play`. No player may claim against an AI. */
+export interface ClaimWin {
+    t: "claim_win";
+    id: string;
+    room: string;
+}
+
+/** Ends a match whose opponent has gone as a draw. */
+export interface CallDraw {
+    t: "call_draw";
+    id: string;
+    room: string;
+}
+
+/** Lets the AI play on for an opponent who has gone, at the middle one of the game's levels. The AI keeps the seat for that player, who may take it back until the match ends. */
+export interface LetAiPlay {
+    t: "let_ai_play";
+    id: string;
+    room: string;
+}
+
+/** Takes one's seat back from the AI that keeps it. */
+export interface ReclaimSeat {
+    t: "reclaim_seat";
+    id: string;
+    room: string;
+}
+
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. */
 export interface Chat {
     t: "chat";
     id: string;
@@ -215,7 +243,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "takeback.none" | "position.refused" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "takeback.none" | "position.refused" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -237,7 +265,7 @@ export interface Joined {
     start_view?: PositionView | null;
 }
 
-/** The properties of a room that never change. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
+/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -250,6 +278,7 @@ export interface RoomDescription {
     start?: string | null;
     one_screen?: boolean;
     takeback?: boolean;
+    search?: string;
 }
 
 /** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
@@ -301,7 +330,7 @@ export interface Border {
 export interface Kind {
     name: string;
     side?: number | null;
-    shape?: "cross" | "disc" | "line" | "ring" | "stack" | "stick";
+    shape?: "cross" | "disc" | "line" | "paper" | "ring" | "rock" | "scissors" | "stack" | "stick";
     sprite?: "bishop" | "king" | "knight" | "pawn" | "queen" | "rook" | null;
     mark?: string | null;
     text?: string | null;
@@ -346,7 +375,7 @@ export interface Snapshot {
     proposals?: Proposal[];
 }
 
-/** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. */
+/** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI that plays on for a player who has gone keeps the seat for that player, `kept_for`. */
 export interface Occupant {
     identity: string;
     name: string;
@@ -356,9 +385,16 @@ export interface Occupant {
     strategy?: string | null;
     depth?: number | null;
     evaluator?: string | null;
+    kept_for?: Player | null;
 }
 
-/** A match with its result so far. The start position and the moves define the position. */
+/** A person, with the name at that time. */
+export interface Player {
+    identity: string;
+    name: string;
+}
+
+/** A match with its result so far. The start position and the moves define the position. `seats` are the players of now, or of the end. `substitutions` says who played from which ply on, where a player went and the AI played on. */
 export interface MatchState {
     id: string;
     number: number;
@@ -367,6 +403,7 @@ export interface MatchState {
     seats: Occupant[];
     moves: Played[];
     over?: MatchResult | null;
+    substitutions?: Substitution[];
 }
 
 /** One move of a match. The fields mean the same as in `moved`. `text` and `number` are filled in for old logs too, unless this server no longer has the game. `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that the second seat began. */
@@ -378,20 +415,30 @@ export interface Played {
     seat?: number | null;
 }
 
-/** The result of a match. The fields mean the same as in `finished`. */
+/** The result of a match. The fields mean the same as in `finished`. `substitutions` are there over HTTP only; on the socket they are in the match's state. */
 export interface MatchResult {
     winner: number | null;
     how: string;
     reason: string;
+    points?: [number, number] | null;
+    substitutions?: Substitution[];
 }
 
-/** One line of chat with the version and the time of its event. */
+/** From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or the player again. */
+export interface Substitution {
+    ply: number;
+    seat: number;
+    occupant: Occupant;
+}
+
+/** One line of chat with the version and the time of its event. A server of an earlier version omits the identity of its author. */
 export interface ChatLine {
     v: number;
     at: number;
     name: string;
     text: string;
     to?: string;
+    identity?: string;
 }
 
 /** An open offer that is neither of a draw nor of a rematch. The fields mean the same as in `offered`. */
@@ -461,12 +508,13 @@ export interface RootMove {
     bound?: "exact" | "lower" | "upper";
 }
 
-/** Which seats are connected (an AI seat always is) and how many spectators watch. May be dropped. */
+/** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means now. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. May be dropped. */
 export interface Presence {
     t: "presence";
     room: string;
     seats: boolean[];
     watching: number;
+    gone_ms?: (number | null)[];
 }
 
 /** The list of public rooms. May be dropped. With `full` true it is the whole list; otherwise `rooms` holds the rooms that changed and `gone` the ids of those that left the list. */
@@ -555,13 +603,14 @@ export interface TookBack {
     digest: string;
 }
 
-/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, and `failure` when the AI could not move. */
+/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a player claimed the win or a draw because the opponent had gone. `points` are those of both seats, if the match ended on the board of a game with points: discs in Othello. Old logs have none. */
 export interface Finished {
     kind: "finished";
     match: string;
     winner: number | null;
     how: string;
     reason: string;
+    points?: [number, number] | null;
 }
 
 /** A player offered a draw or a rematch, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. `what` is `rematch`, `draw` or `takeback`. `to_ply` is the ply to which a takeback would return, null for other offers. */
@@ -577,6 +626,31 @@ export interface Declined {
     kind: "declined";
     seat: number;
     what?: string;
+}
+
+/** The AI plays on for a player who has gone, from the move at `ply` on. It keeps the seat for the player in `occupant.kept_for`, who may take it back until the match ends. At the end the seat is the player's again. */
+export interface AiTookOver {
+    kind: "ai_took_over";
+    match: string;
+    seat: number;
+    ply: number;
+    occupant: Occupant;
+}
+
+/** The player took the seat back from the AI, and plays from the move at `ply` on. */
+export interface PlayerReturned {
+    kind: "player_returned";
+    match: string;
+    seat: number;
+    ply: number;
+    occupant: Occupant;
+}
+
+/** A player changed their name. The seats that they hold, or that an AI keeps for them, show the new name from now on. */
+export interface Renamed {
+    kind: "renamed";
+    identity: string;
+    name: string;
 }
 
 /** A line of chat. `to` is `room` or `spectators`. */
@@ -602,11 +676,11 @@ export interface Info {
     log?: string;
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | Chat | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Presence | Lobby;
 
-export type RoomEvent = Created | Required | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | Said;
+export type RoomEvent = Created | Required | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Said;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;

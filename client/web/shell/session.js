@@ -66,6 +66,10 @@ export class Session {
         this.#connection.retry();
     }
 
+    leavePage() {
+        this.#connection.leavePage();
+    }
+
     renew() {
         this.#connection.renew();
     }

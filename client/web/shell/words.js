@@ -2,7 +2,7 @@
  * The browser's texts for numbers, results, moves and players. Pure functions.
  *
  * @import {AddAi, BoardView, MatchState, Occupant, MatchResult, Played,
- *     RootMove} from "./protocol.js"
+ *     RootMove, Substitution} from "./protocol.js"
  */
 
 /** The score of a win in 0 plies; a win in n plies scores n less (engine/search/job.py). */
@@ -12,6 +12,14 @@ const MAX_MATE_PLIES = 1000;
 
 /** The signs before a score that is a bound. @type {Record<NonNullable<RootMove["bound"]>, string>} */
 const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
+
+/**
+ * A message of the server as a sentence: its first letter in upper case.
+ * @param {string} text
+ */
+export function sentence(text) {
+    return text.charAt(0).toUpperCase() + text.slice(1);
+}
 
 /**
  * A score for the side that searched: "+12", "−3", "win in 5".
@@ -75,11 +83,36 @@ export function sideColours(board) {
 }
 
 /**
- * The name of a seat's occupant, or "empty seat".
+ * The name of a seat's occupant, or "empty seat": "Ada", "AI level 4 for Bob".
  * @param {Occupant | null | undefined} occupant
  */
 export function occupantName(occupant) {
-    return occupant?.name ?? "empty seat";
+    if (!occupant) return "empty seat";
+    return occupant.kept_for ? `${occupant.name} for ${occupant.kept_for.name}` : occupant.name;
+}
+
+/**
+ * Everyone who played a seat in a match: "Bob", or "Bob and AI level 4" if an AI played on for Bob.
+ * @param {Pick<MatchState, "seats" | "over">} match a match as it is stored: `seats` are those of its
+ *     start
+ * @param {number} seat
+ */
+export function playersOfSeat({ seats, over }, seat) {
+    const substitutes = (over?.substitutions ?? []).filter((each) => each.seat === seat && each.occupant.kept_for);
+    const names = new Set([seats[seat]?.name ?? "empty seat", ...substitutes.map(({ occupant }) => occupant.name)]);
+    return [...names].join(" and ");
+}
+
+/**
+ * From which move on an AI or the player played the seat.
+ * @param {Substitution} substitution
+ * @param {Played[]} moves
+ */
+export function substitutionText({ ply, occupant }, moves) {
+    const from = ply < moves.length ? `from ${numberedMove(/** @type {Played} */ (moves[ply]), ply)} on` : "at the end";
+    return occupant.kept_for
+        ? `${occupant.name} played for ${occupant.kept_for.name} ${from}.`
+        : `${occupant.name} was back ${from}.`;
 }
 
 /**
@@ -92,12 +125,27 @@ export const PERSONAS = {
     random: { name: "Random", about: "Plays any legal move." },
 };
 
+/** The strategies of every server: their names in commands and for people. @type {Record<string, string>} */
+export const STRATEGIES = {
+    minimax: "MiniMax",
+    negamax: "NegaMax",
+    alphabeta: "AlphaBeta",
+    average: "Average MiniMax",
+    "max-n": "MaxN",
+    greedy: "Greedy",
+    random: "Random",
+};
+/** The start of a choice that is a strategy: "strategy:minimax". */
+export const STRATEGY_PREFIX = "strategy:";
+
 /**
- * The fields of a command that name an AI, from the number of a level or the id of a persona.
+ * The fields of a command that name an AI, from the number of a level, the id of a persona, or the
+ * name of a strategy after STRATEGY_PREFIX.
  * @param {string} level
- * @returns {Pick<AddAi, "level" | "persona">}
+ * @returns {Pick<AddAi, "level" | "persona" | "strategy">}
  */
 export function aiFields(level) {
+    if (level.startsWith(STRATEGY_PREFIX)) return { strategy: level.slice(STRATEGY_PREFIX.length) };
     return level in PERSONAS ? { persona: /** @type {AddAi["persona"]} */ (level) } : { level: Number(level) };
 }
 
@@ -112,28 +160,46 @@ export function aiTitle({ level, persona, strategy, evaluator }) {
 }
 
 /**
- * The result of a match: "Red wins", "Draw", "Aborted".
+ * The points after a result, those of a seat first: " 40 to 24"; "" in a game without points.
+ * @param {MatchResult} over
+ * @param {number} seat
+ */
+export function pointsSuffix({ points }, seat) {
+    return points ? ` ${points[seat]} to ${points[1 - seat]}` : "";
+}
+
+/**
+ * The result of a match: "Red wins", "Black wins 40 to 24", "Draw", "Aborted".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  */
 export function resultText(over, board) {
     if (over.winner !== null) {
         const name = sideName(board, over.winner);
-        return `${name} ${name.endsWith("s") ? "win" : "wins"}`;
+        return `${name} ${name.endsWith("s") ? "win" : "wins"}${pointsSuffix(over, over.winner)}`;
     }
-    if (isDraw(over)) return "Draw";
+    if (isDraw(over)) return `Draw${pointsSuffix(over, 0)}`;
     return NO_RESULT_TEXTS[over.how] ?? "Match over";
 }
 
 /**
- * The result of a match for a viewer: "You won", "You lost"; for a spectator "Red wins".
+ * The result of a match for a viewer: "You won", "You lost 3 to 5"; for a spectator "Red wins".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  * @param {number | null} seat the viewer's seat
  */
 export function resultForViewer(over, board, seat) {
     if (seat === null || over.winner === null) return resultText(over, board);
-    return over.winner === seat ? "You won" : "You lost";
+    return `You ${over.winner === seat ? "won" : "lost"}${pointsSuffix(over, seat)}`;
+}
+
+/**
+ * A message of the server as a sentence: "there is no such room" becomes "There is no such room."
+ * @param {string} message
+ */
+export function sentenceOf(message) {
+    const end = /[.!?]$/.test(message) ? "" : ".";
+    return message.charAt(0).toUpperCase() + message.slice(1) + end;
 }
 
 /**
@@ -157,16 +223,18 @@ const FROZEN_TEXTS = {
 const NO_RESULT_TEXTS = { abort: "Aborted", failure: "No result" };
 
 /**
- * The result as points: "1 – 0"; a dash for a match without a result.
+ * The result as points: "40 – 24", in a game without points "1 – 0"; a dash for a match without a
+ * result.
  * @param {MatchResult} over
  */
 export function pointsText(over) {
+    if (over.points) return over.points.join(" – ");
     if (over.winner !== null) return over.winner === 0 ? "1 – 0" : "0 – 1";
     return isDraw(over) ? "½ – ½" : "–";
 }
 
 /** The values of `how` that mean a draw if nobody won. */
-const DRAWS = new Set(["board", "claim", "agreement"]);
+const DRAWS = new Set(["board", "claim", "agreement", "gone"]);
 
 /**
  * Whether a match is a draw; an aborted match is not.

@@ -5,7 +5,7 @@
  */
 
 import { h } from "../shell/elements.js";
-import { agoText, occupantName, pointsText } from "../shell/words.js";
+import { agoText, playersOfSeat, pointsText } from "../shell/words.js";
 
 /**
  * A finished match as an entry of a list.
@@ -13,11 +13,11 @@ import { agoText, occupantName, pointsText } from "../shell/words.js";
  * @param {number} now_ms
  */
 export function drawMatch(match, now_ms) {
-    const players = match.seats.map((occupant, seat) =>
+    const players = match.seats.map((_, seat) =>
         h(
             "span",
             { class: match.over?.winner === seat ? "player-name winner" : "player-name" },
-            occupantName(occupant),
+            playersOfSeat(match, seat),
         ),
     );
     return h(

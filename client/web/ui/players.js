@@ -17,13 +17,15 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @property {boolean | null} online null when unknown, and in a replay
  * @property {Record<string, number>} hands the number of pieces in hand of each kind, for both
  *     sides
- * @property {Record<string, string>} pieces the kinds of the pieces on the board, by cell
+ * @property {Record<string, string> | null} pieces the kinds of the pieces on the board, by cell; null
+ *     before a match
  * @property {boolean} toMove
  * @property {boolean} thinking whether the AI on this seat is searching
  * @property {boolean} you whether the viewer holds this seat
  * @property {"won" | "lost" | "drawn" | null} result
  * @property {string} [prompt] what the player must choose to complete a move, or ""
  * @property {Content} [actions] the buttons for this seat
+ * @property {string} [mark] what tells the player from others of the same name
  */
 
 /**
@@ -44,13 +46,15 @@ export function drawPlayer(player) {
                   title: online ? "online" : "offline",
               })
             : null,
-        h("span", { class: occupant ? "who" : "who nobody" }, occupantName(occupant)),
+        h("span", { class: occupant ? "who" : "who nobody" }, `${occupantName(occupant)}${player.mark ?? ""}`),
         occupant?.kind === "ai"
             ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
         h("span", { class: "side" }, sideName(board, seat)),
-        board ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)] : null,
+        board && player.pieces
+            ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)]
+            : null,
         board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
         h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", result)),

@@ -49,7 +49,8 @@ test("the buttons of a running match are those that the server permits", () => {
 });
 
 test("the buttons after a match are those that the server permits", () => {
-    const match = { over: OVER };
+    const match = { over: OVER, moves: [{ move: "a1" }] };
+    assertEqual(actions({ match: { over: OVER }, may: ["stand"] }), []);
     assertEqual(actions({ match, may: ["stand"] }), ["Replay"]);
     assertEqual(actions({ match, may: ["stand", "rematch"] }), ["Offer a rematch", "Replay"]);
     assertEqual(actions({ match, may: ["rematch"], seats: [AI, AI] }), ["Play again", "Replay"]);
@@ -60,7 +61,7 @@ test("the buttons after a match are those that the server permits", () => {
 
 test("an offer that is over is not shown, even before the new list of permitted commands arrives", () => {
     const may = ["resign", "offer_draw", "accept", "decline"];
-    assertEqual(actions({ match: { over: OVER }, may }), ["Replay"]);
+    assertEqual(actions({ match: { over: OVER, moves: [{ move: "a1" }] }, may }), ["Replay"]);
     assertEqual(actions({ may }), ["Offer a draw", "Resign"]);
 });
 

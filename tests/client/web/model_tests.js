@@ -9,7 +9,7 @@ import {
     withThoughts,
     withViews,
 } from "/client/web/shell/model.js";
-import { countText, moveText, resultText, scoreText, durationText } from "/client/web/shell/words.js";
+import { countText, moveText, pointsText, resultText, scoreText, durationText } from "/client/web/shell/words.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
 import { assert, assertEqual, test } from "./testing.js";
 
@@ -56,7 +56,7 @@ test("the golden events make the expected room", async () => {
             [null, { identity: "ai", name: "AI level 5", kind: "ai", level: 5 }],
         ],
     );
-    assertEqual(chat, [{ v: 5, at: 1760000000005, name: "Kim", text: "a good <i>move</i>?" }]);
+    assertEqual(chat, [{ v: 5, at: 1760000000005, name: "Kim", text: "a good <i>move</i>?", identity: "g-kim" }]);
 });
 
 test("a pass that the server played is shown as forced", async () => {
@@ -174,6 +174,9 @@ test("scores, counts, durations and results have these texts", () => {
         ),
         ["Red wins", "Noughts win", "Draw", "Aborted", "No result"],
     );
+    const withPoints = [over(1, "board"), over(null, "board")].map((result) => ({ ...result, points: [3, 5] }));
+    assertEqual(withPoints.map((result) => resultText(result, board)), ["Noughts win 5 to 3", "Draw 3 to 5"]);
+    assertEqual(withPoints.map(pointsText), ["3 – 5", "3 – 5"]);
     assertEqual([over(1, "flag"), over(null, "adjudication")].map((result) => resultText(result, board)), [
         "Noughts win",
         "Match over",

@@ -96,7 +96,7 @@ def test_the_side_with_more_boxes_wins() -> None:
     position = game.position("fffffe .rrrrbbbb red")
     token, after, outcome = position.advance("a1b1")
     assert (token, after.turn) == ("a1b1", 0)
-    assert outcome == Outcome(0, "5 boxes to 4")
+    assert outcome == Outcome(0, "all boxes are closed", (5, 4))
     assert after.view().text == "Red wins, 5 : 4"
 
 

@@ -121,7 +121,7 @@ def test_the_last_seeds_go_to_their_side() -> None:
     position = load_game("kalah").position("0-0-0-0-0-1/23 3-0-0-0-0-2/19 south")
     _, after, outcome = position.advance("f1")
     assert after.text() == "0-0-0-0-0-0/24 0-0-0-0-0-0/24 south"
-    assert outcome == Outcome(None, "24 seeds to 24")
+    assert outcome == Outcome(None, "the houses of one side are empty", (24, 24))
 
 
 @pytest.mark.parametrize(

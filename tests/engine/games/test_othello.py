@@ -120,7 +120,7 @@ def test_pass() -> None:
     assert after.view().last == ("pass",)
     assert after.view().marks == {"last": ("pass",)}
     end = after.play(after.parse_move("c1"))
-    assert end.outcome() == Outcome(0, "7 discs to 0")
+    assert end.outcome() == Outcome(0, "neither side can move", (7, 0))
     assert end.view().text == "Black wins, 7 to 0"
 
 

@@ -22,7 +22,7 @@ from engine.match.ablation_page import page
 from engine.match.log import Log, LogError, Record, read_log
 from engine.match.run import openings_of
 from engine.match.statistics import Summary, summarise
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search import driver
 from engine.search.features import ALL, FEATURE, LMR
 
@@ -128,7 +128,7 @@ def test_verdicts() -> None:
 def test_features_by_game() -> None:
     """A game can use all general features and those whose hooks it has."""
     general = {"table", "killers", "history", "lmr", "iir", "buckets"}
-    for game_id in game_ids():
+    for game_id in production_ids():
         assert general <= set(usable_features(load_game(game_id))) <= set(FEATURE)
     chess, tic_tac_toe = (
         set(usable_features(load_game("chess"))),

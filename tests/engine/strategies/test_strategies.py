@@ -8,8 +8,11 @@ import pytest
 
 from engine.game import Position
 from engine.match.description import DescriptionError, parse_description
+from engine.match.log import Header, Log
 from engine.match.making import is_deterministic, make_player
+from engine.match.openings import default_plies
 from engine.match.play import Adjudication, PlayedGame, play_game
+from engine.match.run import run_match
 from engine.rules.registry import load_game
 from engine.strategies import built_in
 from engine.strategies.built_in import cut_lines, fit_log, search, trace_of
@@ -24,10 +27,11 @@ from engine.strategies.registry import (
 from engine.teach.errors import TooLarge
 from engine.teach.evaluators import scale_of
 from engine.teach.explain import Plan, explain
-from engine.teach.state import GameState
+from engine.teach.players import GameForBoth
+from engine.teach.state import GameState, State
 
 #: The names of the built-in strategies.
-NAMES = ("minimax", "negamax", "alphabeta", "average", "greedy", "random")
+NAMES = ("minimax", "negamax", "alphabeta", "average", "max-n", "greedy", "random")
 #: Row 2 of the founding texts, the game of sticks.
 STICKS: dict[str, Any] = tomllib.loads(
     (Path(__file__).parents[2] / "data/founding/numbers.toml").read_text("utf-8")
@@ -49,7 +53,7 @@ def choice_of(name: str, position: Position, **fields: Any) -> Choice:
 
 
 def test_the_built_in_strategies() -> None:
-    """There are six built-in strategies, each with a title."""
+    """Each built-in strategy has a title; any other name is its own title."""
     assert tuple(BUILT_IN) == NAMES
     assert strategy_names()[: len(NAMES)] == list(NAMES)
     assert title_of("average") == "AverageMiniMax"
@@ -81,14 +85,22 @@ def test_a_choice_is_that_of_the_teaching_search(
     position = position_after(game, *moves)
     choice = choice_of(name, position, seed=7, depth=depth, evaluator=evaluator)
     plan = Plan(name, depth, evaluator=evaluator, seed=7, plain_limit=0)
-    trace = explain(GameState.at_root(position, scale_of(evaluator)), plan)
+    scale = scale_of(evaluator)
+    root: State = GameState.at_root(position, scale)
+    if name == "max-n":
+        root = GameForBoth.at_root(position, (scale, scale))
+    trace = explain(root, plan)
     assert choice.move == trace.line[0] == choice.line[0]
-    if name in ("minimax", "negamax", "average"):
+    if name in ("minimax", "negamax", "average", "max-n"):
         assert choice.nodes == trace.counts.nodes
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("game", "depth"), [("sticks", 3), ("tic-tac-toe", 2), ("kalah", 1)])
+@pytest.mark.parametrize(
+    ("game", "depth"),
+    [("sticks", 3), ("tic-tac-toe", 2), ("kalah", 1), ("coin-friends", 2),
+     ("rock-paper-scissors", 3)],
+)  # fmt: skip
 def test_whole_matches(name: str, game: str, depth: int) -> None:
     """Each strategy plays whole matches from either seat, and no move is illegal."""
     for seat in (0, 1):
@@ -103,6 +115,38 @@ def play(game_id: str, first: str, second: str, seat: int = 0) -> PlayedGame:
     players = [make_player(parse_description(text), game, {}) for text in (first, second)]
     ordered = (players[seat], players[1 - seat])
     return play_game(game, {}, (), ordered, 5, Adjudication())
+
+
+@pytest.mark.parametrize("name", ["minimax", "negamax", "alphabeta", "max-n"])
+def test_the_coin_friends(name: str) -> None:
+    """A strategy asks the friend whose smallest coin is larger, and gets that coin."""
+    played = play("coin-friends", f"strategy={name}", "strategy=minimax")
+    assert played.moves == ["one", "10"]
+    start = load_game("coin-friends").start()
+    choice = choice_of(name, start, evaluator="zero")
+    assert choice.value == ("<10, 40>" if name == "max-n" else "10")
+    generous = load_game("coin-friends").start({"friends": "generous"})
+    assert choice_of(name, generous, evaluator="zero").value in ("25", "<25, 25>")
+
+
+def test_rock_paper_scissors() -> None:
+    """With private utilities the first best move is rock; scissors are worth -20."""
+    start = load_game("rock-paper-scissors").start({"utilities": "private"})
+    for name in ("minimax", "alphabeta", "max-n"):
+        choice = choice_of(name, start, evaluator="zero")
+        assert (choice.move, choice.value.lstrip("<").split(",")[0]) == ("rock", "-1")
+
+
+def test_a_match_of_a_game_without_the_production_search() -> None:
+    """`engine.match` plays such a game from its start, and stops when the games would repeat."""
+    game = load_game("coin-friends")
+    players = ("strategy=minimax", "strategy=alphabeta")
+    header = Header(game.id, game.digest, players, 1, default_plies(game), 400)
+    log = Log(header, None, False)
+    summary = run_match(log, 4)
+    assert summary is not None
+    assert (summary.games, summary.wins, summary.losses) == (2, 1, 1)
+    assert [record.moves for record in log.records] == ["one 10", "one 10"]
 
 
 def test_minimax_wins_a_match_of_sticks() -> None:
@@ -124,6 +168,7 @@ def test_minimax_wins_a_match_of_sticks() -> None:
         ("strategy=minimax,depth=31", "a depth of at most 30"),
         ("strategy=minimax,evaluator=beauty", "there is no evaluator"),
         ("strategy=minimax,evaluator=material", "no pieces that belong to a side"),
+        ("strategy=minimax,evaluator=material:queen=9", "there is no piece 'queen'"),
         ("strategy=minimax,nodes=5", "no setting 'nodes'"),
         ("strategy", "written as NAME=VALUE"),
     ],
@@ -203,7 +248,7 @@ def test_a_large_search_has_a_short_log() -> None:
     log = fit_log(trace)
     lines = log.splitlines()
     assert len(log.encode()) <= MAX_LOG_BYTES
-    assert lines[0] == f"(levels 0 to 2 of 4; the search has {trace.counts.nodes:,} nodes)"
+    assert lines[0] == f"(levels 0 to 1 of 4; the search has {trace.counts.nodes:,} nodes)"
     assert sum(line.startswith("TOP MAX node... Move scored") for line in lines) == 7
     assert lines[-1] == "MINIMAX score for next move = 0"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.conformance.native import minimax as kit_minimax
 from engine.conformance.playouts import playouts
 from engine.game import ONGOING, Position
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game, production_ids
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.search.report import Report
@@ -293,7 +293,7 @@ def kernel_root(position: Position, depth: int) -> KernelState:
 
 
 @pytest.mark.parametrize("number", [1, pytest.param(6, marks=pytest.mark.long)])
-@pytest.mark.parametrize("game_id", game_ids())
+@pytest.mark.parametrize("game_id", production_ids())
 def test_the_engine_has_the_same_values(
     game_id: str, number: int, searcher_of: Callable[[str], Searcher]
 ) -> None:

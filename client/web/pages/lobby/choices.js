@@ -6,7 +6,7 @@
  * @import {Create} from "../../shell/protocol.js"
  */
 
-import { PERSONAS, aiFields, optionsText, sideName } from "../../shell/words.js";
+import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, aiFields, optionsText, sideName } from "../../shell/words.js";
 
 /**
  * @typedef {object} Choices
@@ -53,6 +53,10 @@ export function validChoices(game, before = {}) {
  * @param {string | undefined} level
  */
 function validLevel(game, level = String(Math.ceil(game.levels / 2))) {
+    const strategy = level.startsWith(STRATEGY_PREFIX) ? level.slice(STRATEGY_PREFIX.length) : "";
+    if (Object.hasOwn(STRATEGIES, strategy)) return level;
+    // Strategies play a game without levels.
+    if (game.levels === 0) return `${STRATEGY_PREFIX}alphabeta`;
     if (Object.hasOwn(PERSONAS, level)) return level;
     const number = Math.round(Number(level));
     return String(Math.min(Math.max(1, Number.isNaN(number) ? 1 : number), game.levels));
@@ -124,7 +128,8 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
 
 /** @param {string} level */
 function levelText(level) {
-    return PERSONAS[level]?.name ?? `level ${level}`;
+    const strategy = STRATEGIES[level.slice(STRATEGY_PREFIX.length)];
+    return PERSONAS[level]?.name ?? strategy ?? `level ${level}`;
 }
 
 /** The verb of the button that creates the room. @type {Record<Choices["opponent"], string>} */

@@ -31,7 +31,9 @@ const MIN_GAMES_TO_SEARCH = 5;
  */
 export function drawGames(games, offered, searched, isBusy, between, handlers) {
     const text = searched.trim().toLowerCase();
-    const matching = games.filter(({ id, title }) => `${title} ${id}`.toLowerCase().includes(text));
+    const matching = games.filter(({ id, title, aliases }) =>
+        [title, id, ...(aliases ?? [])].join(" ").toLowerCase().includes(text),
+    );
     const cards = matching.map((game) =>
         h(
             "button",

@@ -11,7 +11,7 @@ import { h, render } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { VERBS } from "./choices.js";
 import { drawRules } from "../../ui/rules.js";
-import { PERSONAS, sideName } from "../../shell/words.js";
+import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, sideName } from "../../shell/words.js";
 
 export class GameSheet {
     #game;
@@ -215,7 +215,15 @@ function drawLevel(name, legend, game, value, pick) {
         ),
     );
     const personas = Object.fromEntries(Object.entries(PERSONAS).map(([key, { name }]) => [key, name]));
-    return drawChoice(name, legend, [...rows, personas], value, pick, PERSONAS[value]?.about);
+    const choices = game.levels > 0 ? [...rows, personas] : strategyRows();
+    return drawChoice(name, legend, choices, value, pick, PERSONAS[value]?.about);
+}
+
+/** The strategies, which play the games without levels, in two rows. */
+function strategyRows() {
+    const strategies = Object.entries(STRATEGIES).map(([key, name]) => [`${STRATEGY_PREFIX}${key}`, name]);
+    const half = Math.ceil(strategies.length / 2);
+    return [strategies.slice(0, half), strategies.slice(half)].map((row) => Object.fromEntries(row));
 }
 
 /**

@@ -24,12 +24,14 @@ import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import {
     agoText,
     numberedMove,
-    occupantName,
     optionsText,
+    playersOfSeat,
     pointsText,
     resultText,
+    sentenceOf,
     sideColours,
     sideName,
+    substitutionText,
     versus,
 } from "../../shell/words.js";
 
@@ -73,10 +75,17 @@ export class ReplayPage {
 
     start() {
         void this.#share.load();
+        this.#failure = null;
         this.#load().catch((error) => {
             this.#failure = error instanceof Error ? error.message : String(error);
+            // A match that is shown already stays.
+            if (this.#match) this.#app.toast(this.#failure);
             this.#app.update();
         });
+    }
+
+    onReconnect() {
+        if (this.#failure !== null) this.start();
     }
 
     stop() {
@@ -141,12 +150,12 @@ export class ReplayPage {
 
     /** @returns {Content} */
     draw() {
-        if (this.#failure !== null)
+        if (this.#failure !== null && !this.#match)
             return h(
                 "div",
                 { class: "notice card" },
                 h("h1", null, "This match cannot be shown"),
-                h("p", null, this.#failure),
+                h("p", null, sentenceOf(this.#failure)),
                 h("p", null, h("a", { href: "/replays" }, "To the replays")),
             );
         const match = this.#match;
@@ -158,7 +167,7 @@ export class ReplayPage {
             h(
                 "h1",
                 { class: "visually-hidden" },
-                `Replay of ${match.title}: ${match.seats.map(occupantName).join(" against ")}`,
+                `Replay of ${match.title}: ${match.seats.map((_, seat) => playersOfSeat(match, seat)).join(" against ")}`,
             ),
             this.#drawTable(match),
             h(
@@ -194,7 +203,7 @@ export class ReplayPage {
             board: match.view,
             online: null,
             hands: position?.hands ?? {},
-            pieces: position?.pieces ?? {},
+            pieces: position?.pieces ?? null,
             toMove: !isAtEnd && position?.turn === seat,
             thinking: false,
             you: false,
@@ -249,7 +258,8 @@ export class ReplayPage {
 
     /** @param {StoredMatch} match */
     #drawThinking(match) {
-        if (!hasAi(match.seats)) return null;
+        const substitutes = (match.over?.substitutions ?? []).map(({ occupant }) => occupant);
+        if (!hasAi([...match.seats, ...substitutes])) return null;
         const search = thoughtFor(this.#thoughts, this.#shown ?? 0, false);
         if (!search) return drawThinking({ thought: null, heading: "", played: null });
         const seat = this.#views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
@@ -278,7 +288,10 @@ export class ReplayPage {
                   ` ${resultText(match.over, match.view)}: ${match.over.reason}`,
               )
             : null;
-        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, result);
+        const substitutions = (match.over?.substitutions ?? []).map((substitution) =>
+            h("p", { class: "muted" }, substitutionText(substitution, match.moves)),
+        );
+        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, substitutions, result);
     }
 
     /** @param {StoredMatch} match */

@@ -35,6 +35,10 @@ export class ReplaysPage {
 
     onModelChange() {}
 
+    onReconnect() {
+        if (this.#state === "failed") void this.#load();
+    }
+
     onKey() {}
 
     afterDraw() {}
@@ -66,14 +70,16 @@ export class ReplaysPage {
             "div",
             { class: "page narrow" },
             h("h1", null, "Replays"),
-            isEmpty
-                ? h("p", { class: "muted" }, "There are no finished matches yet.")
-                : h(
+            isEmpty ? h("p", { class: "muted" }, "There are no finished matches yet.") : null,
+            this.#matches.length > 0
+                ? h(
                       "ul",
                       { class: "card list matches" },
                       this.#matches.map((match) => drawMatch(match, now_ms)),
-                  ),
+                  )
+                : null,
             this.#state === "loading" ? h("p", { class: "muted" }, "Loading…") : null,
+            this.#state === "failed" ? h("p", { class: "muted" }, "The matches could not be loaded.") : null,
             this.#state === "failed" || (this.#state === "loaded" && this.#next !== null)
                 ? h(
                       "button",

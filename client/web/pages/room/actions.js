@@ -13,7 +13,7 @@ import { icon } from "../../shell/icons.js";
 import { claimReason, headPly, isNewer, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
 import { drawTakeback, drawTakebackRequest } from "./takeback.js";
-import { PERSONAS, aiFields, frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
+import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, aiFields, frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -55,7 +55,7 @@ export function drawActions(app, room) {
     return [
         drawOffer(app, room, "rematch", "rematch"),
         drawRematch(app, room),
-        h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
+        match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
     ];
 }
 
@@ -201,6 +201,8 @@ async function removeAi(app, room, seat) {
  */
 export function drawAddAi(app, room, seat) {
     const levels = Array.from({ length: room.description?.levels ?? 1 }, (_, i) => i + 1);
+    // A game without levels has no personas either: strategies play it.
+    const personas = levels.length > 0 ? Object.entries(PERSONAS) : [];
     const defaultLevel = Math.ceil(levels.length / 2);
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
@@ -210,7 +212,8 @@ export function drawAddAi(app, room, seat) {
     };
     const options = [
         ...levels.map((level) => h("option", { value: level, selected: level === defaultLevel }, `level ${level}`)),
-        ...Object.entries(PERSONAS).map(([key, { name }]) => h("option", { value: key }, name.toLowerCase())),
+        ...personas.map(([key, { name }]) => h("option", { value: key }, name.toLowerCase())),
+        ...Object.entries(STRATEGIES).map(([key, name]) => h("option", { value: STRATEGY_PREFIX + key }, name)),
     ];
     return h(
         "form",

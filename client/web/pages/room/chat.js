@@ -2,8 +2,9 @@
  * The chat of a room, with the log of what happens in the room.
  *
  * @import {ChatLine} from "../../shell/protocol.js"
- * @import {VNode} from "../../shell/elements.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
  * @import {LogLine} from "./feedback.js"
+ * @import {Muted} from "./muted.js"
  */
 
 import { h } from "../../shell/elements.js";
@@ -25,13 +26,19 @@ const END_TOLERANCE_PX = 30;
  * @property {boolean} isSpectator whether the viewer is a spectator, who can also write to the
  *     spectators alone
  * @property {(isAtEnd: boolean) => void} onScroll called with whether the newest line is visible
+ * @property {string | null} me the viewer's identity
+ * @property {Map<string, string>} marks what tells people of the same name apart
+ * @property {Muted} muted
+ * @property {() => void} redraw called when somebody has been muted, or no longer is
  */
 
 /**
  * @param {Chat} chat
  * @returns {VNode}
  */
-export function drawChat({ lines, log, error, clearError, send, isSpectator, onScroll }) {
+export function drawChat(chat) {
+    const { lines, log, error, clearError, send, isSpectator, onScroll, muted } = chat;
+    const shown = lines.filter(({ identity }) => !muted.has(identity));
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         const form = event.currentTarget;
@@ -78,9 +85,10 @@ export function drawChat({ lines, log, error, clearError, send, isSpectator, onS
         h(
             "div",
             list,
-            withLog(lines, log),
-            lines.length + log.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
+            withLog(shown, log, chat),
+            shown.length + log.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
         ),
+        drawMutedPeople(chat),
         h(
             "form",
             { id: "say", onsubmit: submit },
@@ -95,11 +103,12 @@ export function drawChat({ lines, log, error, clearError, send, isSpectator, onS
  * The lines of the chat and of the log, in the order of the room's events.
  * @param {ChatLine[]} lines
  * @param {LogLine[]} log
+ * @param {Chat} chat
  * @returns {VNode[]}
  */
-function withLog(lines, log) {
+function withLog(lines, log, chat) {
     const all = [
-        ...lines.map((line) => ({ v: line.v, drawn: drawLine(line) })),
+        ...lines.map((line) => ({ v: line.v, drawn: drawLine(line, chat) })),
         ...log.map(({ v, key, text }) => ({ v, drawn: h("p", { key, class: "event" }, text) })),
     ];
     return all.sort((a, b) => a.v - b.v).map(({ drawn }) => drawn);
@@ -114,8 +123,45 @@ function drawRecipientChoice() {
     return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);
 }
 
-/** @param {ChatLine} line */
-function drawLine({ v, name, text, to }) {
+/**
+ * A line with its author, and a button to mute the author.
+ * @param {ChatLine} line
+ * @param {Chat} chat
+ */
+function drawLine({ v, identity, name, text, to }, { me, marks, muted, redraw }) {
     const aside = to === "spectators" ? h("span", { class: "badge", title: "for spectators only" }, "aside") : null;
-    return h("p", { key: v }, h("b", null, name), aside, " ", h("span", { class: "said" }, text));
+    const author = `${name}${marks.get(identity ?? "") ?? ""}`;
+    const mute = () => {
+        if (identity) muted.add({ identity, name });
+        redraw();
+    };
+    const label = `Mute ${author}`;
+    const button =
+        identity && identity !== me
+            ? h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute")
+            : null;
+    return h("p", { key: v }, h("b", null, author), aside, " ", h("span", { class: "said" }, text), button);
+}
+
+/**
+ * The muted people who have written here, each with a button to show their lines again.
+ * @param {Chat} chat
+ * @returns {Content}
+ */
+function drawMutedPeople({ lines, marks, muted, redraw }) {
+    /** @type {Map<string, string>} */
+    const names = new Map();
+    for (const { identity, name } of lines) if (identity && muted.has(identity)) names.set(identity, name);
+    return [...names].map(([identity, name]) => {
+        const unmute = () => {
+            muted.remove(identity);
+            redraw();
+        };
+        return h(
+            "p",
+            { class: "muted muted-person", key: identity },
+            `You do not see what ${name}${marks.get(identity) ?? ""} writes. `,
+            h("button", { class: "small", onclick: unmute }, "Show it"),
+        );
+    });
 }

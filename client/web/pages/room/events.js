@@ -44,6 +44,14 @@ export function logLine(event, room, seat) {
             const action = room.offers.includes(event.seat) ? `withdrew the ${what} offer` : `declined the ${what}`;
             return `${subjectOf(room, event.seat, seat)} ${action}`;
         }
+        case "ai_took_over":
+            return `${event.occupant.name} plays on for ${event.occupant.kept_for?.name ?? subjectOf(room, event.seat, seat)}`;
+        case "player_returned":
+            return `${event.occupant.name} is back and plays on`;
+        case "renamed": {
+            const before = room.seats.map((each) => each?.kept_for ?? each).find((each) => each?.identity === event.identity);
+            return `${before?.name ?? "A player"} is now ${event.name}`;
+        }
         case "moved":
             if (declinesTakeback(event, room)) return `${subjectOf(room, event.seat, seat)} moved and so declined the takeback`;
             return declinesDraw(event, room) ? `${subjectOf(room, event.seat, seat)} moved and so declined the draw` : null;
@@ -90,6 +98,10 @@ export function toastText(event, room, seat) {
         case "moved":
             if (declinesTakeback(event, room) && event.seat !== seat) return TAKEBACK_DECLINED;
             return declinesDraw(event, room) && event.seat !== seat ? "Your draw offer was declined" : null;
+        case "ai_took_over":
+            return logLine(event, room, seat);
+        case "player_returned":
+            return event.seat === seat ? null : logLine(event, room, seat);
         case "finished":
             return event.how === "abort" ? "The match was aborted" : null;
         default:

@@ -76,6 +76,7 @@ export class RoomFeedback {
         clearTimeout(this.#timers.get(seat));
         this.#timers.delete(seat);
         if (seat === mySeat(this.#app.model)) return;
+        if (this.#app.model.room?.seats[seat]?.kind === "ai") return void this.#gone.delete(seat); // it keeps the seat
         if (!isOnline) this.#timers.set(seat, window.setTimeout(() => this.#writeGone(seat), GONE_AFTER_MS));
         else if (this.#gone.delete(seat)) this.#writePresence(seat, "is back");
     }

@@ -14,11 +14,23 @@ import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { Invitation } from "./invitation.js";
-import { headPly, isNewer, isOneScreen, legalMoves, mySeat, permits, viewerSeat } from "../../shell/model.js";
+import {
+    headPly,
+    isNewer,
+    isOneScreen,
+    keptSeat,
+    legalMoves,
+    mySeat,
+    permits,
+    viewerSeat,
+} from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { RoomFeedback } from "./feedback.js";
+import { Absence, drawGone } from "./gone.js";
 import { MissingParts } from "./missing.js";
+import { Muted, browserStorage } from "./muted.js";
+import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
@@ -44,6 +56,9 @@ export class RoomPage {
     #turnsBoard = turnsBoard();
     #sentMove;
     #missingParts;
+    #absence;
+    /** The people whose lines of chat are hidden. */
+    #muted = new Muted(browserStorage());
     #feedback;
     #tabs;
     #share;
@@ -70,6 +85,10 @@ export class RoomPage {
         this.#app = app;
         this.#id = id;
         this.#missingParts = new MissingParts(app);
+        this.#absence = new Absence(
+            () => performance.now(),
+            () => app.update(),
+        );
         this.#feedback = new RoomFeedback(app);
         this.#sentMove = new SentMove(app);
         this.#tabs = new RoomTabs(app);
@@ -86,6 +105,7 @@ export class RoomPage {
     }
 
     stop() {
+        this.#absence.stop();
         this.#feedback.stop();
         this.#tabs.stop();
         this.#app.session.followRoom(null);
@@ -111,6 +131,7 @@ export class RoomPage {
     onModelChange(before) {
         const { room } = this.#app.model;
         if (!room) return;
+        if (before.room?.presence !== room.presence) this.#absence.set(room.presence?.gone_ms ?? []);
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
         if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
         if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
@@ -235,10 +256,11 @@ export class RoomPage {
         return {
             seat,
             occupant: room.seats[seat],
+            mark: nameMarks(room).get(room.seats[seat]?.identity ?? ""),
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
             hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
-            pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? {},
+            pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
             toMove,
             thinking:
                 toMove &&
@@ -276,6 +298,7 @@ export class RoomPage {
                 ),
             ),
             over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
+            room.match && !over ? drawGone(this.#app, room, this.#absence) : null,
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
             h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room)),
         );
@@ -330,8 +353,12 @@ export class RoomPage {
             error: this.#chatError,
             clearError: () => this.#chatError !== null && refuse(null),
             send,
-            isSpectator: mySeat(this.#app.model) === null,
+            isSpectator: mySeat(this.#app.model) === null && keptSeat(this.#app.model) === null,
             onScroll: (isAtEnd) => (this.#isChatAtEnd = isAtEnd),
+            me: this.#app.model.you?.identity ?? null,
+            marks: nameMarks(room),
+            muted: this.#muted,
+            redraw: () => this.#app.update(),
         });
     }
 

@@ -11,7 +11,7 @@ import { icon } from "../../shell/icons.js";
 import { seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
 import { drawSettingsButton } from "../../ui/sheets.js";
-import { numberedMove, optionsText, plural, sideName } from "../../shell/words.js";
+import { numberedMove, optionsText, plural, sentenceOf, sideName } from "../../shell/words.js";
 
 /**
  * The page for a room that cannot be opened, with the server's reason.
@@ -23,7 +23,7 @@ export function drawRefusal(message) {
         "div",
         { class: "notice card" },
         h("h1", null, "This room cannot be opened"),
-        h("p", null, message),
+        h("p", null, sentenceOf(message)),
         h("p", null, h("a", { href: "/" }, "Back to the lobby")),
     );
 }

@@ -1,0 +1,52 @@
+"""Tells people of the same name in a room apart. The browser does it in the same way."""
+
+import unicodedata
+from collections.abc import Iterator
+
+from client.model import Model
+
+
+def marks(model: Model) -> dict[str, str]:
+    """What to add to the name of each identity in the room: nothing, or " (2)" if one other person
+    of that name comes first.
+
+    The order is that of the seats, then of the lines of chat. Case makes no difference.
+    """
+    counts: dict[str, int] = {}
+    result: dict[str, str] = {}
+    for identity, name in _people(model):
+        if identity and identity not in result:
+            key = unicodedata.normalize("NFKC", name).casefold()
+            counts[key] = counts.get(key, 0) + 1
+            result[identity] = "" if counts[key] == 1 else f" ({counts[key]})"
+    return result
+
+
+def players(model: Model) -> dict[str, str]:
+    """The names of the people who hold a seat or for whom an AI keeps one, by identity."""
+    return dict(_players(model))
+
+
+def find(model: Model, name: str) -> str | None:
+    """The identity of the person with this name and mark, "Ada (2)"; None if there is none."""
+    by_identity = marks(model)
+    for identity, shown in _people(model):
+        if f"{shown}{by_identity.get(identity, '')}".casefold() == name.casefold():
+            return identity
+    return None
+
+
+def _players(model: Model) -> Iterator[tuple[str, str]]:
+    for occupant in model.seats:
+        if occupant is None:
+            continue
+        if occupant.kept_for is not None:
+            yield occupant.kept_for.identity, occupant.kept_for.name
+        elif occupant.kind != "ai":
+            yield occupant.identity, occupant.name
+
+
+def _people(model: Model) -> Iterator[tuple[str, str]]:
+    yield from _players(model)
+    for line in model.chat:
+        yield line.identity, line.name

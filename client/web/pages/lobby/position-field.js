@@ -1,0 +1,169 @@
+/**
+ * The field for the position from which a match starts, as text: a FEN for chess. The server checks
+ * the text, and the field shows the board, or what the server expected.
+ *
+ * @import {GameDescription, StartPosition} from "../../shell/api.js"
+ * @import {VNode} from "../../shell/elements.js"
+ */
+
+import { drawBoard } from "../../board/drawing.js";
+import { layOut } from "../../board/geometry.js";
+import { ApiError, readPosition } from "../../shell/api.js";
+import { h } from "../../shell/elements.js";
+import { sideName } from "../../shell/words.js";
+
+/** The default delay of a check, in ms. */
+const CHECK_AFTER_MS = 250;
+/** Maximum length of the text, in characters (server/protocol/limits.py). */
+const MAX_TEXT = 1000;
+
+export class PositionField {
+    #onChange;
+    #delay_ms;
+    #text = "";
+    #isOpen = false;
+    /** The game and options for which the text was checked last. */
+    #checkedFor = "";
+    /** The position of the text, null while it is unknown. @type {StartPosition | null} */
+    #position = null;
+    /** The text of the game's own start, as an example. */
+    #example = "";
+    #error = "";
+    #timer = 0;
+    /** Answers to earlier requests than this one are dropped. */
+    #request = 0;
+
+    /**
+     * @param {() => void} onChange called when the field must be drawn again
+     * @param {number} [delay_ms] milliseconds without a key press after which the text is checked
+     */
+    constructor(onChange, delay_ms = CHECK_AFTER_MS) {
+        this.#onChange = onChange;
+        this.#delay_ms = delay_ms;
+    }
+
+    /** The text to send as `start`; null for the game's own start. @returns {string | null} */
+    get start() {
+        return this.#isOpen && this.#text.trim() !== "" ? this.#text.trim() : null;
+    }
+
+    /**
+     * Shows the server's refusal of the text at the field.
+     * @param {string} message
+     */
+    refuse(message) {
+        this.#isOpen = true;
+        this.#error = message;
+        this.#onChange();
+    }
+
+    /**
+     * @param {GameDescription} game
+     * @param {Record<string, string>} options
+     * @returns {VNode}
+     */
+    draw(game, options) {
+        const checkedFor = JSON.stringify([game.id, options]);
+        if (this.#isOpen && checkedFor !== this.#checkedFor) this.#restart(checkedFor, game.id, options);
+        const onToggle = (/** @type {Event} */ event) => {
+            const { currentTarget } = event;
+            if (!(currentTarget instanceof HTMLDetailsElement) || currentTarget.open === this.#isOpen) return;
+            this.#isOpen = currentTarget.open;
+            this.#onChange();
+        };
+        const onInput = (/** @type {Event} */ event) => {
+            if (!(event.currentTarget instanceof HTMLTextAreaElement)) return;
+            this.#text = event.currentTarget.value;
+            this.#error = "";
+            this.#position = null;
+            this.#check(game.id, options, this.#delay_ms);
+            this.#onChange();
+        };
+        const field = {
+            rows: 2,
+            maxlength: MAX_TEXT,
+            spellcheck: false,
+            autocapitalize: "off",
+            autocomplete: "off",
+            placeholder: this.#example,
+            ".value": this.#text,
+            "aria-invalid": this.#error !== "",
+            "aria-describedby": "position-result",
+            oninput: onInput,
+        };
+        return h(
+            "details",
+            { key: "position", class: "position", open: this.#isOpen, ontoggle: onToggle },
+            h("summary", null, "Start from a position"),
+            h("label", null, "Position as text", h("textarea", field)),
+            h("div", { id: "position-result", role: "status" }, this.#drawResult()),
+        );
+    }
+
+    #drawResult() {
+        if (this.#error) return h("p", { key: "error", class: "refusal" }, this.#error);
+        if (!this.#position) return null;
+        const { board, view } = this.#position;
+        const toMove = view.turn == null ? "" : `${sideName(board, view.turn)} to move`;
+        return h("p", { key: "preview", class: "preview" }, drawPreview(this.#position), h("span", null, toMove));
+    }
+
+    /**
+     * Reads the example of another game or other options, and checks the text again.
+     * @param {string} checkedFor
+     * @param {string} game
+     * @param {Record<string, string>} options
+     */
+    #restart(checkedFor, game, options) {
+        this.#checkedFor = checkedFor;
+        this.#example = "";
+        this.#position = null;
+        this.#error = "";
+        readPosition(game, options, null).then(
+            ({ start }) => {
+                if (checkedFor !== this.#checkedFor) return;
+                this.#example = start;
+                this.#onChange();
+            },
+            () => {}, // without an example the field has no placeholder
+        );
+        this.#check(game, options, 0);
+    }
+
+    /**
+     * Checks the text after a delay.
+     * @param {string} game
+     * @param {Record<string, string>} options
+     * @param {number} delay_ms
+     */
+    #check(game, options, delay_ms) {
+        clearTimeout(this.#timer);
+        const request = ++this.#request;
+        const text = this.#text.trim();
+        if (text === "") return;
+        this.#timer = window.setTimeout(async () => {
+            const answer = await readPosition(game, options, text).catch((error) => error);
+            if (request !== this.#request) return;
+            if (answer instanceof ApiError) this.#error = answer.message;
+            else if (answer instanceof Error) this.#error = "The server does not answer; try again";
+            else this.#position = answer;
+            this.#onChange();
+        }, delay_ms);
+    }
+}
+
+/**
+ * A small picture of a position.
+ * @param {StartPosition} position
+ * @returns {VNode}
+ */
+function drawPreview({ board, view }) {
+    const scene = { board, position: view, moves: [], pending: null, flip: false, label: "The position" };
+    const layout = layOut(board.board, false);
+    const state = { selection: [], current: null, focus: null, next: new Set(), hovered: null, preview: null };
+    return h(
+        "span",
+        { class: "thumbnail", "aria-hidden": "true" },
+        drawBoard(scene, { ...layout, labels: [], box: layout.frame }, state),
+    );
+}

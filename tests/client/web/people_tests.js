@@ -1,0 +1,67 @@
+import { Absence, drawGone } from "/client/web/pages/room/gone.js";
+import { Muted } from "/client/web/pages/room/muted.js";
+import { nameMarks } from "/client/web/pages/room/names.js";
+import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
+import { render } from "/client/web/shell/elements.js";
+import { assertEqual, test } from "./testing.js";
+
+const ADA = { identity: "ada", name: "Ada" };
+const BEN = { identity: "ben", name: "Ben" };
+const KEPT = { identity: "ai", name: "AI level 2", kind: "ai", level: 2, kept_for: ADA };
+const CLAIMS = ["claim_win", "call_draw", "let_ai_play"];
+
+/** Returns the texts that Ada sees about a player who has gone. */
+function seen({ seats = [ADA, BEN], may = [], gone_ms = [], isWaiting = false }) {
+    const match = { id: "m", number: 1, start: "", rules: "", seats, moves: [] };
+    const model = [
+        { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
+        { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "zoe", levels: 3, view: null }, may },
+        { t: "snapshot", room: "r", v: 9, seats, match },
+    ].reduce(apply, follow(EMPTY_MODEL, "r"));
+    const absence = new Absence(() => 1000, () => {});
+    absence.set(gone_ms);
+    absence.isWaiting = isWaiting;
+    const parent = document.createElement("div");
+    render(parent, drawGone({ model, command: async () => null, update() {} }, model.room, absence));
+    absence.stop();
+    const leaves = [...parent.querySelectorAll("p, button")];
+    return leaves.map((element) => element.textContent);
+}
+
+test("a player sees the time until the match may be claimed, and then the claims", () => {
+    assertEqual(seen({}), []);
+    assertEqual(seen({ gone_ms: [null, 39_001] }), ["Ben has gone. You may claim the match in 40 s."]);
+    const claims = ["Claim the win", "Call it a draw", "Let the AI play on", "Wait"];
+    assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS }), ["Ben has gone.", ...claims]);
+    assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS, isWaiting: true }), ["Ben has gone."]);
+    assertEqual(seen({ gone_ms: [0, null] }), []);
+});
+
+test("a player whose seat the AI keeps may take it back", () => {
+    const may = ["reclaim_seat"];
+    assertEqual(seen({ seats: [KEPT, BEN], may }), ["AI level 2 plays for you.", "Take your seat back"]);
+    assertEqual(seen({ seats: [KEPT, BEN] }), []);
+});
+
+test("people of one name are numbered, by seats and then by lines of chat", () => {
+    const chat = [
+        { v: 1, at: 1, identity: "zoe", name: "ADA", text: "x" },
+        { v: 2, at: 2, identity: "ben", name: "Ben", text: "y" },
+        { v: 3, at: 3, name: "Ada", text: "of an earlier server" },
+    ];
+    const marks = nameMarks({ seats: [KEPT, { identity: "kim", name: "ada" }], chat });
+    assertEqual([...marks], [["ada", ""], ["kim", " (2)"], ["zoe", " (3)"], ["ben", ""]]);
+});
+
+test("the muted people stay in the browser's storage", () => {
+    const stored = new Map();
+    const storage = { getItem: (key) => stored.get(key) ?? null, setItem: (key, value) => stored.set(key, value) };
+    const muted = new Muted(storage);
+    muted.add(ADA);
+    muted.add(BEN);
+    muted.remove("ben");
+    const again = new Muted(storage);
+    assertEqual([again.has("ada"), again.has("ben"), again.has(undefined)], [true, false, false]);
+    stored.set("muted", "{");
+    assertEqual(new Muted(storage).has("ada"), false);
+});

@@ -1,0 +1,77 @@
+import { PositionField } from "/client/web/pages/lobby/position-field.js";
+import { render } from "/client/web/shell/elements.js";
+import { assert, assertEqual, test } from "./testing.js";
+
+const BOARD = {
+    board: { kind: "grid", cols: 2, rows: 1 },
+    kinds: { X: { name: "cross", side: 0, text: "X" } },
+    seats: [
+        { name: "Crosses", colour: "#c00" },
+        { name: "Noughts", colour: "#00c" },
+    ],
+};
+const GAME = { id: "tic-tac-toe", title: "Tic-tac-toe", levels: 1, options: {}, rules: "", view: BOARD };
+const POSITION = { start: "X.", board: BOARD, view: { pieces: { a1: "X" }, turn: 1, text: "", marks: {} } };
+const EXAMPLE = { ...POSITION, start: ".." };
+
+/** Draws the field in a page; `answers` has the server's answer to each text. */
+function openField(answers) {
+    const parent = document.createElement("div");
+    document.body.append(parent);
+    const asked = [];
+    window.fetch = async (path) => {
+        const start = new URL(path, location.origin).searchParams.get("start");
+        asked.push(start);
+        const body = start === null ? EXAMPLE : answers[start];
+        return new Response(JSON.stringify(body), { status: "code" in body ? 400 : 200 });
+    };
+    const field = new PositionField(() => draw(), 0);
+    const draw = () => render(parent, field.draw(GAME, {}));
+    draw();
+    return { field, parent, asked };
+}
+
+/** Waits until a condition holds. */
+async function until(holds) {
+    while (!holds()) await new Promise((resolve) => setTimeout(resolve));
+}
+
+/** Types a text and waits for the answer. */
+async function type(parent, text) {
+    const area = parent.querySelector("textarea");
+    area.value = text;
+    area.dispatchEvent(new Event("input"));
+    await until(() => parent.querySelector("#position-result").textContent !== "");
+}
+
+async function open(parent) {
+    parent.querySelector("details").open = true;
+    await until(() => parent.querySelector("textarea").placeholder !== "");
+}
+
+test("a closed field asks nothing, and an open one has the game's own start as an example", async () => {
+    const { field, parent, asked } = openField({});
+    assertEqual([asked, field.start], [[], null]);
+    await open(parent);
+    assertEqual([asked, parent.querySelector("textarea").placeholder, field.start], [[null], "..", null]);
+});
+
+test("a position is shown with the side to move", async () => {
+    const { field, parent } = openField({ "X.": POSITION });
+    await open(parent);
+    await type(parent, " X. ");
+    assertEqual([field.start, parent.querySelector(".preview").textContent], ["X.", "Noughts to move"]);
+    assert(parent.querySelector(".preview svg") !== null, "the board is drawn");
+});
+
+test("a refusal stands at the field and goes with the next key", async () => {
+    const { parent } = openField({ XX: { code: "position.refused", message: "as many crosses as noughts" } });
+    await open(parent);
+    await type(parent, "XX");
+    const area = parent.querySelector("textarea");
+    const result = parent.querySelector(`#${area.getAttribute("aria-describedby")}`);
+    assertEqual([result.textContent, area.getAttribute("aria-invalid")], ["as many crosses as noughts", "true"]);
+    area.value = "X";
+    area.dispatchEvent(new Event("input"));
+    assertEqual([result.textContent, area.getAttribute("aria-invalid")], ["", "false"]);
+});

@@ -1,0 +1,144 @@
+"""A player who leaves and comes back, and people who write too much, in a real browser."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.support.browser import open_chromium
+from tests.support.browsers import DESKTOP, PHONE, Person, people
+from tests.support.server_process import ServerProcess, serving
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("warm_engine"),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    """A server on which a match can be claimed at once after a closed page, never after a crash."""
+    async with serving(
+        tmp_path_factory.mktemp("gone") / "data",
+        workers=1, ai_pace_ms=0, page_closed_ms=1, gone_ms=10**9,
+    ) as server:  # fmt: skip
+        yield server
+
+
+async def set_name(person: Person, name: str) -> None:
+    await person.page.get_by_role("button", name=re.compile("^Your name is")).click()
+    await person.page.get_by_label("Your name", exact=True).fill(name)
+    await person.page.keyboard.press("Enter")
+    await expect(person.button(f"Your name is {name}; change it")).to_be_visible()
+
+
+async def sit_together(ada: Person, bob: Person) -> None:
+    """Lets Ada create a room and begin, and Bob take the other seat."""
+    await ada.go("/")
+    await set_name(ada, "Ada")
+    await ada.create("Tic-tac-toe", "A friend", side="begins")
+    await bob.page.goto(ada.page.url)
+    await set_name(bob, "Bob")
+    await bob.button("Sit here").click()
+    await ada.wait_for_turn()
+
+
+async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Bob closes the tab; Ada waits, then lets the AI play on; Bob comes back, takes the seat with
+    one click, and plays. After the match the replay names both.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
+        await sit_together(ada, bob)
+        await ada.play("b2")
+        context = bob.page.context
+        await bob.page.close(run_before_unload=True)
+        await expect(ada.page.locator(".gone")).to_contain_text("Bob has gone.")
+        await ada.button("Wait").click()
+        await expect(ada.button("Let the AI play on")).to_have_count(0)
+        await ada.reload()
+        await ada.button("Let the AI play on").click()
+        seat = ada.page.locator(".player[data-seat='1'] .who")
+        await expect(seat).to_have_text(re.compile(r"AI level \d for Bob"))
+        await ada.wait_for_turn()
+        back = Person(await context.new_page(), server.url)
+        await back.page.goto(ada.page.url)
+        await expect(back.page.locator(".gone")).to_contain_text(re.compile("plays for you"))
+        await back.button("Take your seat back").click()
+        await expect(seat).to_have_text("Bob")
+        free = [cell for cell in ("a1", "c1", "a3", "c3") if cell not in await ada.pieces()]
+        await ada.play(free[0])
+        await back.wait_for_turn()
+        await back.button("Resign").click()
+        await back.button("Resign now").click()
+        await ada.page.get_by_role("link", name="Replay", exact=True).click()
+        await expect(ada.page.locator(".move-card")).to_contain_text(
+            re.compile(r"AI level \d played for Bob from 2\. \w\d on\.")
+        )
+        await ada.go("/replays")
+        await expect(ada.page.locator(".matches .players").first).to_contain_text(
+            re.compile(r"Bob and AI level \d")
+        )
+        assert back.faults == []
+
+
+async def test_the_win_is_claimed_with_the_keyboard(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The claim is a button like any other; the result says who left."""
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await sit_together(ada, bob)
+        await bob.page.close(run_before_unload=True)
+        await ada.button("Claim the win").press("Enter")
+        await expect(ada.status).to_have_text("Crosses win: Noughts left the match")
+        await expect(ada.page.get_by_role("link", name="Replay", exact=True)).to_have_count(0)
+
+
+async def test_people_of_one_name_and_people_who_repeat_themselves(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """A second Ada is marked on her seat and in the chat; a repeated line is refused with a
+    sentence; a muted person's lines disappear, also after a reload, until they are shown again.
+    """
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, other):
+        await sit_together(ada, other)
+        await set_name(other, "ada")
+        await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("ada (2)")
+        await other.chat("hello")
+        await ada.wait_for_chat("hello")
+        await expect(ada.page.locator(".chat .lines b")).to_have_text("ada (2)")
+        await other.chat("hello")
+        await expect(other.page.locator(".toast")).to_contain_text(
+            "You have just said that; say something else"
+        )
+        await ada.button("Mute ada (2)").press("Enter")
+        await expect(ada.page.locator(".chat .said")).to_have_count(0)
+        await ada.reload()
+        await expect(ada.page.locator(".muted-person")).to_contain_text("what ada (2) writes")
+        await expect(ada.page.locator(".chat .said")).to_have_count(0)
+        await ada.button("Show it").click()
+        await ada.wait_for_chat("hello")
+
+
+async def test_a_new_name_reaches_the_seat_and_other_tabs(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """A player who changes the name in another tab has it on the seat, for everyone."""
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await sit_together(ada, bob)
+        lobby = Person(await bob.page.context.new_page(), server.url)
+        await lobby.go("/")
+        await set_name(lobby, "Roberta")
+        for person in (ada, bob):
+            await expect(person.page.locator(".player[data-seat='1'] .who")).to_have_text("Roberta")
+        assert lobby.faults == []

@@ -1,0 +1,109 @@
+"""Pages whose files or data do not arrive: what they show, and how they recover."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Request, expect
+
+from tests.support.browser import open_chromium
+from tests.support.browsers import DESKTOP, PHONE, Person
+from tests.support.server_process import ServerProcess, serving
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    async with serving(tmp_path_factory.mktemp("loading") / "data") as server:
+        yield server
+
+
+async def visitor(browser: Browser, server: ServerProcess, phone: bool = False) -> Person:
+    """A person whose page may report errors: requests fail in these tests."""
+    context = await browser.new_context(**(PHONE if phone else DESKTOP))
+    return Person(await context.new_page(), server.url)
+
+
+async def open_replays(person: Person) -> None:
+    await person.page.get_by_role("link", name="Replays", exact=True).click()
+
+
+async def test_a_page_is_loaded_when_it_is_opened(chromium: Browser, server: ServerProcess) -> None:
+    """The lobby's first load has only its own files; a click loads the other page's once."""
+    ada = await visitor(chromium, server)
+    requested: list[str] = []
+
+    def note(request: Request) -> None:
+        requested.append(request.url.rpartition("/static/")[2].partition("/")[2])
+
+    ada.page.on("request", note)
+    await ada.go("/")
+    await expect(ada.page.locator(".lobby")).to_be_visible()
+    pages = [name for name in requested if re.fullmatch(r"pages/\w+\.js", name)]
+    assert pages == ["pages/lobby.js"]
+    await open_replays(ada)
+    await expect(ada.page.get_by_role("heading", name="Replays")).to_be_visible()
+    assert requested.count("pages/replays.js") == 1
+    assert max(requested.count(name) for name in requested if name.endswith(".js")) == 1
+    assert ada.faults == []
+
+
+async def test_a_page_that_does_not_arrive_says_so_and_is_tried_again(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """A failed load shows a page with a button, which loads everything again."""
+    ada = await visitor(chromium, server)
+    await ada.go("/")
+    await expect(ada.page.locator(".lobby")).to_be_visible()
+    await ada.page.route("**/pages/replays.js", lambda route: route.abort())
+    await open_replays(ada)
+    await expect(ada.page.get_by_role("heading")).to_have_text("This page could not be loaded")
+    await ada.page.unroute("**/pages/replays.js")
+    await ada.button("Try again").click()
+    await expect(ada.page.get_by_role("heading", name="Replays")).to_be_visible()
+
+
+async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path: Path) -> None:
+    """While the server is away, a page keeps what it shows below the banner; a page that is opened
+    meanwhile says that it has no data, and loads it when the server is back.
+    """
+    async with serving(tmp_path / "data") as server:
+        ada = await visitor(chromium, server, phone=True)
+        await ada.go("/")
+        await open_replays(ada)
+        await expect(ada.page.get_by_text("There are no finished matches yet.")).to_be_visible()
+        await ada.page.get_by_role("link", name="Lobby", exact=True).click()
+        await expect(ada.page.locator(".lobby")).to_be_visible()
+        await server.kill()
+        await expect(ada.banner).to_be_visible()
+        banner = await ada.banner.bounding_box()
+        page = await ada.page.locator("main").bounding_box()
+        assert banner is not None
+        assert page is not None
+        assert banner["y"] + banner["height"] <= page["y"], "the banner covers the page"
+        await expect(ada.page.locator(".lobby")).to_be_visible()
+        await open_replays(ada)
+        await expect(ada.page.get_by_text("The matches could not be loaded.")).to_be_visible()
+        await server.start()
+        await expect(ada.page.get_by_text("There are no finished matches yet.")).to_be_visible()
+        await expect(ada.banner).to_have_count(0)
+
+
+async def test_an_address_without_a_page_says_so(chromium: Browser, server: ServerProcess) -> None:
+    """Such an address has a page of its own with a link to the lobby, and status 404."""
+    ada = await visitor(chromium, server)
+    response = await ada.page.goto(f"{server.url}/no/such/page")
+    assert response is not None
+    assert response.status == 404
+    await expect(ada.page.get_by_role("heading")).to_have_text("There is nothing here")
+    await ada.page.get_by_role("link", name="To the lobby", exact=True).click()
+    await expect(ada.page.locator(".lobby")).to_be_visible()
