@@ -166,7 +166,7 @@ def board(options: Mapping[str, str]) -> BoardView:
         for column, cell in enumerate(cells)
     ]
     friends = {
-        name: Kind(name=f"friend {name}", sprite="pawn", text=str(number))
+        name: Kind(name=f"friend {name}", sprite="pawn", text=f"F{number}")
         for number, name in enumerate(FRIENDS, 1)
     }
     coins = {
@@ -182,11 +182,11 @@ def board(options: Mapping[str, str]) -> BoardView:
 
 
 def _friend_cell(friend: int) -> str:
-    return f"f{friend + 1}"
+    return f"{friend + 1}"
 
 
 def _coin_cell(friend: int, place: int) -> str:
-    return f"{'abc'[place]}{friend + 1}"
+    return f"{friend + 1}{'abc'[place]}"
 
 
 def view(s: State, last: tuple[State, int] | None) -> PositionView:

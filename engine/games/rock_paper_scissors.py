@@ -162,12 +162,12 @@ def board(options: Mapping[str, str]) -> BoardView:
 
 def _held(seat: int, sign: str) -> str:
     """The place of a sign that a side has not shown."""
-    return f"{sign[0]}{seat + 1}"
+    return f"{seat + 1}{sign[0]}"
 
 
 def _shown(seat: int) -> str:
     """The place on the table where a side shows its sign."""
-    return f"t{seat + 1}"
+    return f"{seat + 1}"
 
 
 def _kind(seat: int, sign: str) -> str:

@@ -6,6 +6,7 @@ one file.
 
 import hashlib
 import re
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -84,6 +85,12 @@ def _read_table(text: str) -> list[re.Match[str]]:
     if not entries or len(entries) != text.count("import("):
         raise ValueError(f"{PAGE_TABLE} has an entry in an unknown form")
     return entries
+
+
+@cache
+def read_client(folder: Path) -> ClientFiles:
+    """The client's files in a folder, as this process read them first."""
+    return ClientFiles(folder)
 
 
 def client_folder() -> Path:

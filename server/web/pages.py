@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler
 from server.net.listener import is_host_allowed
 from server.ports import Ports
 from server.web.api import is_https
-from server.web.client_files import MIME, ClientFiles, ClientPage
+from server.web.client_files import MIME, ClientPage, read_client
 from server.web.encodings import Encoded, encode_files
 from server.web.previews import GENERAL, Preview, match_preview, room_preview
 
@@ -51,7 +51,7 @@ class Pages:
 
     def __init__(self, folder: Path, ports: Ports) -> None:
         self._ports = ports
-        self._client = ClientFiles(folder)
+        self._client = read_client(folder)
         self._encoded = {name: Encoded(body) for name, body in self._client.contents.items()}
         self.base = f"/static/{self._client.version}"
         self._html = self._client.contents.get("index.html", b"").decode()

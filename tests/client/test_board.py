@@ -205,18 +205,17 @@ Blue to move"""),
 * * winning row, [ ] last move
 Black wins"""),
     ("rock-paper-scissors", {}, "scissors rock", """\
-    R              r2
-    P    S  *R]    P
-    s1             S
+   fR              2r
+   fP   fS *sR]   sP
+    1s            sS
 * * winning row, [ ] last move
 Second wins"""),
     ("coin-friends", {}, "one 50", """\
- 1  1---10-[.]--25
+   F1--10--[1b]25
 
-                    [50]
+                   [50]
 
- 2  2---5---2---25
-    f   a   b   c
+   F2---5---2--25
 [ ] last move
 Asker wins"""),
 ]  # fmt: skip

@@ -165,7 +165,7 @@ export function aiTitle({ level, persona, strategy, evaluator }) {
  * @param {number} seat
  */
 export function pointsSuffix({ points }, seat) {
-    return points ? ` ${points[seat]} to ${points[1 - seat]}` : "";
+    return points ? ` ${points[seat]} to ${points[1 - seat]}`.replaceAll("-", "−") : "";
 }
 
 /**
@@ -228,7 +228,7 @@ const NO_RESULT_TEXTS = { abort: "Aborted", failure: "No result" };
  * @param {MatchResult} over
  */
 export function pointsText(over) {
-    if (over.points) return over.points.join(" – ");
+    if (over.points) return over.points.join(" – ").replaceAll("-", "−");
     if (over.winner !== null) return over.winner === 0 ? "1 – 0" : "0 – 1";
     return isDraw(over) ? "½ – ½" : "–";
 }

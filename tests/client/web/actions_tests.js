@@ -1,6 +1,7 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
 import { render } from "/client/web/shell/elements.js";
+import { aiFields } from "/client/web/shell/words.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const ADA = { identity: "ada", name: "Ada" };
@@ -107,4 +108,25 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     assertEqual(text(1, [ADA, BEN]), "You lost: four in a row");
     assertEqual(text(1, [BEN, AI]), "Yellow wins: four in a row");
     assertEqual(text(null, [ADA, BEN]), "Draw: four in a row");
+});
+
+test("a result has the points of a game that counts them, the viewer's first", () => {
+    const text = (winner, seats) => {
+        const over = { winner, how: "board", reason: "the board is full", points: [3, -20] };
+        const model = roomWith({ may: [], seats, match: { over } });
+        return statusText(model, model.room);
+    };
+    assertEqual(text(0, [ADA, BEN]), "You won 3 to −20: the board is full");
+    assertEqual(text(1, [ADA, BEN]), "You lost 3 to −20: the board is full");
+    assertEqual(text(1, [BEN, ADA]), "You won −20 to 3: the board is full");
+    assertEqual(text(1, [BEN, AI]), "Yellow wins −20 to 3: the board is full");
+    assertEqual(text(null, [ADA, BEN]), "Draw 3 to −20: the board is full");
+});
+
+test("an AI has a level or a persona; in a game without levels it has a strategy", () => {
+    assertEqual(["5", "random", "strategy:random"].map(aiFields), [
+        { level: 5 },
+        { persona: "random" },
+        { strategy: "random" },
+    ]);
 });

@@ -70,6 +70,11 @@ test("players who join, leave or abort are logged, and the other player is told"
         ["Ben left the seat", "Ben left the seat"],
         ["You left the seat", null],
     ]);
+    const ai = { identity: "ai", name: "AI level 1", kind: "ai", level: 1 };
+    assertEqual(textsOf({ kind: "seat_taken", seat: 1, occupant: ai }, { seats: [ADA, null] })[0], [
+        "AI level 1 joined as Black",
+        null,
+    ]);
     const aborted = { kind: "finished", match: "m", winner: null, how: "abort", reason: "the match was aborted" };
     assertEqual(textsOf(aborted)[1], ["Aborted: the match was aborted", "The match was aborted"]);
     const rematch = { kind: "started", match: "n", number: 2, seats: [BEN, ADA] };

@@ -2,7 +2,7 @@
  * What the events of a room mean to a viewer: lines for the room's log, toasts and sounds. Pure
  * functions. `room` is the room before the event, and `seat` the viewer's seat (null: a spectator).
  *
- * @import {EventMessage, HiddenMessage} from "../../shell/protocol.js"
+ * @import {EventMessage, HiddenMessage, Occupant} from "../../shell/protocol.js"
  * @import {Room} from "../../shell/model.js"
  * @import {Sound} from "./sounds.js"
  */
@@ -80,8 +80,9 @@ export function toastText(event, room, seat) {
     if (seat === null) return null;
     switch (event.kind) {
         case "seat_taken":
+            return event.seat === seat || movesAi(event.occupant, room, seat) ? null : logLine(event, room, seat);
         case "seat_left":
-            return event.seat === seat ? null : logLine(event, room, seat);
+            return event.seat === seat || movesAi(room.seats[event.seat], room, seat) ? null : logLine(event, room, seat);
         case "started": {
             const side = event.seats.findIndex(({ identity }) => identity === room.seats[seat]?.identity);
             return event.number > 1 ? `New match: you play ${sideName(room.description?.view, side)}` : null;
@@ -119,6 +120,16 @@ const TAKEBACK_DECLINED = "Your request to take a move back was declined";
  */
 function declinesTakeback(event, room) {
     return room.takebacks.some((request) => request.seat === 1 - event.seat);
+}
+
+/**
+ * Whether the viewer has put this AI on a seat, or removed it: only the host does that.
+ * @param {Occupant | null | undefined} occupant
+ * @param {Room} room
+ * @param {number} seat
+ */
+function movesAi(occupant, room, seat) {
+    return occupant?.kind === "ai" && room.seats[seat]?.identity === room.description?.host;
 }
 
 /**
