@@ -269,6 +269,8 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     try:
         games = [load_game(game_id) for game_id in args.game]
+        if without := [game.title for game in games if game.levels == 0]:
+            raise GameError(f"{', '.join(without)} has no levels: strategies play it")
         for game in games:
             top_nodes = args.top_nodes or top_nodes_of(game)
             step_games = args.games or (MANY_GAMES if game.id in DEEPLY_MEASURED else GAMES)

@@ -74,9 +74,9 @@ def poll(W: Any, C: Any) -> int:
 def expectimax(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
     """The value of s for the side to move, searched `depth` plies deep, in units of 1 / UNIT point.
 
-    Where the side of the root is to move (at even plies, but for extra turns) it is the value of
-    the best move, elsewhere the mean of all moves. Once W[STOP] is set, the returned value means
-    nothing.
+    Where the side of the root is to move (at even plies, except in games with extra turns) it is
+    the value of the best move, elsewhere the mean of all moves. Once W[STOP] is set, the returned
+    value means nothing.
     """
     W[NODES] += 1
     if W[NODES] >= W[POLL] and poll(W, C) != 0:

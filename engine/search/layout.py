@@ -1,13 +1,13 @@
-"""The layout of the search's memory, that is the words of W and C (see `engine.search.kernel`), and
-the values in it. `engine.search.stack` has the accessors of what W keeps for each ply.
+"""The layout of the search's memory: the words of W and C (see `engine.search.kernel`), and the
+values in it. `engine.search.stack` has the accessors of what W keeps for each ply.
 """
 
 #: The score of a win at the root; a win in n plies scores MATE - n.
 MATE = 30_000
 #: Above every score.
 INF = 32_000
-#: A score beyond this, either way, is a forced end: one that the search sees, or a farther one that
-#: `probe` knows.
+#: A score above this, or below its negative, is a forced win or loss: one that the search sees, or
+#: a farther one that `probe` knows.
 MATE_BOUND = MATE - 1_000
 #: The bounds of a score.
 EXACT, LOWER, UPPER = 0, 1, 2
@@ -23,7 +23,10 @@ NO_LIMIT = 1 << 62
 #: 0 in searches whose values must not mix with those of others. AGE: the number of the search.
 #: LINES: the number of best moves that get exact scores. QUIET_END: the node count at which
 #: quiescence ends. ROOT_DONE: the number of root moves that have been searched to this depth.
-#: ROOT_TURN: the seat to move at the root.
+#: ROOT_TURN: the seat to move at the root. MAY_STOP: 0 until the first iteration is complete.
+#: EXACT_DEPTH: whether only table entries of the same depth count. HORIZONS: how often the search
+#: stopped at its horizon; a subtree in which it did not has a final value. NULL_FROM: the ply from
+#: which null moves are allowed, while a null move is verified.
 (
     NODES,
     STOP,
@@ -80,7 +83,8 @@ BUFFERS = COUNTER_MOVES + HISTORY_MOVES
 #: Words of a root line: its length, then its moves as far as they fit.
 LINE_WORDS = 32
 
-# C: the requesting process writes CANCEL, the search all other words
+# C: the requesting process writes CANCEL, the search all other words. SEQUENCE is odd while the
+# search writes the published words: its value makes them a seqlock.
 (
     CANCEL,
     SEQUENCE,

@@ -159,17 +159,16 @@ class StrategyPool:
 
     async def _run(self, pending: PendingJob) -> Result:
         """Runs a job in a process, and keeps the process only if the job ended as it should."""
-        job, begun_s = pending.job, _now_s()
+        job = pending.job
+        process = self._take_process(group_of(job))
 
         def report(choice: Choice) -> None:
-            pending.on_info(info_of(choice, _now_s() - begun_s))
+            pending.on_info(info_of(choice, _now_s() - process.begun_s))
 
-        process = self._take_process(group_of(job))
         is_usable = False
         try:
             if process.pid is None:
                 await process.start()
-            begun_s = _now_s()
             choice, is_late = await process.run(job, report)
             # What was interrupted may be in any state, but the teaching search has none.
             is_usable = not is_late or process.group == BUILT_IN_GROUP
@@ -182,7 +181,7 @@ class StrategyPool:
                 self.killed_count += 1
                 self._end(process)
         choice = with_note(choice) if is_late else choice
-        return Result(choice.move, info_of(choice, _now_s() - begun_s))
+        return Result(choice.move, info_of(choice, _now_s() - process.begun_s))
 
     def _take_process(self, group: str) -> StrategyProcess:
         """Returns an idle process of the group, or a new one in place of an idle one."""

@@ -49,6 +49,8 @@ class StrategyProcess:
 
     def __init__(self, group: str, memory_bytes: int) -> None:
         self.group = group
+        #: The loop time at which the strategy of the last job began to choose, in seconds.
+        self.begun_s = 0.0
         self._memory_bytes = memory_bytes
         self._number = 0
         self._process: asyncio.subprocess.Process | None = None
@@ -82,8 +84,9 @@ class StrategyProcess:
                     await asyncio.sleep(0)  # a flood of replies must not stop the loop
                     match reply:
                         case Started():
+                            self.begun_s = asyncio.get_running_loop().time()
                             limit_s = (job.limit.time_ms or 0) / 1000 + GRACE_S
-                            timeout.reschedule(asyncio.get_running_loop().time() + limit_s)
+                            timeout.reschedule(self.begun_s + limit_s)
                         case Chosen(choice=choice):
                             on_choice(choice)
                         case Ended(is_late=is_late) if choice is not None:

@@ -33,6 +33,8 @@ STRATEGIES = {
 }
 #: The words for the end of a game.
 ENDS = {"won": "WIN", "lost": "LOSE", "drawn": "DRAW", "ongoing": "EVAL"}
+#: The word for the end of a game with a utility for each player.
+END_FOR_ALL = "END"
 #: The steps of a node whose line is its parent's.
 OF_PARENT = ("enter", "returned")
 #: What the program says when it has found a win.
@@ -59,8 +61,7 @@ def classic_lines(trace: Trace, levels: int | None = None) -> Iterator[Line]:
         if what == "enter" and row:
             yield _line(trace, nodes.parent[row], f"Try Move : {_move(trace, row)}")
         elif what == "leave" and nodes.kind[row] == "leaf":
-            end = ENDS[nodes.status[row]]
-            yield _line(trace, row, f"{end} ... {value_text(_value(trace, row))}")
+            yield _line(trace, row, f"{_end(trace, row)} ... {value_text(_value(trace, row))}")
         elif what == "returned":
             window = rows[index + 1 : index + 2]
             bounds = uncut.of_parent(row) if uncut else _window_of(trace, row, index, window)
@@ -119,6 +120,12 @@ def _side(trace: Trace, row: int) -> str:
         parent = nodes.kind[nodes.parent[row]]
         kind = {"max": "min", "min": "max"}.get(parent, parent)
     return SIDES.get(kind, kind.upper())
+
+
+def _end(trace: Trace, row: int) -> str:
+    """The word for a leaf: how the game ended for MAX, or that it was evaluated."""
+    status, is_over = trace.nodes.status[row], trace.nodes.reason[row] == "leaf"
+    return END_FOR_ALL if status == "ongoing" and is_over else ENDS[status]
 
 
 def _value(trace: Trace, row: int) -> OneValue:

@@ -209,11 +209,14 @@ class Match(Struct, frozen=True):
         is none.
         """
         for ply in range(len(self.moves) - 1, -1, -1):
-            played = self.moves[ply]
-            mover = ply % 2 if played.seat is None else played.seat
-            if not played.forced and seat in (None, mover):
+            if not self.moves[ply].forced and seat in (None, self.mover(ply)):
                 return ply
         return None
+
+    def mover(self, ply: int) -> int:
+        """The seat that made the move at a ply."""
+        seat = self.moves[ply].seat
+        return ply % 2 if seat is None else seat
 
 
 class ChatStamp(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The rules for draws, rematches and takebacks: claims, offers, and answers to offers."""
 
 from server.codes import Code
-from server.rooms import permissions
+from server.rooms import permissions, takebacks
 from server.rooms.commands import (
     Accept,
     AiReply,
@@ -49,13 +49,13 @@ def offer_draw(room: Room, command: OfferDraw, moment: Moment) -> list[RoomEvent
 def takeback(room: Room, command: Takeback, moment: Moment) -> list[RoomEvent]:
     check(permissions.takeback(room, viewer_of(room, moment.actor.identity)))
     seat, match = own_seat(room, moment.actor), require_running_match(room)
-    to_ply = permissions.takeback_ply(room, match, seat)
+    to_ply = takebacks.takeback_ply(room, match, seat)
     assert to_ply is not None, "without a move to take back the command is refused"
     if not to_ply < command.ply <= match.ply:
         raise CommandRejected(
             Code.MOVE_STALE, f"the position is another one: {match.ply} plies are played"
         )
-    if permissions.takes_back_at_once(room, match, seat):
+    if takebacks.takes_back_at_once(room, match, seat):
         return [_take_back(room, match, to_ply, seat)]
     return [Offered(seat, "takeback", to_ply)]
 
@@ -70,7 +70,7 @@ def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
     viewer = viewer_of(room, moment.actor.identity)
     check(permissions.accept(room, viewer, command.what))
     opponent = 1 - own_seat(room, moment.actor)
-    offer = permissions.takeback_offer_of(room, opponent)
+    offer = takebacks.takeback_offer_of(room, opponent)
     is_other_open = opponent in room.offers and command.what != "takeback"
     if offer is not None and not is_other_open:
         match = require_running_match(room)

@@ -16,7 +16,7 @@ from engine.game import Game, GameFault, OptionError, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId
-from server.rooms import chat
+from server.rooms import chat, takebacks
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -46,7 +46,6 @@ from server.rooms.model import (
     Match,
     Moment,
     Room,
-    TakebackOffer,
     nobody_absent,
 )
 from server.rooms.starts import start_position
@@ -116,6 +115,9 @@ NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")
 ONE_SCREEN = Refusal(Code.SEAT_LOCKED, "one player holds both seats of this room")
 NO_TAKEBACKS = Refusal(Code.TAKEBACK_NONE, "no moves are taken back in this room")
 NO_MOVE_TO_TAKE_BACK = Refusal(Code.TAKEBACK_NONE, "you have no move to take back")
+ABSENT_MOVE = Refusal(
+    Code.TAKEBACK_NONE, "your opponent is away and cannot agree to take a move back"
+)
 READ_ONLY = Refusal(
     Code.ROOM_FROZEN,
     "this match was played by other rules than this server has; it can only be read",
@@ -302,9 +304,13 @@ def takeback(room: Room, viewer: Viewer) -> Refusal | None:
         return NO_TAKEBACKS
     if match.position is None or room.frozen is not None:
         return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
-    if takeback_ply(room, match, seat) is None:
+    to_ply = takebacks.takeback_ply(room, match, seat)
+    if to_ply is None:
         return NO_MOVE_TO_TAKE_BACK
-    if match.takeback_requests[seat] == match.ply and not takes_back_at_once(room, match, seat):
+    is_at_once = takebacks.takes_back_at_once(room, match, seat)
+    if is_at_once and takebacks.takes_back_absent_move(match, seat, to_ply):
+        return ABSENT_MOVE
+    if match.takeback_requests[seat] == match.ply and not is_at_once:
         return TAKEBACK_REQUESTED
     return None
 
@@ -313,7 +319,10 @@ def accept(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal
     """`what` is the offer to accept; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
-    if what in (None, "takeback") and takeback_offer_of(room, 1 - viewer.seat) is not None:
+    if (
+        what in (None, "takeback")
+        and takebacks.takeback_offer_of(room, 1 - viewer.seat) is not None
+    ):
         return None
     if 1 - viewer.seat not in room.offers or what not in (None, draw_or_rematch(room)):
         return NO_OFFER_BY_OPPONENT
@@ -410,26 +419,6 @@ def refusal_without_game(room: Room) -> Refusal | None:
 def draw_or_rematch(room: Room) -> OfferKind:
     """What the open offers of the room concern, besides takebacks."""
     return "draw" if room.running_match is not None else "rematch"
-
-
-def takeback_ply(room: Room, match: Match, seat: int) -> int | None:
-    """The ply to which a takeback of a seat returns; None if there is no move to take back.
-
-    It is that of the last move that the seat chose itself: two plies back if the opponent has
-    answered, one if not, and more after extra turns. On one screen it is the last move of either
-    side.
-    """
-    return match.last_ply_of(None if room.one_screen else seat)
-
-
-def takes_back_at_once(room: Room, match: Match, seat: int) -> bool:
-    """Whether a seat takes its move back without asking: against an AI, and on one screen."""
-    return room.one_screen or match.seats[1 - seat].kind == "ai"
-
-
-def takeback_offer_of(room: Room, seat: int) -> TakebackOffer | None:
-    """The open request of a seat to take moves back, or None."""
-    return next((offer for offer in room.takeback_offers if offer.seat == seat), None)
 
 
 def starts_rematch(room: Room, viewer: Viewer) -> bool:
@@ -576,7 +565,6 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
         and type(events[0]) is Moved
         and match is not None
         and match.over is None
-        and second_turn_ply(match) != match.ply - 1
         and match.draw_offers == NO_DRAW_OFFERS
         and len(match.moves) - 1 not in match.takeback_requests
         and _has_moved_before(match)
@@ -588,7 +576,8 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
 def _has_moved_before(match: Match) -> bool:
     """Whether the side that moved last had chosen the last but one move before, too.
 
-    It then had a move to take back already. A seat is None where it is that of the ply.
+    It then had a move to take back already, and its first move had ended the right to abort. A seat
+    is None where it is that of the ply.
     """
     if len(match.moves) <= SEATS:
         return False

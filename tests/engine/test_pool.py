@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from engine.dispatch.dispatcher import QueueFull
 from engine.pool.pool import Pool, PoolClosed
-from engine.rules.registry import load_game
+from engine.rules.registry import load_game, production_ids
 from engine.search.job import Info, Limit, RulesChanged, SearchFailed
 from engine.search.levels import TIME_MS
 from engine.search.report import level_of_job
@@ -162,6 +162,15 @@ async def test_invalid_jobs(pool: Pool) -> None:
         with pytest.raises(expected):
             await pool.search(replace(valid, **changes))
     assert set(pool.pids) == pids
+
+
+async def test_a_teaching_game_is_never_searched(pool: Pool) -> None:
+    """A game with SEARCH = "teach" is not compiled, and a search of it is refused."""
+    game = load_game("coin-friends")
+    job = replace(job_of(), game=game.id, rules=game.digest, start="start", moves=())
+    with pytest.raises(SearchFailed, match="Coin friends has no levels"):
+        await pool.search(job)
+    assert not {"coin-friends", "rock-paper-scissors"} & set(production_ids())
 
 
 async def test_a_failing_listener_fails_its_own_search(pool: Pool) -> None:

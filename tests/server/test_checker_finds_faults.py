@@ -17,7 +17,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
 from server.protocol.views import description
-from server.rooms import moves, offers, permissions, rules
+from server.rooms import moves, offers, permissions, rules, takebacks
 from server.rooms.commands import Command, Move, Rematch, Sit
 from server.rooms.events import (
     Moved,
@@ -248,7 +248,7 @@ def rematch_without_an_offer(patch: Patch) -> FakeServer:
 
 def takeback_without_consent(patch: Patch) -> FakeServer:
     """An opponent's request is granted at once."""
-    patch.setattr(permissions, "takes_back_at_once", lambda *_: True)
+    patch.setattr(takebacks, "takes_back_at_once", lambda *_: True)
     return FakeServer()
 
 
@@ -256,7 +256,7 @@ def takeback_of_the_last_move_of_either_side(patch: Patch) -> FakeServer:
     def last_ply(_room: Room, match: Match, _seat: int) -> int | None:
         return match.ply - 1 if match.ply else None
 
-    patch.setattr(permissions, "takeback_ply", last_ply)
+    patch.setattr(takebacks, "takeback_ply", last_ply)
     return FakeServer()
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.rules.registry import load_game
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms.commands import (
@@ -23,7 +24,15 @@ from server.rooms.commands import (
     Resign,
     Takeback,
 )
-from server.rooms.events import AiTookOver, Finished, Occupant, Player, PlayerReturned, Renamed
+from server.rooms.events import (
+    AiTookOver,
+    Finished,
+    Occupant,
+    Player,
+    PlayerReturned,
+    Renamed,
+    TookBack,
+)
 from server.rooms.model import (
     AI,
     SERVER,
@@ -282,11 +291,16 @@ def test_the_log_makes_the_same_room_on_every_node() -> None:
 
 
 def test_a_takeback_before_the_substitution_leaves_the_ai_on_the_seat() -> None:
-    """Moves from before the AI took over can be taken back; the AI then plays from there on."""
+    """If a log takes back moves from before the AI took over, the AI plays from there on.
+
+    A command takes back only moves that the absent player did not make.
+    """
     played = kept("a1 b1 a2")
     played.do(AI, played.ai_move("b2"))
     played.do(ADA, Takeback("t", played.match.ply))
-    played.do(ADA, Takeback("t", played.match.ply))
+    assert played.refuse(ADA, Takeback("t", played.match.ply)) is Code.TAKEBACK_NONE
+    start = load_game("tic-tac-toe").start()
+    played.append(TookBack(played.match.id, 0, 0, start.digest()))
     assert played.match.ply == 0
     assert played.match.substitutions[-1].ply == 0
     assert played.match.seats[1].kind == "ai"

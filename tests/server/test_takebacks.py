@@ -38,6 +38,7 @@ from server.rooms.record import moves_of
 from server.rooms.rules import evolve, initial_room
 from server.rooms.turns import second_turn_ply
 from server.settings import Settings
+from tests.server.test_gone import kept
 from tests.support.room_log import ADA, AI_SEAT, BEN, CYD, ME, LoggedRoom, created, seated
 
 #: Games with alternating turns, with extra turns, with forced passes and with repetitions.
@@ -317,6 +318,18 @@ def test_no_move_is_taken_back_after_the_end_or_by_others() -> None:
     strict.do(ADA, strict.move("a1"))
     assert strict.refuse(ADA, take_back(strict)) is Code.TAKEBACK_NONE
     assert "takeback" not in names(strict.room, ADA)
+
+
+def test_the_moves_of_a_player_who_has_gone_are_not_taken_back() -> None:
+    """While an AI plays on for a player, only the moves of the AI are undone without asking."""
+    played = kept("a1 b1 c1")
+    played.do(AI, played.ai_move("c2"))
+    played.do(ADA, take_back(played))
+    assert line_of(played) == ["a1", "b1"]
+    assert played.refuse(ADA, take_back(played)) is Code.TAKEBACK_NONE
+    assert "takeback" not in names(played.room, ADA)
+    played.do(ADA, played.move("c3"))
+    assert "takeback" in names(played.room, ADA)
 
 
 # --- what follows a takeback

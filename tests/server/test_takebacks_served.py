@@ -97,7 +97,7 @@ def test_the_answer_to_an_offer_is_that_of_the_moves_that_count(
     score: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The AI judges a draw by its last move in the match, not by one that was taken back."""
-    monkeypatch.setattr(ai, "DRAW_PLIES", 2)
+    monkeypatch.setattr(ai, "DRAW_TURNS", 2)
 
     @virtual
     async def answered() -> None:
@@ -106,16 +106,11 @@ def test_the_answer_to_an_offer_is_that_of_the_moves_that_count(
             ada = Client(hub, "ada")
             room = await ada.create(seats=AGAINST_AI)
             await ada.ack(ada.join(room))
-            fake.engines.score = 5 - score
-            for ply, move in ((0, "b2"), (2, "c2")):
+            for ply, move, at_move in ((0, "b2", score), (2, "c2", 5 - score)):
+                fake.engines.score = at_move
                 await ada.ack(ada.move(room, ply, move))
                 await turn_at(ada, ply + 2)
             await ada.ack(takeback(ada, room, 4))
-            await ada.ack(takeback(ada, room, 2))
-            fake.engines.score = score
-            since = len(ada.messages)
-            await ada.ack(ada.move(room, 0, "b2"))
-            await next_turn(ada, since)
             await ada.ack(ada.plain(wire.OfferDraw, room))
             await ada.event(kind)
 
@@ -134,6 +129,8 @@ async def play(node: Node) -> tuple[Client, str, str]:
         if move == "a1":
             await node.get(f"/api/matches/{(await ada.event('moved'))['match']}/views?from=0&to=2")
             await ada.ack(takeback(ada, room, 2))
+            replay = (await node.get(f"/api/matches/{(await ada.event('moved'))['match']}")).json
+            assert (replay["moves"], replay["thoughts"], replay["plies"]) == ([], {}, 0)
     return ada, room, (await ada.event("moved"))["match"]
 
 

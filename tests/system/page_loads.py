@@ -78,16 +78,24 @@ async def load(browser: Browser, url: str, line: tuple[int, int], has_board: boo
 
 
 async def _count(tools: CDPSession) -> dict[str, int]:
-    """Counts requests and bytes from now on."""
+    """Counts requests and bytes from now on; images that the page makes itself do not count."""
     counts = {"requests": 0, "sent": 0, "decoded": 0}
+    sent: set[str] = set()
+
+    def on_request(event: dict[str, Any]) -> None:
+        if event["request"]["url"].startswith("http"):
+            sent.add(event["requestId"])
 
     def on_finished(event: dict[str, Any]) -> None:
-        counts["requests"] += 1
-        counts["sent"] += int(event["encodedDataLength"])
+        if event["requestId"] in sent:
+            counts["requests"] += 1
+            counts["sent"] += int(event["encodedDataLength"])
 
     def on_data(event: dict[str, Any]) -> None:
-        counts["decoded"] += int(event["dataLength"])
+        if event["requestId"] in sent:
+            counts["decoded"] += int(event["dataLength"])
 
+    tools.on("Network.requestWillBeSent", on_request)
     tools.on("Network.loadingFinished", on_finished)
     tools.on("Network.dataReceived", on_data)
     await tools.send("Network.enable")

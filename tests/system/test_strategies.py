@@ -100,7 +100,7 @@ def test_a_match_of_sticks_against_minimax(tmp_path: Path) -> None:
     assert STICKS["program"] in played.stderr
     assert played.stdout.count(STICKS["log"].strip("\n")) == 1
     assert f"{STICKS['boast']}\n" in played.stdout
-    assert "Second wins" in played.stdout
+    assert "You lost: a single stick is left." in played.stdout
     command = played.stderr.strip().splitlines()[-1].removeprefix("Replay: plyroom ").split()
     replayed = run_plyroom(env, *command)
     assert replayed.stdout.count(STICKS["log"].strip("\n")) == 1

@@ -32,7 +32,7 @@ export class LoadingPage extends Notice {
         return h(
             "div",
             { class: "page skeleton", "aria-busy": "true" },
-            h("p", { class: "visually-hidden" }, "Loading…"),
+            h("h1", { class: "visually-hidden" }, "Loading…"),
             h("div", { class: "card" }),
             h("div", { class: "card" }),
         );

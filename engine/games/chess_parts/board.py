@@ -16,7 +16,8 @@ from engine.jit import U, lsb, msb, rule
 #: The words of a state. OWN and THEIRS are the pieces of the side to move and of the other side.
 #: The next five are bitboards of both sides by kind; a queen is in both DIAGONALS and STRAIGHTS.
 #: MISC holds the castling rights, the en passant square (only while such a capture is legal), the
-#: side to move, the halfmove clock and the move number. HASH covers all of it but the last two.
+#: side to move, the halfmove clock and the move number. HASH covers the whole state except the
+#: halfmove clock and the move number.
 OWN, THEIRS, PAWNS, KNIGHTS, DIAGONALS, STRAIGHTS, KINGS, MISC, HASH = range(9)
 
 #: The kinds of pieces.

@@ -165,7 +165,9 @@ async def test_a_strategy_that_takes_too_long(pool: StrategyPool) -> None:
 async def test_a_strategy_that_hangs_is_killed(pool: StrategyPool) -> None:
     """Others go on while a strategy hangs; after its time its process is killed and replaced."""
     ended_before = pool.killed_count
-    hanging = asyncio.create_task(pool.search(job_of("hang", "first room")))
+    reports: list[Info] = []
+    hanging = asyncio.create_task(pool.search(job_of("hang", "first room"), reports.append))
+    await until(lambda: bool(reports))  # it has begun
     result = await pool.search(job_of("minimax", "second room"))
     assert (result.move, hanging.done()) == (FIRST, False)
     pid = running_pid(pool)

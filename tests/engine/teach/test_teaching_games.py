@@ -82,6 +82,15 @@ def test_max_n_of_private_utilities() -> None:
     assert value_at(trace, "paper") == (-1, 15)
 
 
+def test_points_are_utilities_only_of_teaching_games() -> None:
+    """In a game with levels the winner decides the utility, even if the result has points."""
+    position = load_game("dots-and-boxes").position("fffffe .rrrrbbbb red").advance("a1b1")[1]
+    outcome = position.outcome()
+    assert outcome is not None
+    assert outcome.points == (5, 4)
+    assert [GameState.at_root(position, PLAIN, seat).utility() for seat in (0, 1)] == [1, -1]
+
+
 def test_greedy_friends() -> None:
     """Row 5: alpha-beta visits 7 of 9 nodes and finds 10; friend two would give 2."""
     expected = row(5)

@@ -193,7 +193,9 @@ def test_the_classic_log_of_other_searches() -> None:
     assert "MAX node... EVAL ... -4" in logs[0]
     assert "MEAN node... Final score = 1.5" in logs[0]
     several = on_tree(parse_tree("p1(a: p2(<1, 2>, <3, 0>))"), "max-n")
-    assert "P2 node... Move scored : <1, 2>" in [line.text for line in classic_lines(several)]
+    log_of_several = [line.text for line in classic_lines(several)]
+    assert "P2 node... Move scored : <1, 2>" in log_of_several
+    assert "P2 node... END ... <1, 2>" in log_of_several
     chosen = on_game("sticks", "1-2-0 second", Plan("random", seed=4))
     (line,) = classic_lines(chosen)
     assert line.text.startswith("TOP MAX node... Random Move : ( Row = ")

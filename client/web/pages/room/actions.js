@@ -123,7 +123,9 @@ function drawEndButton(app, room) {
     const action = permits(app.model, "abort") ? "abort" : "resign";
     if (!permits(app.model, action)) return null;
     const send = async () => {
-        if (await askToConfirm(END_QUESTIONS[action])) void app.command({ t: action, room: room.id });
+        const question = END_QUESTIONS[action];
+        const text = action === "resign" && isOneScreen(room) ? "The side to move loses this match." : question.text;
+        if (await askToConfirm({ ...question, text })) void app.command({ t: action, room: room.id });
     };
     const [name, text] = action === "abort" ? /** @type {const} */ (["cross", "Abort"]) : /** @type {const} */ (["flag", "Resign"]);
     return h("button", { key: action, onclick: () => void send() }, icon(name), text);
