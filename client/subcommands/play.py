@@ -74,6 +74,13 @@ DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
     help="An option of the game; see `plyroom games`.",
 )
 @click.option("--unlisted", is_flag=True, help="Keep the room out of the server's list.")
+@click.option(
+    "--thinking",
+    type=click.Choice(["all", "spectators", "after"]),
+    default="all",
+    help="Who sees the AI's thinking: everyone, only spectators, or nobody before the match is"
+    " over.",
+)
 @url_option
 @data_option
 @as_option
@@ -90,6 +97,7 @@ def play(
     side: str,
     options: tuple[str, ...],
     unlisted: bool,
+    thinking: "Literal['all', 'spectators', 'after']",
     url: Address | None,
     data: Path | None,
     name: str | None,
@@ -142,6 +150,7 @@ def play(
                 options=chosen_options,
                 seats=seats,
                 visibility=visibility,
+                thinking=thinking,
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"

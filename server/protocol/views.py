@@ -58,7 +58,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
-        offers=room.offers, chat=chat, proposals=format_proposals(room),
+        offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
     )  # fmt: skip
 
 
@@ -79,6 +79,7 @@ def match_state(match: Match) -> wire.MatchState:
         substitutions=tuple(
             [format_substitution(substitution) for substitution in match.substitutions]
         ),
+        thinking=match.thinking,
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from server.bus.base import PageClosed, PresenceReport
 from server.ids import IdentityId, RoomId
 from server.ports import Follower, Ports
-from server.protocol.outbound import Outbound
 from server.rooms.model import Room
 
 
@@ -129,11 +128,6 @@ class Followers:
         """
         if self._followers:
             self._publish_report(asks)
-
-    def send_ephemeral_to_all(self, message: Outbound) -> None:
-        """Sends all followers on this node a message that slow readers may miss."""
-        for follower in tuple(self._followers):
-            follower.send_ephemeral(message)
 
     def _local_spectators(self) -> int:
         return sum(not is_player for is_player in self._followers.values())

@@ -2,7 +2,7 @@
  * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
  * error.
  *
- * @import {BoardView, Info, Occupant, MatchResult, Played, PositionView,
+ * @import {Assessment, BoardView, Info, Occupant, MatchResult, Played, PositionView,
  *     RoomSummary} from "./protocol.js"
  */
 
@@ -27,7 +27,7 @@
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
- *     BoardView | null, thoughts: Record<string, Info>}} StoredMatch
+ *     BoardView | null, thoughts: Record<string, Info>, withheld?: string}} StoredMatch
  */
 
 /**
@@ -35,6 +35,8 @@
  * @typedef {{running: MatchSummary[], finished: MatchSummary[], waiting: RoomSummary[]}} MyMatches
  */
 
+/** Maximum number of plies whose assessments the server returns for one request. */
+export const MAX_ASSESSED_PLIES = 40;
 /** Maximum number of views that the server returns for one request. */
 export const MAX_VIEWS_PER_REQUEST = 100;
 
@@ -196,4 +198,17 @@ export async function readViews(match, from, to) {
     /** @type {{views: {ply: number, view: PositionView}[]}} */
     const { views } = await request(`/api/matches/${encodeURIComponent(match)}/views?from=${from}&to=${to}`);
     return Object.fromEntries(views.map(({ ply, view }) => [ply, view]));
+}
+
+/**
+ * The AI's searches in words for the moves at plies `from` to `to`, inclusive; at most
+ * MAX_ASSESSED_PLIES. There are none at the plies of people.
+ * @param {string} match
+ * @param {number} from
+ * @param {number} to
+ * @returns {Promise<Record<number, Assessment>>}
+ */
+export async function readAssessments(match, from, to) {
+    const { assessments } = await request(`/api/matches/${encodeURIComponent(match)}/assessments?from=${from}&to=${to}`);
+    return assessments;
 }

@@ -39,7 +39,7 @@ import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
 import { drawPanel } from "../../ui/tabs.js";
-import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
+import { NOT_SEARCHED, ThinkingPanel, drawThinkingSetting, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
 
 /** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
@@ -63,6 +63,7 @@ export class RoomPage {
     #tabs;
     #share;
     #invitation;
+    #thinking;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
     /** The position that was last announced to screen readers: match, ply and result. */
@@ -94,6 +95,7 @@ export class RoomPage {
         this.#tabs = new RoomTabs(app);
         this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
         this.#invitation = new Invitation(app, this.#share);
+        this.#thinking = new ThinkingPanel(() => app.update());
     }
 
     start() {
@@ -230,6 +232,7 @@ export class RoomPage {
             pending: sentMove,
             flip: isFlipped(board.board, side, this.#isTurned),
             label: `${room.description?.title} board`,
+            arrows: this.#thinking.arrows,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
         return drawTable({
@@ -317,11 +320,24 @@ export class RoomPage {
         const shown = this.#shown ?? headPly(room);
         const isLive = this.#shown === null && !match?.over;
         const search = match ? thoughtFor(room.thoughts, shown, isLive) : null;
-        if (!match || !search) return drawThinking({ thought: null, heading: "", played: null });
+        const setting = permits(this.#app.model, "configure") && room.may !== null ? this.#drawThinkingSetting(room) : null;
+        if (!match || !search) {
+            const isPersonsMove = match && !isLive && shown > 0;
+            return this.#thinking.draw({ thought: null, setting, ...(isPersonsMove ? { empty: NOT_SEARCHED } : null) });
+        }
         const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
         const played = match.moves[search.ply];
-        const heading = thoughtHeading(sideName(description?.view, seat), search, played);
-        return drawThinking({ thought: search.thought, heading, played: played?.move ?? null });
+        const side = sideName(description?.view, seat);
+        const heading = thoughtHeading(side, search, played);
+        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, setting });
+    }
+
+    /** @param {Room} room */
+    #drawThinkingSetting(room) {
+        return drawThinkingSetting(
+            room.thinking,
+            (thinking) => void this.#app.command({ t: "configure", room: room.id, thinking }),
+        );
     }
 
     /** @param {Room} room */
