@@ -48,6 +48,8 @@ from engine.strategy_pool.messages import (
 #: The processor time that a process may use beyond that of a turn, in seconds. The kernel then ends
 #: it, even if its server has been killed and cannot.
 EXTRA_CPU_S = 10
+#: The niceness of a process: what the server and the search do comes first.
+NICE = 5
 #: Shortest time between two choices that are sent, in seconds.
 CHOICE_S = 0.05
 #: Maximum number of moves of a principal variation.
@@ -217,6 +219,8 @@ def main() -> None:
     """Serves commands until the pipe closes."""
     commands, replies = take_pipes()
     limit_memory(int(sys.argv[1]))
+    if hasattr(os, "nice"):
+        os.nice(NICE)
     ignore_overflow()
     StrategyHost(commands, replies).serve()
 
