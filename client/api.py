@@ -11,7 +11,7 @@ from msgspec import Struct
 from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
-from server.protocol.messages import MatchResult, Occupant, Played
+from server.protocol.messages import Assessment, MatchResult, Occupant, Played
 
 #: Time limit of a request, in seconds.
 TIMEOUT_S = 10
@@ -19,6 +19,8 @@ TIMEOUT_S = 10
 MAX_BODY_BYTES = 16 * 2**20
 #: Maximum number of views that the server returns for one request.
 MAX_VIEWS_PER_REQUEST = 100
+#: Maximum number of plies whose assessments the server returns for one request.
+MAX_ASSESSED_PLIES = 40
 T = TypeVar("T")
 
 
@@ -65,8 +67,9 @@ class Thought(Struct, frozen=True):
 class MatchRecord(Struct, frozen=True, kw_only=True):
     """A match with its moves.
 
-    `thoughts` maps the ply of each AI move, as text, to the report of the search for it. `view` is
-    None when the server does not have the game.
+    `thoughts` maps the ply of each AI move, as text, to the report of the search for it, and
+    `assessments` to the same in words. `withheld` says why there are none, if the server withholds
+    them. `view` is None when the server does not have the game.
     """
 
     match: str
@@ -84,6 +87,8 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     moves: tuple[Played, ...]
     view: BoardView | None
     thoughts: dict[str, Thought] = {}
+    assessments: dict[str, Assessment] = {}
+    withheld: str = ""
     started_ms: int = 0
     finished_ms: int | None = None
 
@@ -101,6 +106,10 @@ class _Games(Struct):
 
 class _Views(Struct):
     views: tuple[PlyView, ...]
+
+
+class _Assessments(Struct):
+    assessments: dict[str, Assessment]
 
 
 def fetch_games(address: Address) -> tuple[GameInfo, ...]:
@@ -127,6 +136,25 @@ def fetch_views(address: Address, match: str, first: int, last: int) -> list[Pos
             raise ProtocolMismatch(f"the server sent no view for ply {start}")
         views += [ply_view.view for ply_view in page]
     return views
+
+
+def fetch_assessments(
+    address: Address, record: MatchRecord, first: int, last: int
+) -> dict[str, Assessment]:
+    """Returns the AI's searches for the moves from ply `first` to ply `last` in words, by ply.
+
+    Returns none for a server of an earlier version, which does not make them.
+    """
+    plies = [int(ply) for ply in record.thoughts if first <= int(ply) <= last]
+    assessments: dict[str, Assessment] = {}
+    while plies:
+        path = f"matches/{record.match}/assessments?from={plies[0]}&to={plies[-1]}"
+        try:
+            assessments |= _get(address, path, _Assessments).assessments
+        except Refused:
+            return {}
+        plies = [ply for ply in plies if ply >= plies[0] + MAX_ASSESSED_PLIES]
+    return assessments
 
 
 def _get(address: Address, path: str, response_type: type[T]) -> T:

@@ -16,6 +16,7 @@ from server.protocol.messages import (
     AiTookOver,
     AnyEvent,
     ChatLine,
+    Configured,
     Created,
     Declined,
     Finished,
@@ -63,7 +64,8 @@ class Model(Struct, frozen=True, kw_only=True):
     has gone the time until the opponent may claim the match, as of the last `presence`; it is empty
     when nobody has gone. `may` names
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
-    of an earlier version, which does not send them.
+    of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
+    thinking during the next matches.
     """
 
     room: str
@@ -85,6 +87,7 @@ class Model(Struct, frozen=True, kw_only=True):
     gone_ms: tuple[int | None, ...] = ()
     watching: int = 0
     may: tuple[str, ...] | None = ()
+    thinking_setting: str = "all"
 
     @property
     def my_seat(self) -> int | None:
@@ -202,6 +205,7 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         latest_view=None,
         turn=None,
         thinking=None,
+        thinking_setting=snapshot.thinking,
     )
 
 
@@ -221,6 +225,8 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
     match event:
         case Created() | Required() | Hidden():
             return model
+        case Configured():
+            return replace(model, thinking_setting=event.thinking)
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))
         case SeatLeft():
@@ -234,6 +240,7 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
                 rules=event.rules,
                 seats=event.seats,
                 moves=(),
+                thinking=event.thinking,
             )
             return replace(
                 model, seats=event.seats, match=match_state, offers=(), takebacks=(), thinking=None

@@ -63,6 +63,8 @@ DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
 @click.option(
     "--friend", is_flag=True, help="Play a person: prints a link to send them, and waits."
 )
+@click.option("--one-screen", is_flag=True, help="Play both sides on this terminal.")
+@click.option("--start", metavar="TEXT", help="Start from this position; for chess, a FEN.")
 @click.option(
     "--side", type=click.Choice(["first", "second", "random"]), default="first", show_default=True
 )
@@ -74,6 +76,13 @@ DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
     help="An option of the game; see `plyroom games`.",
 )
 @click.option("--unlisted", is_flag=True, help="Keep the room out of the server's list.")
+@click.option(
+    "--thinking",
+    type=click.Choice(["all", "spectators", "after"]),
+    default="all",
+    help="Who sees the AI's thinking: everyone, only spectators, or nobody before the match is"
+    " over.",
+)
 @url_option
 @data_option
 @as_option
@@ -87,9 +96,12 @@ def play(
     depth: int | None,
     evaluator: str | None,
     friend: bool,
+    one_screen: bool,
+    start: str | None,
     side: str,
     options: tuple[str, ...],
     unlisted: bool,
+    thinking: "Literal['all', 'spectators', 'after']",
     url: Address | None,
     data: Path | None,
     name: str | None,
@@ -104,9 +116,11 @@ def play(
     """
     from server.protocol.messages import AiSeat, Create, Visibility
 
-    if (level is not None) + (persona is not None) + (strategy is not None) + friend > 1:
+    opponents = (level is not None, persona is not None, strategy is not None, friend, one_screen)
+    if sum(opponents) > 1:
         raise click.UsageError(
-            "choose one of --level, --persona, --strategy (the AI's) and --friend (for a person)"
+            "choose one of --level, --persona, --strategy (the AI's), --friend (for a person) and"
+            " --one-screen"
         )
     if strategy is None and (depth is not None or evaluator is not None):
         raise click.UsageError("--depth and --evaluator go with --strategy")
@@ -142,6 +156,9 @@ def play(
                 options=chosen_options,
                 seats=seats,
                 visibility=visibility,
+                thinking=thinking,
+                start=start,
+                one_screen=one_screen,
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"

@@ -58,7 +58,9 @@ def replay(
 
 
 def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> None:
-    from client.api import fetch_match, fetch_views
+    from msgspec.structs import replace
+
+    from client.api import fetch_assessments, fetch_match, fetch_views
     from client.terminal.output import standard_output
     from client.terminal.replay import print_json, print_match
 
@@ -69,6 +71,12 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
         call_api(lambda: fetch_views(address, match_id, 0, len(record.moves)))
         if record.view is not None
         else []
+    )
+    first, last = (0, len(record.moves)) if ply is None else (max(0, ply - 1), ply)
+    if sys.stdout.isatty():  # the user may step to any ply
+        first, last = 0, len(record.moves)
+    record = replace(
+        record, assessments=call_api(lambda: fetch_assessments(address, record, first, last))
     )
     output = standard_output()
     if as_json:

@@ -201,7 +201,7 @@ HELP = (
     ("m", CommandName.MOVES, "list your moves"),
     ("l", CommandName.LAST, "repeat the last move"),
     ("p", CommandName.PIECES, "name the pieces in words; pieces c: only on cells with a c"),
-    ("t", CommandName.THINKING, "what the AI thinks of each move"),
+    ("t", CommandName.THINKING, "the best moves that the AI knows, with their chances"),
     ("", CommandName.RESIGN, "resign the match"),
     ("", CommandName.ABORT, "end it without a result"),
     ("", CommandName.DRAW, "offer a draw, or accept one"),

@@ -40,6 +40,8 @@ def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> 
             return "No move yet."
         case CommandName.THINKING if model.thinking is not None and model.thinking.moves:
             return f"{words.thinker(model, model.thinking)}: {words.scores_text(model.thinking)}"
+        case CommandName.THINKING if model.thinking is not None and model.thinking.withheld:
+            return model.thinking.withheld
         case CommandName.THINKING:
             return "The AI has reported no scores."
         case CommandName.HELP:

@@ -36,6 +36,8 @@ def title_lines(record: MatchRecord) -> list[str]:
     ]
     if record.over is None:
         lines.append("The match is still running.")
+    if record.withheld:
+        lines.append(record.withheld)
     return lines
 
 
@@ -58,9 +60,12 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
         lines = [
             words.move_line(record.view, ply - 1, words.seat_of(played, ply - 1), played, after)
         ]
-    search = record.thoughts.get(str(ply - 1))
+    search, assessment = record.thoughts.get(str(ply - 1)), record.assessments.get(str(ply - 1))
     if search is not None:
         lines += search.log.splitlines()
+    if assessment is not None:
+        lines.append(f"  AI: {words.assessment_text(assessment)}")
+    elif search is not None:
         text = words.search_text(search.depth, search.score, search.nodes, search.pv, search.value)
         lines.append(f"  AI: {text}")
     result = None

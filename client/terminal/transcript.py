@@ -16,6 +16,7 @@ from client.terminal.queries import current_board_text
 from client.tokens import state_folder
 from server.protocol.messages import (
     AiTookOver,
+    Configured,
     Declined,
     Finished,
     Joined,
@@ -192,6 +193,8 @@ class Transcript:
             case Renamed(identity=identity, name=name):
                 old_name = names.players(before).get(identity, "A player")
                 self._output.report(f"{old_name} is now {name}.")
+            case Configured(thinking=setting) if setting in words.THINKING_SETTING_TEXTS:
+                self._output.report(words.THINKING_SETTING_TEXTS[setting])
             case Said(identity=identity) if identity in self._muted:
                 pass
             case Said(identity=identity, name=name, text=text, to=to):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from client.model import Model
 from engine.view import BoardView, PositionView
-from server.protocol.messages import MatchResult, Occupant, Played, Thinking
+from server.protocol.messages import Assessment, MatchResult, Occupant, Played, Thinking
 
 #: The score of a win in 0 plies; a win in n plies scores n less.
 MATE = 30_000
@@ -150,11 +150,17 @@ def thinking_text(name: str, thinking: Thinking) -> str:
             return f"{name} waits for an engine: none is connected."
         case "queued":
             return f"{name} waits for its turn to think."
+        case _ if thinking.withheld:
+            return f"{name} thinks. {thinking.withheld}"
         case _ if thinking.depth == 0:
             return f"{name} thinks."
         case _:
-            result = search_text(
-                thinking.depth, thinking.score, thinking.nodes, thinking.pv, thinking.value
+            result = (
+                assessment_text(thinking.assessment)
+                if thinking.assessment is not None
+                else search_text(
+                    thinking.depth, thinking.score, thinking.nodes, thinking.pv, thinking.value
+                )
             )
             return f"{name}: {result}" + (
                 f" ({GETTING_READY}: {bar_text(thinking.ready)})"
@@ -163,8 +169,27 @@ def thinking_text(name: str, thinking: Thinking) -> str:
             )
 
 
+def assessment_text(assessment: Assessment) -> str:
+    """A search in words: what the side likes, its chance, and the note about its move, if any."""
+    chance = f"({assessment.says})" if assessment.says else ""
+    return " ".join(part for part in (assessment.sentence, chance, assessment.note) if part)
+
+
+#: Who may see an AI's thinking, for each setting of a room.
+THINKING_SETTING_TEXTS = {
+    "all": "Everyone sees what the AI thinks.",
+    "spectators": "Only spectators see what the AI thinks during a match.",
+    "after": "What the AI thinks is shown after each match.",
+}
+
+
 def scores_text(thinking: Thinking) -> str:
-    """The score of each move: "d +12, c +3, a at most -40"."""
+    """The best moves with their chances: "Nf6 62 %, d5 worse than 58 %".
+
+    A server of an earlier version sends the score of each move: "d +12, c +3, a at most -40".
+    """
+    if thinking.assessment is not None and thinking.assessment.candidates:
+        return ", ".join(f"{move.text} {move.says}" for move in thinking.assessment.candidates)
     return ", ".join(
         f"{root_move.move} {score_text(root_move.score, root_move.bound)}"
         for root_move in thinking.moves

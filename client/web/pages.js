@@ -17,12 +17,12 @@ export const PAGES = [
     [
         /^\/room\/([\w-]{1,24})$/,
         async () => (await import("./pages/room/page.js")).RoomPage,
-        ["board/board.css", "ui/match.css", "ui/dialogs.css"],
+        ["board/board.css", "ui/match.css", "ui/thinking.css", "ui/dialogs.css"],
     ],
     [
         /^\/match\/([\w-]{1,24})$/,
         async () => (await import("./pages/replay/page.js")).ReplayPage,
-        ["board/board.css", "ui/match.css", "ui/dialogs.css"],
+        ["board/board.css", "ui/match.css", "ui/thinking.css", "ui/dialogs.css"],
     ],
     [
         /^\/replays$/,

@@ -48,6 +48,8 @@ from engine.strategy_pool.messages import (
 #: The processor time that a process may use beyond that of a turn, in seconds. The kernel then ends
 #: it, even if its server has been killed and cannot.
 EXTRA_CPU_S = 10
+#: The niceness of a process: what the server and the search do comes first.
+NICE = 5
 #: Shortest time between two choices that are sent, in seconds.
 CHOICE_S = 0.05
 #: Maximum number of moves of a principal variation.
@@ -141,7 +143,14 @@ def turn_of(job: Job) -> Turn:
 
 
 def trim(choice: Choice) -> Choice:
-    """Returns a choice within the limits of a message."""
+    """Returns a choice within the limits of a message.
+
+    A strategy of another package that reports no value has its score as one, and a depth, because a
+    choice without both is one at random.
+    """
+    is_random = choice.nodes == 1 and not choice.depth  # the built-in strategy looks at one node
+    if not choice.value and not is_random:
+        choice = replace(choice, value=str(choice.score), depth=max(1, choice.depth))
     log = choice.log.encode("utf-8", "replace")[:MAX_LOG_BYTES].decode("utf-8", "ignore")
     return replace(choice, log=log, value=choice.value[:MAX_VALUE], line=choice.line[:MAX_LINE])
 
@@ -217,6 +226,8 @@ def main() -> None:
     """Serves commands until the pipe closes."""
     commands, replies = take_pipes()
     limit_memory(int(sys.argv[1]))
+    if hasattr(os, "nice"):
+        os.nice(NICE)
     ignore_overflow()
     StrategyHost(commands, replies).serve()
 

@@ -4,6 +4,9 @@ The command stores the matches in a work file and resumes from it. Then it fits 
 game's DATA files (those that end in .txt) to the results, and writes them back with the command and
 the losses at their head. The fit stops early and returns the numbers with the lowest validation
 loss, measured on matches that are not used for learning. The same command gives the same numbers.
+
+With --win-scale it fits only the scale of the game's chance to win (engine.win_chance) to matches
+of the game's levels, and writes it to the file of scales.
 """
 
 import argparse
@@ -63,6 +66,12 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("game")
+    parser.add_argument(
+        "--win-scale",
+        action="store_true",
+        help="fit the scale of the chance to win to matches of the game's levels"
+        " (--games, --seed, --out)",
+    )
     play = parser.add_argument_group("matches")
     play.add_argument(
         "--games",
@@ -173,6 +182,8 @@ def command_of(given: list[str]) -> str:
 def run(args: argparse.Namespace, command: str) -> int:
     """Plays, judges and fits as requested; returns the exit code."""
     game = load_game(args.game)
+    if args.win_scale:
+        return _fit_win_scale(game, args)
     files = require_numbers(game)
     if args.out is not None and len(files) > 1:
         raise TuneError(f"--out names one file, but {game.id} has {len(files)} files of numbers")
@@ -211,6 +222,28 @@ def run(args: argparse.Namespace, command: str) -> int:
     ]
     print_gain(result.gain, written, args.json)
     return 0 if is_better else NO_IMPROVEMENT
+
+
+def _fit_win_scale(game: Game, args: argparse.Namespace) -> int:
+    """Plays matches of the levels, fits the scale to them and writes it; returns the exit code."""
+    from engine.tune.win_scale import MATCHES, fit_win_scale
+
+    progress = Progress()
+    count = _at_least("games", args.games, 0) or MATCHES
+    fitted, path = fit_win_scale(
+        game, count, _at_least("seed", args.seed, 0), args.out,
+        lambda number: progress.show(f"{number:,} of {count:,} matches played"),
+    )  # fmt: skip
+    progress.end()
+    if args.json:
+        print(msgspec.json.encode(fitted).decode())
+    else:
+        print(
+            f"{game.id}: scale {fitted.scale:g} from {fitted.positions:,} positions of"
+            f" {fitted.matches:,} matches of levels {fitted.levels}; loss {fitted.loss:.4f},"
+            f" with a constant prediction {fitted.even_loss:.4f}; written: {path}"
+        )
+    return 0
 
 
 def plan_text(plan: Plan) -> str:

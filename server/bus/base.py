@@ -22,11 +22,16 @@ class EventsAppended(Struct, frozen=True):
 
 
 class Ephemeral(Struct, frozen=True):
-    """A message that is not logged, for all followers of a room: the AI's thinking."""
+    """A message that is not logged, for the followers of a room: the AI's thinking.
+
+    With `restricted`, not all of them may see it; nodes of earlier versions, which cannot tell who
+    may, refuse such a message.
+    """
 
     room: str
     node: str
     thinking: Thinking
+    restricted: bool = False
 
 
 class PresenceReport(Struct, frozen=True):

@@ -68,10 +68,11 @@ class _EventsAppended(Struct, forbid_unknown_fields=True):
     events: Annotated[list[_Entry], Meta(min_length=1, max_length=1000)]
 
 
-class _Ephemeral(Struct, forbid_unknown_fields=True):
+class _Ephemeral(Struct, forbid_unknown_fields=True, omit_defaults=True):
     room: RoomId
     node: Node
     thinking: wire.Thinking
+    restricted: bool = False
 
 
 class _PresenceReport(Struct, forbid_unknown_fields=True):
@@ -146,7 +147,7 @@ class Codec:
                 )
                 return self._wrap(room_topic(room), body, reliable=True)
             case Ephemeral(room=room, node=node, thinking=thinking):
-                body = _encode(_Ephemeral(room, node, thinking))
+                body = _encode(_Ephemeral(room, node, thinking, message.restricted))
                 return self._wrap(f"{room_topic(room)}/thinking", body)
             case PresenceReport(room=room, node=node):
                 body = _encode(
@@ -207,7 +208,9 @@ def _parse_body(topic: str, body: bytes) -> BusMessage:
         ephemeral = _decode_ephemeral(body)
         if ephemeral.thinking.room != ephemeral.room:
             raise InvalidMessage("the message is for another room")
-        message = Ephemeral(ephemeral.room, ephemeral.node, ephemeral.thinking)
+        message = Ephemeral(
+            ephemeral.room, ephemeral.node, ephemeral.thinking, ephemeral.restricted
+        )
         return _check_topic(topic, f"{room_topic(ephemeral.room)}/thinking", message)
     if topic.endswith("/here"):
         report = _decode_presence_report(body)

@@ -73,6 +73,16 @@ class Required(Event, frozen=True, tag="required"):
     what: Word
 
 
+class Configured(Event, frozen=True, tag="configured"):
+    """The host chose a setting of the room. It applies to matches that start later.
+
+    `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or
+    `after` (nobody before the match is over).
+    """
+
+    thinking: Word
+
+
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
     """A player or the AI took a seat."""
 
@@ -90,7 +100,7 @@ class Started(Event, frozen=True, tag="started"):
     """A match started.
 
     `number` counts the matches of the room, `start` is the start position as text, and `rules` is
-    the digest of the game's rules.
+    the digest of the game's rules. `thinking` is the room's setting, which this match keeps.
     """
 
     match: str
@@ -98,6 +108,7 @@ class Started(Event, frozen=True, tag="started"):
     start: str
     rules: str
     seats: tuple[Occupant, ...]
+    thinking: Word = "all"
 
 
 class Moved(Event, frozen=True, tag="moved"):
@@ -231,6 +242,7 @@ class Hidden(Event, frozen=True, tag="hidden"):
 RoomEvent = (
     Created
     | Required
+    | Configured
     | SeatTaken
     | SeatLeft
     | Started

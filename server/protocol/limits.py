@@ -54,6 +54,9 @@ Depth = Annotated[int, Meta(ge=1, le=MAX_STRATEGY_DEPTH)]
 EvaluatorName = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
 #: Whether a room is in the lobby's list. An unlisted room is found only by its id.
 Visibility = Literal["public", "unlisted"]
+#: Who may see an AI's thinking while a match is running: everyone, only those without a seat, or
+#: nobody before the match is over.
+ThinkingSetting = Literal["all", "spectators", "after"]
 #: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
 #: What a player may offer the opponent.

@@ -18,8 +18,11 @@ from msgspec import Meta, Struct
 from engine.search.job import Persona, RootMove
 from engine.view import SEATS, MoveView, PositionView
 from server.codes import Code
+from server.protocol.assessments import Assessment as Assessment
+from server.protocol.assessments import Candidate as Candidate
 from server.protocol.events import AiTookOver as AiTookOver
 from server.protocol.events import AnyEvent as AnyEvent
+from server.protocol.events import Configured as Configured
 from server.protocol.events import Created as Created
 from server.protocol.events import Declined as Declined
 from server.protocol.events import Event as Event
@@ -57,6 +60,7 @@ from server.protocol.limits import OfferKind as OfferKind
 from server.protocol.limits import RoomId as RoomId
 from server.protocol.limits import SeatNumber as SeatNumber
 from server.protocol.limits import StrategyName as StrategyName
+from server.protocol.limits import ThinkingSetting as ThinkingSetting
 from server.protocol.limits import Visibility as Visibility
 from server.protocol.values import ChatLine as ChatLine
 from server.protocol.values import MatchResult as MatchResult
@@ -64,6 +68,7 @@ from server.protocol.values import MatchState as MatchState
 from server.protocol.values import Played as Played
 from server.protocol.values import Proposal as Proposal
 from server.protocol.values import RoomDescription as RoomDescription
+from server.protocol.values import RoomSummary as RoomSummary
 from server.protocol.values import Substitution as Substitution
 
 # --- what clients send --------------------------------------------------------------------------
@@ -123,6 +128,7 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
       own start. `GET /api/position` checks such a text and shows the board.
     - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides.
     - `takeback` says whether players may take moves back.
+    - `thinking` says who may see an AI's thinking while a match is running.
     """
 
     id: CommandId
@@ -141,6 +147,7 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
     start: Annotated[str, Meta(max_length=MAX_START)] | None = None
     one_screen: bool = False
     takeback: bool = True
+    thinking: ThinkingSetting = "all"
 
 
 class RoomCommand(Incoming, frozen=True, kw_only=True):
@@ -191,6 +198,14 @@ class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
     """Removes the AI from a seat. Host only; refused while a match is running."""
 
     seat: SeatNumber
+
+
+class Configure(RoomCommand, frozen=True, tag="configure", kw_only=True):
+    """Chooses who may see an AI's thinking during the next matches. Host only; refused while a
+    match is running.
+    """
+
+    thinking: ThinkingSetting
 
 
 class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
@@ -327,6 +342,7 @@ ClientMessage = (
     | Stand
     | AddAi
     | RemoveAi
+    | Configure
     | Move
     | Takeback
     | Resign
@@ -407,7 +423,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
     the room can be read but not played, and is the error code that says why. `may` lists the
     commands that the viewer may give, like the message `may`. A server of an earlier version omits
-    it; the client may then try any command.
+    it; the client may then try any command. `start_view` is the position in which the room's first
+    match will start; null once it has started.
     """
 
     room: str
@@ -417,6 +434,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     seat: int | None = None
     frozen: str | None = None
     may: tuple[str, ...] | None = None
+    start_view: PositionView | None = None
 
 
 class May(Outgoing, frozen=True, tag="may", kw_only=True):
@@ -444,7 +462,8 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     The client applies later events to it.
 
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
-    rematch. `proposals` lists the other open offers: the requests to take moves back.
+    rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking`
+    is the room's setting for its next matches, as in `configured`.
     """
 
     room: str
@@ -454,6 +473,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+    thinking: Word = "all"
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
@@ -502,6 +522,9 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator
       `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the
       strategy writes about its search, when it is done: lines of text, at most 16 KiB.
+    - `assessment` is the search in words. A server of an earlier version omits it.
+    - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all
+      others. The message then has the state of the search and not its results.
     """
 
     room: str
@@ -521,6 +544,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     ready: Annotated[int, Meta(ge=0, le=99)] | None = None
     value: str = ""
     log: str = ""
+    assessment: Assessment | None = None
+    withheld: str = ""
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
@@ -538,24 +563,6 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     seats: tuple[bool, ...]
     watching: int
     gone_ms: tuple[int | None, ...] = ()
-
-
-class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A public room in the lobby's list.
-
-    `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
-    """
-
-    room: str
-    game: str
-    title: str
-    options: dict[str, str]
-    seats: tuple[Occupant | None, ...]
-    state: Literal["open", "playing", "finished"]
-    created_ms: int
-    ply: int = 0
-    watching: int = 0
-    length: str = ""
 
 
 class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):

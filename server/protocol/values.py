@@ -3,6 +3,8 @@
 `server.protocol.messages` re-exports them.
 """
 
+from typing import Literal
+
 from msgspec import Struct
 
 from engine.view import BoardView
@@ -73,7 +75,7 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A match with its result so far. The start position and the moves define the position.
 
     `seats` are the players of now, or of the end. `substitutions` says who played from which ply
-    on, where a player went and the AI played on.
+    on, where a player went and the AI played on. `thinking` means the same as in `started`.
     """
 
     id: str
@@ -84,6 +86,7 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     moves: tuple[Played, ...]
     over: MatchResult | None = None
     substitutions: tuple[Substitution, ...] = ()
+    thinking: Word = "all"
 
 
 class Proposal(Struct, frozen=True, omit_defaults=True):
@@ -109,3 +112,21 @@ class ChatLine(Struct, frozen=True, omit_defaults=True):
     text: str
     to: Word = "room"
     identity: str = ""
+
+
+class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A public room in the lobby's list.
+
+    `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
+    """
+
+    room: str
+    game: str
+    title: str
+    options: dict[str, str]
+    seats: tuple[Occupant | None, ...]
+    state: Literal["open", "playing", "finished"]
+    created_ms: int
+    ply: int = 0
+    watching: int = 0
+    length: str = ""

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from engine.game import GameFault
+from engine.game import GameFault, OptionError, PositionError
 from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
 from server.rooms import positions
 from server.rooms.events import Occupant
 from server.rooms.model import Match, MatchResult, Played, Room, Substitution
+from server.rooms.starts import start_position
 
 
 def description(room: Room) -> wire.RoomDescription:
@@ -34,6 +35,19 @@ def description(room: Room) -> wire.RoomDescription:
     )  # fmt: skip
 
 
+def start_view(room: Room) -> PositionView | None:
+    """The position in which the room's first match will start.
+
+    None once it has started, and if this server does not have the game, or not with these options.
+    """
+    if room.match is not None or room.game is None:
+        return None
+    try:
+        return positions.view(start_position(room.game, room.options, room.start))
+    except (GameFault, OptionError, PositionError):
+        return None
+
+
 def snapshot(room: Room, player: bool) -> wire.Snapshot:
     """The whole room as a player, or as a spectator, may see it."""
     chat = tuple(
@@ -44,7 +58,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
-        offers=room.offers, chat=chat, proposals=format_proposals(room),
+        offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
     )  # fmt: skip
 
 
@@ -65,6 +79,7 @@ def match_state(match: Match) -> wire.MatchState:
         substitutions=tuple(
             [format_substitution(substitution) for substitution in match.substitutions]
         ),
+        thinking=match.thinking,
     )  # fmt: skip
 
 

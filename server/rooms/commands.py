@@ -14,6 +14,8 @@ from engine.search.job import Persona
 
 #: Whether a room is in the lobby's list. An unlisted room can be joined only by its id.
 Visibility = Literal["public", "unlisted"]
+#: Who may see an AI's thinking while a match is running.
+ThinkingSetting = Literal["all", "spectators", "after"]
 #: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
 #: What a player may offer the opponent.
@@ -61,6 +63,7 @@ class Create(Struct, frozen=True):
     start: str | None = None
     one_screen: bool = False
     takeback: bool = True
+    thinking: ThinkingSetting = "all"
 
 
 class Command(Struct, frozen=True):
@@ -94,6 +97,14 @@ class RemoveAi(Command, frozen=True):
     """Removes the AI from a seat. Host only; refused while a match is running."""
 
     seat: int
+
+
+class Configure(Command, frozen=True):
+    """Chooses who may see an AI's thinking during the next matches. Host only; refused while a
+    match is running.
+    """
+
+    thinking: ThinkingSetting
 
 
 class Move(Command, frozen=True):

@@ -18,6 +18,7 @@ from server.rooms import notation, positions
 from server.rooms.events import (
     CAPABILITIES,
     AiTookOver,
+    Configured,
     Created,
     Declined,
     Finished,
@@ -126,6 +127,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return _evolve_offered(room, event)
         case Declined():
             return _evolve_declined(room, event)
+        case Configured():
+            return replace(room, thinking=event.thinking)
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
@@ -150,6 +153,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
     match = Match(
         MatchId(event.match), event.number, event.start, event.rules, event.seats, position, digest,
         room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
+        thinking=event.thinking,
     )  # fmt: skip
     # A new match is played by the current rules, which ends a freeze caused by an older match. A
     # missing game stays missing, and events of a newer version stay unknown.

@@ -8,9 +8,11 @@ from server.rooms.model import Match, MatchResult, Moment, Room
 from server.rooms.starts import start_position
 
 
-def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> Started:
+def start_event(
+    start: Position, match_id: str, number: int, seats: Sequence[Occupant], thinking: str
+) -> Started:
     """Returns the event that starts a match at a position."""
-    return Started(match_id, number, start.text(), start.game.digest, tuple(seats))
+    return Started(match_id, number, start.text(), start.game.digest, tuple(seats), thinking)
 
 
 def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: Moment) -> Started:
@@ -20,7 +22,7 @@ def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: M
     """
     number = 1 if room.match is None else room.match.number + 1
     start = start_position(game, room.options, room.start)
-    return start_event(start, moment.new_id(), number, occupants)
+    return start_event(start, moment.new_id(), number, occupants, room.thinking)
 
 
 def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:

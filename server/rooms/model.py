@@ -198,6 +198,8 @@ class Match(Struct, frozen=True):
     substitutions: tuple[Substitution, ...] = ()
     #: The positions before the current one, the newest last, at most RECENT_POSITIONS.
     recent: tuple[Position, ...] = ()
+    #: Who may see an AI's thinking while the match is running; see `server.rooms.thinking`.
+    thinking: str = "all"
 
     @property
     def ply(self) -> int:
@@ -257,6 +259,8 @@ class Room(Struct, frozen=True):
     #: Authors and times of the last CHAT_STAMPS lines of chat.
     chat_stamps: tuple[ChatStamp, ...] = ()
     frozen: Code | None = None
+    #: The setting of the next matches, like `Match.thinking`.
+    thinking: str = "all"
 
     @property
     def running_match(self) -> Match | None:

@@ -1,7 +1,7 @@
 """The rules for draws, rematches and takebacks: claims, offers, and answers to offers."""
 
 from server.codes import Code
-from server.rooms import permissions, takebacks
+from server.rooms import permissions, refusals, takebacks
 from server.rooms.commands import (
     Accept,
     AiReply,
@@ -75,7 +75,7 @@ def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
     if offer is not None and not is_other_open:
         match = require_running_match(room)
         if command.ply not in (None, match.ply):
-            check(permissions.NO_OFFER_BY_OPPONENT)
+            check(refusals.NO_OFFER_BY_OPPONENT)
         return [_take_back(room, match, offer.to_ply, opponent)]
     if room.running_match is not None:
         return [_agree_draw(room.running_match)]

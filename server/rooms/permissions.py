@@ -8,7 +8,6 @@ checks the command's own fields, such as a legal move or a level that the game h
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -25,6 +24,7 @@ from server.rooms.commands import (
     Chat,
     ClaimWin,
     Command,
+    Configure,
     Decline,
     LetAiPlay,
     OfferDraw,
@@ -48,6 +48,41 @@ from server.rooms.model import (
     Room,
     nobody_absent,
 )
+from server.rooms.refusals import (
+    ABORT_BY_SPECTATOR,
+    ABORT_TOO_LATE,
+    ABSENT_MOVE,
+    AI_LOCKED,
+    CANNOT_PLAY_ON,
+    HAS_SEAT,
+    MATCH_OVER,
+    MATCH_RUNNING,
+    NEWER,
+    NO_AI,
+    NO_DRAWS,
+    NO_KEPT_SEAT,
+    NO_MATCH,
+    NO_MOVE_TO_TAKE_BACK,
+    NO_OFFER,
+    NO_OFFER_BY_OPPONENT,
+    NO_SEAT,
+    NO_TAKEBACKS,
+    NOBODY_TO_GO,
+    NOT_HOST,
+    NOT_STARTED,
+    ONE_SCREEN,
+    OPPONENT_PRESENT,
+    READ_ONLY,
+    REMATCH_BY_SPECTATOR,
+    REMATCH_OFFERED,
+    SEAT_EMPTY,
+    SEAT_LOCKED,
+    SEAT_TAKEN,
+    SETTING_LOCKED,
+    TAKEBACK_REQUESTED,
+    UNSURE,
+    Refusal,
+)
 from server.rooms.starts import start_position
 from server.rooms.turns import second_turn_ply, turns_since
 from server.settings import Settings
@@ -55,13 +90,6 @@ from server.settings import Settings
 #: Turns after an offer before the player may offer a draw again, so that repeated offers do not
 #: harass the opponent. A turn is one ply, or more in games with extra turns.
 OFFER_AGAIN_TURNS = 10
-
-
-class Refusal(NamedTuple):
-    """Why a command is refused: the arguments of CommandRejected."""
-
-    code: Code
-    message: str
 
 
 class Viewer(Struct, frozen=True):
@@ -79,63 +107,6 @@ class Viewer(Struct, frozen=True):
 
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
 Condition = Callable[[Room, Viewer], Refusal | None]
-
-# --- the refusals -------------------------------------------------------------------------------
-
-NEWER = Refusal(
-    Code.ROOM_NEWER,
-    "this room was made by a newer Plyroom; it can be read here and played elsewhere",
-)
-NO_SEAT = Refusal(Code.SEAT_NONE, "you have no seat in this room")
-NOT_HOST = Refusal(Code.HOST_ONLY, "only the host of the room may do that")
-SEAT_TAKEN = Refusal(Code.SEAT_TAKEN, "the seat is taken")
-HAS_SEAT = Refusal(Code.SEAT_ALREADY, "you have a seat already")
-SEAT_LOCKED = Refusal(
-    Code.SEAT_LOCKED, "seats cannot change while a match is running; you may resign"
-)  # fmt: skip
-AI_LOCKED = Refusal(Code.SEAT_LOCKED, "seats cannot change while a match is running")
-NO_AI = Refusal(Code.SEAT_EMPTY, "no AI holds that seat")
-SEAT_EMPTY = Refusal(Code.SEAT_EMPTY, "a seat is empty")
-NOT_STARTED = Refusal(Code.MATCH_NONE, "the match begins when both seats are taken")
-NO_MATCH = Refusal(Code.MATCH_NONE, "there has been no match yet")
-MATCH_RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
-MATCH_OVER = Refusal(Code.MATCH_OVER, "the match is over")
-ABORT_TOO_LATE = Refusal(
-    Code.MATCH_STARTED, "a match can be aborted until both sides have moved; you may resign"
-)
-ABORT_BY_SPECTATOR = Refusal(
-    Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
-)
-REMATCH_BY_SPECTATOR = Refusal(
-    Code.SEAT_NONE, "only a player may offer a rematch, or the host of a match between AI seats"
-)
-NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
-NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
-NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")
-ONE_SCREEN = Refusal(Code.SEAT_LOCKED, "one player holds both seats of this room")
-NO_TAKEBACKS = Refusal(Code.TAKEBACK_NONE, "no moves are taken back in this room")
-NO_MOVE_TO_TAKE_BACK = Refusal(Code.TAKEBACK_NONE, "you have no move to take back")
-ABSENT_MOVE = Refusal(
-    Code.TAKEBACK_NONE, "your opponent is away and cannot agree to take a move back"
-)
-READ_ONLY = Refusal(
-    Code.ROOM_FROZEN,
-    "this match was played by other rules than this server has; it can only be read",
-)
-TAKEBACK_REQUESTED = Refusal(
-    Code.OFFER_TWICE, "you have asked to take a move back in this position already"
-)
-REMATCH_OFFERED = Refusal(Code.OFFER_TWICE, "you have offered a rematch already")
-NOBODY_TO_GO = Refusal(
-    Code.CLAIM_NONE, "only a player whose opponent is another person may claim that"
-)
-OPPONENT_PRESENT = Refusal(Code.CLAIM_NONE, "your opponent is connected")
-UNSURE = Refusal(
-    Code.CLAIM_UNSURE,
-    "the server is not sure yet that your opponent has gone for so long; try again later",
-)
-CANNOT_PLAY_ON = Refusal(Code.ROOM_FROZEN, "the AI cannot play this match on")
-NO_KEPT_SEAT = Refusal(Code.SEAT_NONE, "the AI keeps no seat for you")
 
 
 def viewer_of(room: Room, identity: IdentityId) -> Viewer:
@@ -241,6 +212,12 @@ def remove_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | 
     if not (room.has_ai if seat is None else occupant is not None and occupant.kind == "ai"):
         return NO_AI
     return AI_LOCKED if room.running_match is not None else None
+
+
+def configure(room: Room, viewer: Viewer) -> Refusal | None:
+    if not viewer.is_host:
+        return NOT_HOST
+    return SETTING_LOCKED if room.running_match is not None else None
 
 
 def resign(room: Room, viewer: Viewer) -> Refusal | None:
@@ -493,6 +470,7 @@ BETWEEN_MATCHES: dict[type[Command], Condition] = {
     Rematch: rematch,
     Accept: accept,
     Decline: decline,
+    Configure: configure,
 }
 
 #: The draw offers of a match in which none was made.

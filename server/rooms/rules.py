@@ -11,9 +11,17 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, gone, moves, offers, permissions, seats
+from server.rooms import chat, gone, moves, offers, permissions, seats, thinking
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
-from server.rooms.events import ONE_SCREEN, START, Created, Occupant, Required, RoomEvent
+from server.rooms.events import (
+    ONE_SCREEN,
+    START,
+    Configured,
+    Created,
+    Occupant,
+    Required,
+    RoomEvent,
+)
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
@@ -34,6 +42,10 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     created = _created(actor, command, game, start)
     events: list[RoomEvent] = [created]
     events += _requirements(created)
+    # A field of `created` would be ignored by nodes of an older version, which would then show the
+    # thinking. To them an event of its own makes the room `room.newer`.
+    if command.thinking != thinking.ALL:
+        events.append(Configured(command.thinking))
     holders: list[Occupant | None] = [None] * SEATS
     for number, seat_wish in enumerate(wishes):
         match seat_wish:
@@ -48,7 +60,7 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
         events += seat_events(number, holders[number])  # type: ignore[arg-type]
     occupants = [seat for seat in holders if seat is not None]
     if len(occupants) == SEATS:
-        events.append(start_event(start, new_id(), 1, occupants))
+        events.append(start_event(start, new_id(), 1, occupants, command.thinking))
     return events
 
 
@@ -71,8 +83,13 @@ def _requirements(created: Created) -> list[Required]:
 
 #: The rule of each command.
 RULES: dict[type[Command], Rule] = {
-    **moves.RULES, **offers.RULES, **seats.RULES, **gone.RULES, **chat.RULES,
-}  # fmt: skip
+    **moves.RULES,
+    **offers.RULES,
+    **seats.RULES,
+    **gone.RULES,
+    **chat.RULES,
+    **thinking.RULES,
+}
 
 
 def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:

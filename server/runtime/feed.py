@@ -1,6 +1,6 @@
 """Sends the events and the other messages of a room to its followers on this node."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from server.bus.base import Ephemeral
 from server.ids import RoomId
@@ -15,24 +15,34 @@ from server.runtime.board_messages import turn_message, view_message
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
 from server.runtime.permission_feed import PermissionFeed
 from server.runtime.presence import Presence
+from server.runtime.thinking_feed import ThinkingFeed
 from server.store.base import EVERYONE, SPECTATORS, StoredEvent
 
 
 class Feed:
     """Sends the messages of one room to its followers on this node."""
 
-    __slots__ = ("_followers", "_permissions", "_ports", "_presence", "_room_id", "thinking")
+    __slots__ = ("_followers", "_permissions", "_ports", "_presence", "_room_id", "_thinking")
 
     def __init__(
-        self, room_id: RoomId, ports: Ports, presence: Presence, permissions: PermissionFeed
+        self,
+        room_id: RoomId,
+        ports: Ports,
+        presence: Presence,
+        permissions: PermissionFeed,
+        get_room: Callable[[], Room | None],
     ) -> None:
         self._room_id = room_id
         self._ports = ports
         self._presence = presence
         self._followers = presence.followers
         self._permissions = permissions
-        #: The latest `thinking` message of the current turn, for clients that join later.
-        self.thinking: wire.Thinking | None = None
+        self._thinking = ThinkingFeed(presence.followers, get_room)
+
+    @property
+    def thinking(self) -> wire.Thinking | None:
+        """The latest `thinking` message of the current turn."""
+        return self._thinking.latest
 
     def send_events(
         self,
@@ -86,8 +96,8 @@ class Feed:
         if sender is not None:
             self._ports.reached("before_ack")
             sender.send(*to_sender)
-        if has_board_change and self.thinking and not _is_current(self.thinking, room):
-            self.thinking = None
+        if has_board_change:
+            self._thinking.on_board_change(room)
         if has_frozen_changed:
             for follower, _ in self._followers:
                 follower.send(Outbound(self._joined(room, follower)))
@@ -106,34 +116,37 @@ class Feed:
             self._joined(room, follower),
             views.snapshot(room, is_player) if missed is None else None,
         ]
-        current_state = [
-            view_message(room),
-            turn if player_to_move == follower.identity else None,
-            self.thinking,
-            self._presence.at_join(follower, room),
-        ]
+        position = [view_message(room), turn if player_to_move == follower.identity else None]
+        thinking = self._thinking.message_at_join(room.match, is_player)
         follower.send(
             *_outbound(opening),
             *self._event_messages(missed or [], is_player),
-            *_outbound(current_state),
+            *_outbound(position),
+            *([thinking] if thinking is not None else ()),
+            Outbound(self._presence.at_join(follower, room)),
         )
         self._followers.report()
 
     def send_thinking(self, thinking: wire.Thinking) -> None:
-        """Sends the message to the followers on all nodes and to clients that join later."""
+        """Sends the message to the followers on all nodes and to clients that join later, as far as
+        they may see it.
+        """
         self.receive_thinking(thinking)
-        self._ports.bus.publish(Ephemeral(self._room_id, self._ports.node, thinking))
+        is_restricted = self._thinking.is_restricted
+        self._ports.bus.publish(Ephemeral(self._room_id, self._ports.node, thinking, is_restricted))
 
     def receive_thinking(self, thinking: wire.Thinking) -> None:
-        """Sends the message to this node's followers and to clients that join later."""
-        self.thinking = thinking
-        self._followers.send_ephemeral_to_all(Outbound(thinking))
+        """Sends the message to this node's followers and to clients that join later, as far as they
+        may see it.
+        """
+        self._thinking.receive(thinking)
 
     def _joined(self, room: Room, follower: Follower) -> wire.Joined:
         return wire.Joined(
             room=room.id, v=room.v, epoch=self._ports.store.epoch,
             description=views.description(room), seat=room.seat_of(follower.identity),
             frozen=room.frozen, may=self._permissions.list_at_join(room, follower),
+            start_view=views.start_view(room),
         )  # fmt: skip
 
     def _event_messages(self, events: Sequence[StoredEvent], is_player: bool) -> list[Outbound]:
@@ -152,14 +165,6 @@ class Feed:
             )
             for event in events
         ]  # fmt: skip
-
-
-def _is_current(thinking: wire.Thinking, room: Room) -> bool:
-    """Whether the message is about the current turn. Another node's may arrive before the event
-    that starts its turn.
-    """
-    match = room.running_match
-    return match is not None and (thinking.match, thinking.ply) == (match.id, match.ply)
 
 
 def _outbound(messages: Sequence[wire.Outgoing | None]) -> list[Outbound]:

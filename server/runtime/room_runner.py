@@ -107,7 +107,7 @@ class RoomRunner:
             ports, self.followers, self._log.find_absence, submit_own
         )
         self.presence.on_absence_change = self._permissions.on_absence_change
-        self._feed = Feed(room_id, ports, self.presence, self._permissions)
+        self._feed = Feed(room_id, ports, self.presence, self._permissions, self._log.get_state)
         self._ai = AiTasks(ports, spawn, self._feed, submit_own, self._on_store_failure)
         self._mailbox: Mailbox[Item] = Mailbox(MAILBOX_CAPACITY)
         self._timer = RoomTimer(submit_own)

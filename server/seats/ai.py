@@ -1,7 +1,6 @@
 """An AI seat: requests a move from an engine, and reports the running search to the room."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -22,6 +21,7 @@ from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
 from server.rooms.commands import AiFailure, AiMove, AiReply
 from server.rooms.model import Match, Room
+from server.rooms.thinking import search_seed
 from server.rooms.turns import turns_since
 from server.store.base import Thought
 
@@ -60,7 +60,6 @@ def job_for(room: Room, match: Match, seat: int, strategy_ms: int = STRATEGY_MS)
     """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
-    seed = hashlib.blake2b(f"{match.id}:{match.ply}".encode(), digest_size=6).digest()
     limit = Limit()
     if occupant.strategy is not None:
         limit = Limit(depth=occupant.depth, time_ms=strategy_ms)
@@ -68,7 +67,7 @@ def job_for(room: Room, match: Match, seat: int, strategy_ms: int = STRATEGY_MS)
         game=room.game_id, rules=room.game.digest, options=dict(room.options), start=match.start,
         moves=tuple(played.move for played in match.moves), affinity=room.id, level=occupant.level,
         persona=occupant.persona, limit=limit,
-        seed=int.from_bytes(seed, "big"), digest=match.digest,
+        seed=search_seed(match.id, match.ply), digest=match.digest,
         strategy=occupant.strategy, evaluator=occupant.evaluator or "",
     )  # fmt: skip
 

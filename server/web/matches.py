@@ -31,11 +31,14 @@ from server.web.answers import (
     too_many_requests,
 )
 from server.web.replays import Replays
+from server.web.thoughts import Thoughts
 
 log = structlog.get_logger()
 
 #: Maximum number of matches or views in one response.
 PAGE = 100
+#: Maximum number of plies whose assessments are in one response.
+ASSESSED_PLIES = 40
 #: Capacity of the cache of finished matches, in moves. The cache saves reading the room's log for
 #: each page of a replay.
 CACHED_MOVES = 200_000
@@ -68,6 +71,7 @@ class Matches:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._replays = Replays()
+        self._thoughts = Thoughts(ports)
         settings = ports.settings
         self._rate = RateLimit(
             "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
@@ -82,6 +86,7 @@ class Matches:
             web.get("/api/matches", self.matches),
             web.get("/api/matches/{match}", self.match),
             web.get("/api/matches/{match}/views", self.views),
+            web.get("/api/matches/{match}/assessments", self.assessments),
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
@@ -96,19 +101,22 @@ class Matches:
         )
         next_cursor = _format_cursor(rows[-1]) if len(rows) == limit else None
         return json_answer(
-            {"matches": [self._entry(row, row.plies or 0) for row in rows], "next": next_cursor}
+            {"matches": [self.entry(row, row.plies or 0) for row in rows], "next": next_cursor}
         )
 
     async def match(self, request: web.Request) -> web.Response:
-        """Answers with a match, its moves and the AI's analyses."""
+        """Answers with a match, its moves and the AI's analyses.
+
+        If the sender may not see the analyses while the match is running, `withheld` says why.
+        """
         match = await self._find(request)
         record = await self._record(match)
-        thoughts = await self._ports.store.projections.thoughts(match.match)
-        # The store keeps the analyses of the moves that were taken back, too.
-        thoughts_by_move = {(thought.ply, thought.v): thought for thought in thoughts}
-        shown = [thoughts_by_move.get(key) for key in enumerate(record.versions)]
         moves = record.moves
-        entry = self._entry(match, len(moves))
+        withheld = await self._thoughts.reason_to_withhold(request, match)
+        thoughts = {}
+        if withheld is None:
+            thoughts = await self._thoughts.reports(match, record.versions)
+        entry = self.entry(match, len(moves))
         try:
             view = self._ports.find_game(match.game).board(_decode(match.options))
         except Exception as error:
@@ -119,7 +127,7 @@ class Matches:
             view = None
         body = {
             **entry, "start": match.start, "rules": match.rules, "moves": moves, "view": view,
-            "thoughts": {str(each.ply): msgspec.Raw(each.body) for each in shown if each},
+            "thoughts": thoughts, **({} if withheld is None else {"withheld": withheld}),
         }  # fmt: skip
         return json_answer(body)
 
@@ -139,6 +147,33 @@ class Matches:
         is_final = is_whole_range and match.last_v is not None
         return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if is_final else "no-cache")
 
+    async def assessments(self, request: web.Request) -> web.Response:
+        """Answers with the AI's searches in words, for the moves from ply `?from=` to ply `?to=`.
+
+        It answers for at most ASSESSED_PLIES plies, with those at which an AI moved, and with none
+        to a sender who may not see them.
+        """
+        match = await self._find(request)
+        record = await self._record(match)
+        end = len(record.moves)
+        first = query_number(request, "from", 0, 0, end)
+        last = min(query_number(request, "to", end, first, 2**31), first + ASSESSED_PLIES - 1)
+        withheld = await self._thoughts.reason_to_withhold(request, match)
+        if withheld is not None:
+            return json_answer({"assessments": {}, "withheld": withheld})
+        try:
+            self._rate.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+            game = self._ports.find_game(match.game)
+        except LimitExceeded as limit:
+            raise too_many_requests(limit) from limit
+        except Exception as error:  # the game is missing or broken
+            raise _game_changed() from error
+        tokens = [played.move for played in record.moves]
+        made = await self._thoughts.assessments(
+            match, game, tokens, record.versions[: last + 1], first
+        )
+        return json_answer({"assessments": made})
+
     async def _render_views(
         self, request: web.Request, match: StoredMatch, moves: Moves, first: int, last: int
     ) -> bytes:
@@ -155,11 +190,7 @@ class Matches:
         except ConnectionError:
             raise
         except Exception as error:
-            raise ApiError(
-                HTTPStatus.CONFLICT,
-                Code.GAME_CHANGED,
-                "this server no longer has the rules of this match",
-            ) from error
+            raise _game_changed() from error
 
     async def _find(self, request: web.Request) -> StoredMatch:
         match_id = MatchId(request.match_info["match"][:64])
@@ -220,7 +251,7 @@ class Matches:
             played.append(format_played(notation.played_move(move, game, position)))
         return tuple(played)
 
-    def _entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:
+    def entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:
         """The entry of a match in the list of matches."""
         try:
             game = self._ports.find_game(match.game)
@@ -238,6 +269,12 @@ class Matches:
             "plies": plies, "length": length,
             "started_ms": match.started_ms, "finished_ms": match.finished_ms,
         }  # fmt: skip
+
+
+def _game_changed() -> ApiError:
+    return ApiError(
+        HTTPStatus.CONFLICT, Code.GAME_CHANGED, "this server no longer has the rules of this match"
+    )
 
 
 @lru_cache(CACHED_STARTS)

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "ui": {"ui", "board", "shell"},
 }
 #: Modules that no page imports yet.
-NOT_USED_YET = {"pages/lobby/position-field.js", "ui/search-log.js"}
+NOT_USED_YET = {"pages/lobby/position-field.js"}
 SOURCES = {
     path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in FOLDER.rglob("*.js")
 }

@@ -17,7 +17,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
 from server.protocol.views import description
-from server.rooms import moves, offers, permissions, rules, takebacks
+from server.rooms import moves, offers, permissions, refusals, rules, takebacks
 from server.rooms.commands import Command, Move, Rematch, Sit
 from server.rooms.events import (
     Moved,
@@ -227,8 +227,8 @@ def no_compare_and_set(patch: Patch) -> FakeServer:
 def two_results(patch: Patch) -> FakeServer:
     """A match that is over can be resigned and aborted."""
 
-    def refusal_unless_running(room: Room) -> permissions.Refusal | None:
-        return permissions.NOT_STARTED if room.match is None else None
+    def refusal_unless_running(room: Room) -> refusals.Refusal | None:
+        return refusals.NOT_STARTED if room.match is None else None
 
     patch.setattr(permissions, "refusal_unless_running", refusal_unless_running)
     return FakeServer()

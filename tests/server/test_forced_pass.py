@@ -178,9 +178,9 @@ async def test_a_forced_pass_comes_after_a_second() -> None:
     async with waiting_for_a_pass(fake) as (_, room, ada, ben):
         (turn,) = [m for m in ada.of("turn") if m["ply"] == 8]
         assert [move["id"] for move in turn["moves"]] == ["pass"]
-        for _ in range(3):
+        for number in range(3):
             await asyncio.sleep(0.3)
-            await ben.ack(ben.chat(room, "you cannot move"))
+            await ben.ack(ben.chat(room, f"you cannot move {number}"))
         assert len(await moves_of(fake, room)) == 8
         for client in (ada, ben):
             event = await client.until(is_pass)

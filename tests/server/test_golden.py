@@ -104,7 +104,9 @@ async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:
         received = await receive_as_spectator(server.url)
         for name, messages in SEEN["joined"].items():
             assert contains(messages, received[name]), name
-        assert contains(SEEN["matches"], fetch(f"{server.url}/api/matches?limit=100"))
+        with_moves = [match for match in SEEN["matches"]["matches"] if match["plies"]]
+        listed = {**SEEN["matches"], "matches": with_moves}  # a match without a move is no replay
+        assert contains(listed, fetch(f"{server.url}/api/matches?limit=100"))
         for match, record in SEEN["records"].items():
             assert contains(record, fetch(f"{server.url}/api/matches/{match}"))
             assert contains(

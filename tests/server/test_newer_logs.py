@@ -23,6 +23,7 @@ from server.rooms.commands import (
     Chat,
     Claim,
     Command,
+    Configure,
     Decline,
     Move,
     OfferDraw,
@@ -124,6 +125,7 @@ ANY_COMMANDS: list[Command] = [
     *(kind("x") for kind in (Stand, Resign, Abort, Rematch, Claim, OfferDraw, Accept, Decline)),
     Sit("x", 0), Sit("x", 1), AddAi("x", 1, 1), RemoveAi("x", 1), Move("x", 0, "a1"),
     Chat("x", "hello"), Chat("x", "hello", "spectators"), AiReply("x", "m", 0, True), Tick("x", 0),
+    Configure("x", "after"),
 ]  # fmt: skip
 
 

@@ -55,6 +55,7 @@ KINDS: list[type[Command]] = [
     commands.Stand, commands.Resign, commands.Abort, commands.Claim, commands.OfferDraw,
     commands.Accept, commands.Rematch, commands.Decline, commands.ClaimWin, commands.CallDraw,
     commands.LetAiPlay, commands.LetAiPlay, commands.ReclaimSeat, commands.Takeback,
+    commands.Configure,
 ]  # fmt: skip
 steps = st.lists(
     st.tuples(
@@ -142,6 +143,8 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
     elif kind is commands.Move:
         ply = match.ply if match else 0
         yield from (commands.Move("m", ply, token) for token in moves_of(room))
+    elif kind is commands.Configure:
+        yield from (commands.Configure("c", setting) for setting in ("all", "spectators", "after"))
     elif kind is commands.Takeback:
         yield commands.Takeback("b", match.ply if match else 0)
     elif kind is commands.Tick:

@@ -23,6 +23,7 @@ from server.protocol.codec import (
 from server.protocol.codes import Close, Code
 from server.rooms.events import (
     AiTookOver,
+    Configured,
     Created,
     Declined,
     Finished,
@@ -118,7 +119,7 @@ def test_an_unknown_type(t: str) -> None:
     """A type that clients cannot send is message.unknown, with the known types and the id."""
     error = refusal_of(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
-    assert "add_ai, call_draw, chat, claim, claim_win, create" in error.message
+    assert "add_ai, call_draw, chat, claim, claim_win, configure, create" in error.message
     assert error.command_id == "7"
     assert len(error.message) < 400
 
@@ -296,6 +297,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
         options=st.dictionaries(PLAIN, PLAIN, max_size=4),
         visibility=st.sampled_from(["public", "unlisted"]),
         seats=SEATS,
+        thinking=st.sampled_from(["all", "spectators", "after"]),
         start=st.none() | PLAIN,
         one_screen=st.booleans(),
         takeback=st.booleans(),
@@ -304,6 +306,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
     *(st.builds(kind, **ROOMS) for kind in WITHOUT_FIELDS),
     *(st.builds(kind, seat=st.integers(0, 1), **ROOMS) for kind in (wire.Sit, wire.RemoveAi)),
     st.builds(wire.AddAi, seat=st.integers(0, 1), level=st.integers(1, 8), **ROOMS),
+    st.builds(wire.Configure, thinking=st.sampled_from(["all", "spectators"]), **ROOMS),
     st.builds(wire.Move, ply=PLIES, move=PLAIN, seat=st.none() | st.integers(0, 1), **ROOMS),
     st.builds(wire.Takeback, ply=PLIES, **ROOMS),
     st.builds(wire.Resign, seat=st.none() | st.integers(0, 1), **ROOMS),
@@ -384,6 +387,7 @@ SEATED = Occupant("ada", 'A"da\\', "guest")
 EVENTS: list[RoomEvent] = [
     Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
     Required("strategies"),
+    Configured("after"),
     SeatTaken(0, SEATED),
     SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3)),
     SeatTaken(
@@ -391,6 +395,7 @@ EVENTS: list[RoomEvent] = [
     ),
     SeatLeft(1),
     Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
+    Started("m2", 2, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED), "spectators"),
     Moved("m1", 0, 0, "3x2", "0123456789abcdef"),
     Moved("m1", 0, 0, "e2e4", "0123456789abcdef", "e4", 1500),
     Finished("m1", None, "abort", "the match was aborted"),

@@ -30,6 +30,7 @@ from server.rooms.commands import (
     ChatTo,
     Claim,
     Command,
+    Configure,
     Decline,
     Move,
     MySeat,
@@ -40,8 +41,10 @@ from server.rooms.commands import (
     Resign,
     Stand,
     Takeback,
+    ThinkingSetting,
 )
 from server.rooms.events import (
+    Configured,
     Created,
     Declined,
     Finished,
@@ -196,6 +199,10 @@ class RoomMachine(RuleBasedStateMachine):
         else:
             self._send(actor, RemoveAi(id="a", seat=seat))
 
+    @rule(actor=st.sampled_from(PEOPLE), setting=st.sampled_from(["all", "spectators", "after"]))
+    def configure(self, actor: Actor, setting: ThinkingSetting) -> None:
+        self._send(actor, Configure(id="t", thinking=setting))
+
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), ply=st.integers(0, 45))
     def any_move(self, actor: Actor, token: str, ply: int) -> None:
         self._send(actor, Move(id="m", ply=ply, move=token))
@@ -341,6 +348,9 @@ class RoomMachine(RuleBasedStateMachine):
                 case SeatLeft(seat=seat):
                     assert before.running_match is None
                     assert seat == own or actor.identity == before.host
+                case Configured():
+                    assert actor.identity == before.host
+                    assert before.running_match is None
                 case Said(to=to):
                     assert to == "room" or own is None
                 case _:
@@ -499,6 +509,7 @@ TEXTS = st.sampled_from(
 OCCUPANTS = st.builds(Occupant, TEXTS, TEXTS, st.sampled_from(["guest", "ai"]), st.none() | NUMBERS)
 EVENTS = st.one_of(
     st.builds(Created, TEXTS, st.just({}), st.just("public"), TEXTS),
+    st.builds(Configured, TEXTS),
     st.builds(SeatTaken, NUMBERS, OCCUPANTS),
     st.builds(SeatLeft, NUMBERS),
     st.builds(Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)),

@@ -68,7 +68,7 @@ async def test_every_connection_of_a_player_receives_the_list_once() -> None:
         await ada.ack(ada.plain(wire.Resign, room))
         assert len(other.of("may")) == 1
         assert len(ada.of("may")) == before + 1
-        assert last_list(other) == last_list(ada) == ["stand", "rematch", "chat"]
+        assert last_list(other) == last_list(ada) == ["stand", "rematch", "configure", "chat"]
 
 
 @virtual
@@ -106,7 +106,7 @@ async def test_the_host_of_a_match_between_ai_seats_receives_new_lists() -> None
             await client.ack(client.join(room))
         await ada.event("finished")
         await run_ready_tasks()
-        assert last_list(ada) == ["remove_ai", "rematch", "chat"]
+        assert last_list(ada) == ["remove_ai", "rematch", "configure", "chat"]
         assert cyd.of("may") == []
 
 

@@ -7,6 +7,7 @@ from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
 from server.protocol.codes import Code
 from server.rooms.events import (
     AiTookOver,
+    Configured,
     Created,
     Declined,
     Finished,
@@ -48,6 +49,7 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.Stand(id="c5", room=ROOM),
     wire.AddAi(id="c6", room=ROOM, seat=1, level=5),
     wire.RemoveAi(id="c7", room=ROOM, seat=1),
+    wire.Configure(id="c19", room=ROOM, thinking="spectators"),
     wire.Move(id="c8", room=ROOM, ply=0, move="d"),
     wire.Takeback(id="c18", room=ROOM, ply=2),
     wire.Resign(id="c9", room=ROOM),
@@ -90,6 +92,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     ),
     Renamed("g-ada", "Ada Lovelace"),
     PlayerReturned(MATCH, 0, 1, Occupant("g-ada", "Ada Lovelace")),
+    Configured("spectators"),
 )
 
 BOARD = BoardView(
@@ -180,11 +183,54 @@ SERVER: tuple[wire.Outgoing, ...] = (
     ),
 )
 
+#: Further samples of messages with fields that were added later, by the name of their golden file.
+LATER: dict[str, wire.Incoming | wire.Outgoing] = {
+    "client-create-restricted": wire.Create(id="c1", game="sticks", thinking="after"),
+    "server-thinking-assessed": wire.Thinking(
+        room=ROOM,
+        match=MATCH,
+        ply=1,
+        seat=1,
+        state="done",
+        depth=9,
+        score=-12,
+        nodes=48_211,
+        nps=3_100_000,
+        time_ms=16,
+        pv=("d", "d", "c"),
+        moves=(RootMove("d", -12), RootMove("c", -40, "upper")),
+        number="2.",
+        assessment=wire.Assessment(
+            sentence="Yellow likes d2: it expects 3. d3 4. c1 and thinks it is a little worse.",
+            chance=44,
+            says="44 % to win",
+            candidates=(
+                wire.Candidate(move="d", text="d2", says="44 %", chance=44, cells=("d2",)),
+                wire.Candidate(
+                    move="c", text="c1", says="worse than 32 %", chance=32, bound="upper",
+                    cells=("c1",),
+                ),
+            ),
+            note="Level 5 was careless here on purpose.",
+        ),
+    ),
+    "server-thinking-withheld": wire.Thinking(
+        room=ROOM,
+        match=MATCH,
+        ply=1,
+        seat=1,
+        state="searching",
+        number="2.",
+        withheld="What the AI thinks is shown after the match.",
+    ),
+}  # fmt: skip
+
 
 def frames() -> dict[str, bytes]:
     """Returns every sample as a frame, by the name of its golden file."""
     named = {f"client-{_tag(message)}": format_message(message) for message in CLIENT}
     named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
+    named |= {name: format_message(message) for name, message in LATER.items()}
     for v, event in enumerate(EVENTS, 1):
         body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
         named[f"event-{_tag(event)}"] = event_frame(ROOM, v, AT_MS + v, body)

@@ -61,8 +61,30 @@ async def show_lobby_with_rooms(studio: Studio) -> None:
     await expect(studio.ada.page.locator(".rooms .playing li").first).to_be_visible()
 
 
+async def show_sheet(studio: Studio) -> None:
+    """The choices for a new match."""
+    await studio.ada.go("/")
+    await studio.ada.pick("Game", "Chess")
+    await studio.ada.page.locator(".sheet").wait_for()
+
+
+async def show_own_matches(studio: Studio) -> None:
+    """A lobby with the visitor's own matches and choices."""
+    await studio.ada.create("Othello", "The AI", level=2)
+    await studio.ada.create("Hex", "A friend")
+    await show_lobby(studio)
+    await expect(studio.ada.page.locator(".mine li")).to_have_count(2)
+
+
 async def show_invitation(studio: Studio) -> None:
     await studio.ada.create("Chess", "A friend")
+
+
+async def show_invitation_for_guest(studio: Studio) -> None:
+    """What a friend sees who has opened the link of a room."""
+    await studio.bob.create("Chess", "A friend", side="White")
+    await studio.ada.page.goto(studio.bob.page.url)
+    await studio.ada.page.locator(".invite").wait_for()
 
 
 async def show_room_with_friend(studio: Studio) -> None:
@@ -222,6 +244,23 @@ async def show_lobby_of_lost_server(studio: Studio) -> None:
     await expect(studio.ada.banner).to_be_visible()
 
 
+async def show_opponent_gone(studio: Studio) -> None:
+    """The opponent has closed the page; the match may be claimed."""
+    await play_two(studio, "Connect four", "d1", "d2", "c1", "e1")
+    await studio.bob.page.close(run_before_unload=True)
+    await studio.ada.button("Claim the win").wait_for()
+
+
+async def show_kept_seat(studio: Studio) -> None:
+    """The visitor comes back to a match in which the AI keeps the seat."""
+    await play_two(studio, "Connect four", "d1", "d2", "c1", "e1")
+    room = studio.ada.page.url
+    await studio.ada.page.goto("about:blank")
+    await studio.bob.button("Let the AI play on").click()
+    await studio.ada.page.goto(room)
+    await studio.ada.button("Take your seat back").wait_for()
+
+
 async def show_replays_of_lost_server(studio: Studio) -> None:
     """The replays, opened while the server is away."""
     await studio.ada.go("/replays")
@@ -244,8 +283,11 @@ STATES: dict[str, State] = {
     "outline": show_outline,
     "lobby": show_lobby,
     "lobby-rooms": show_lobby_with_rooms,
+    "lobby-own": show_own_matches,
+    "sheet": show_sheet,
     "lobby-lost": show_lobby_of_lost_server,
     "invitation": show_invitation,
+    "invitation-guest": show_invitation_for_guest,
     "room-ai": show_room_with_ai,
     "room-friend": show_room_with_friend,
     "room-lost": show_lost_server,
@@ -257,6 +299,8 @@ STATES: dict[str, State] = {
     "mill": show_mill,
     "past": show_past_position,
     "chat": show_chat_tab,
+    "gone": show_opponent_gone,
+    "kept-seat": show_kept_seat,
     "question": show_question,
     "settings": show_settings,
     "keys": show_keys,
@@ -302,7 +346,10 @@ async def take_all(names: list[str], folder: Path) -> list[str]:
     """Takes all screenshots; returns the states that could not be reached, with the reasons."""
     failures = []
     with tempfile.TemporaryDirectory(prefix="plyroom-screenshots-") as data:
-        async with open_chromium() as browser, serving(Path(data) / "data", workers=1) as server:
+        async with (
+            open_chromium() as browser,
+            serving(Path(data) / "data", workers=1, page_closed_ms=1) as server,
+        ):
             for device, name in product(SCREENS, names):
                 click.echo(f"{name} on a {device}")
                 try:

@@ -100,7 +100,7 @@ async def test_the_win_is_claimed_with_the_keyboard(
         await sit_together(ada, bob)
         await bob.page.close(run_before_unload=True)
         await ada.button("Claim the win").press("Enter")
-        await expect(ada.status).to_have_text("Crosses win: Noughts left the match")
+        await expect(ada.status).to_have_text("You won: Noughts left the match")
         await expect(ada.page.get_by_role("link", name="Replay", exact=True)).to_have_count(0)
 
 
@@ -118,7 +118,7 @@ async def test_people_of_one_name_and_people_who_repeat_themselves(
         await ada.wait_for_chat("hello")
         await expect(ada.page.locator(".chat .lines b")).to_have_text("ada (2)")
         await other.chat("hello")
-        await expect(other.page.locator(".toast")).to_contain_text(
+        await expect(other.page.locator(".chat .field-error")).to_have_text(
             "You have just said that; say something else"
         )
         await ada.button("Mute ada (2)").press("Enter")

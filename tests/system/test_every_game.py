@@ -30,7 +30,7 @@ pytestmark = [
 
 GAMES = production_ids()
 #: The page's status after a match.
-RESULT = re.compile(r"^(Draw|\w+ wins?)( -?\d+ to -?\d+)?: ")
+RESULT = re.compile(r"^(Draw|You (won|lost)|\w+ wins?)( \d+ to \d+)?: ")
 #: The line on the terminal after a match.
 RESULT_LINE = re.compile(
     r"^(Draw|You (won|lost)|[\w ]+ wins?)( -?\d+ to -?\d+)?: .+\.$", re.MULTILINE

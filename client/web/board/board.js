@@ -27,6 +27,7 @@ import { takeText } from "../shell/words.js";
  * @property {MoveView | null} pending the move that was sent and is not in the match yet
  * @property {boolean} flip whether to turn the board by 180 degrees
  * @property {string} label the board's name for screen readers
+ * @property {string[][]} [arrows] the cells of each move that is shown with an arrow
  */
 
 /**
@@ -446,7 +447,8 @@ function isSameScene(a, b) {
         a.moves === b.moves &&
         a.pending === b.pending &&
         a.flip === b.flip &&
-        a.label === b.label
+        a.label === b.label &&
+        a.arrows === b.arrows
     );
 }
 

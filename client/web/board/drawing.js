@@ -7,6 +7,7 @@
  * @import {Scene} from "./board.js"
  */
 
+import { drawArrows } from "./arrows.js";
 import { HEXAGON_RADIUS, starPoints } from "./geometry.js";
 import { drawPiece } from "./pieces.js";
 import { h } from "../shell/elements.js";
@@ -68,6 +69,7 @@ export function drawBoard(scene, layout, state) {
         drawPieces(scene, layout, state),
         style === "holes" ? drawPlate(layout) : null,
         drawMarks(scene, layout, state, "over"),
+        scene.arrows?.length ? drawArrows(layout, scene.arrows) : null,
         drawAim(layout, state.aim ?? null),
         drawFocus(layout, state.focus),
         drawLabels(layout),

@@ -2,13 +2,14 @@
  * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
  * error.
  *
- * @import {BoardView, Info, Occupant, MatchResult, Played, PositionView} from "./protocol.js"
+ * @import {Assessment, BoardView, Info, Occupant, MatchResult, Played, PositionView,
+ *     RoomSummary} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
 /**
- * @typedef {{id: string, title: string, levels: number, options: Record<string, GameOption>, rules:
- *     string, view: BoardView, start?: PositionView}} GameDescription
+ * @typedef {{id: string, title: string, levels: number, level_names?: string[],
+ *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
  */
 /**
  * @typedef {object} MatchSummary
@@ -26,9 +27,16 @@
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
- *     BoardView | null, thoughts: Record<string, Info>}} StoredMatch
+ *     BoardView | null, thoughts: Record<string, Info>, withheld?: string}} StoredMatch
  */
 
+/**
+ * Your matches, the latest first, and the rooms in which you wait for a player.
+ * @typedef {{running: MatchSummary[], finished: MatchSummary[], waiting: RoomSummary[]}} MyMatches
+ */
+
+/** Maximum number of plies whose assessments the server returns for one request. */
+export const MAX_ASSESSED_PLIES = 40;
 /** Maximum number of views that the server returns for one request. */
 export const MAX_VIEWS_PER_REQUEST = 100;
 
@@ -145,6 +153,32 @@ export function listMatches(limit, before = null) {
 }
 
 /**
+ * Your own matches, public or not.
+ * @returns {Promise<MyMatches>}
+ */
+export function listMyMatches() {
+    return request("/api/me/matches");
+}
+
+/**
+ * The addresses of a room or match for other people, the most likely first; none if only this machine
+ * can reach the server.
+ * @param {string} path of the page, such as "/room/abc"
+ * @returns {Promise<string[]>}
+ */
+export async function listLinks(path) {
+    return (await request(`/api/links${path}`)).links;
+}
+
+/**
+ * The path of the QR code of a page's first link.
+ * @param {string} path
+ */
+export function qrCodePath(path) {
+    return `/api/links${path}/qr.svg`;
+}
+
+/**
  * One match with its moves, and the AI's search report for each move of an AI.
  * @param {string} match
  * @returns {Promise<StoredMatch>}
@@ -164,4 +198,17 @@ export async function readViews(match, from, to) {
     /** @type {{views: {ply: number, view: PositionView}[]}} */
     const { views } = await request(`/api/matches/${encodeURIComponent(match)}/views?from=${from}&to=${to}`);
     return Object.fromEntries(views.map(({ ply, view }) => [ply, view]));
+}
+
+/**
+ * The AI's searches in words for the moves at plies `from` to `to`, inclusive; at most
+ * MAX_ASSESSED_PLIES. There are none at the plies of people.
+ * @param {string} match
+ * @param {number} from
+ * @param {number} to
+ * @returns {Promise<Record<number, Assessment>>}
+ */
+export async function readAssessments(match, from, to) {
+    const { assessments } = await request(`/api/matches/${encodeURIComponent(match)}/assessments?from=${from}&to=${to}`);
+    return assessments;
 }

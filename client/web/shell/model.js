@@ -2,7 +2,7 @@
  * The browser's model: an immutable value, which `apply` updates with the server's messages. `apply`
  * is a pure function, so a room that was resumed equals one that was never left.
  *
- * @import {BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState,
+ * @import {Assessment, BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState,
  *     Message, MoveView, Occupant, Played, PositionView, Proposal, RoomDescription, RoomSummary,
  *     Snapshot, Thinking, Turn} from "./protocol.js"
  */
@@ -13,8 +13,10 @@ export const MAX_CHAT_LINES = 300;
 /**
  * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
  * and null when the game is compiled. `number` is the move's label in the list of moves, "3...".
+ * `assessment` is the search in words, or null before it has arrived. `withheld` says why the server
+ * does not show you the search; it is empty if it does.
  * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null,
- *     number?: string}} Thought
+ *     number?: string, assessment: Assessment | null, withheld: string}} Thought
  */
 
 /**
@@ -24,7 +26,8 @@ export const MAX_CHAT_LINES = 300;
  * `takebacks` the open requests to take moves back. `may` names the commands that
  * the server permits you, besides those that come with `turn`; it is null if the server is of an
  * earlier version, which does not send them. `views` and `thoughts` are those of the current match, by
- * ply.
+ * ply. `start` is the position in which the first match will start; null if the server has not sent
+ * it.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
@@ -41,8 +44,10 @@ export const MAX_CHAT_LINES = 300;
  *     `gone_ms` has for a player who has gone the time until the opponent may claim the match, as of
  *     the message
  * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
+ * @property {PositionView | null} start
  * @property {Record<number, PositionView>} views
  * @property {Record<number, Thought>} thoughts
+ * @property {string} thinking who may see an AI's thinking during the next matches
  */
 
 /**
@@ -87,8 +92,10 @@ function emptyRoom(id) {
         chat: [],
         presence: null,
         turn: null,
+        start: null,
         views: {},
         thoughts: {},
+        thinking: "all",
     };
 }
 
@@ -186,8 +193,8 @@ function turnOf({ match, ply, moves, claim = null }) {
  * @returns {Room}
  */
 function applyJoined(room, message) {
-    const { description, frozen = null, may = null } = message;
-    return { ...room, description, frozen, may };
+    const { description, frozen = null, may = null, start_view = null } = message;
+    return { ...room, description, frozen, may, start: start_view };
 }
 
 /**
@@ -211,6 +218,7 @@ function applySnapshot(room, message) {
         chat: message.chat ?? [],
         views: upTo(room.views, common),
         thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
+        thinking: message.thinking ?? "all",
     };
 }
 
@@ -245,6 +253,8 @@ function applyEventMessage(room, event) {
  */
 function isReadable(event) {
     switch (event.kind) {
+        case "configured":
+            return typeof event.thinking === "string";
         case "seat_taken":
         case "ai_took_over":
         case "player_returned":
@@ -280,15 +290,18 @@ function isReadable(event) {
  */
 function applyEvent(room, event) {
     switch (event.kind) {
+        case "configured":
+            return { ...room, thinking: event.thinking };
         case "seat_taken":
             return { ...room, seats: withItem(room.seats, event.seat, event.occupant) };
         case "seat_left":
             return { ...room, seats: withItem(room.seats, event.seat, null), offers: [], takebacks: [] };
         case "started": {
-            const { match: id, number, start, rules, seats } = event;
+            const { match: id, number, start, rules, seats, thinking } = event;
+            const setting = thinking === undefined ? null : { thinking };
             return {
                 ...room,
-                match: { id, number, start, rules, seats, moves: [] },
+                match: { id, number, start, rules, seats, moves: [], ...setting },
                 seats,
                 offers: [],
                 takebacks: [],
@@ -504,7 +517,33 @@ export function withViews(room, match, views) {
  */
 export function withThoughts(room, match, infos) {
     if (room.match?.id !== match) return room;
-    return { ...room, thoughts: { ...thoughtsOf(infos), ...room.thoughts } };
+    const seen = Object.entries(room.thoughts).filter(([ply, thought]) => !(ply in infos && thought.withheld));
+    return { ...room, thoughts: { ...thoughtsOf(infos), ...Object.fromEntries(seen) } };
+}
+
+/**
+ * The room with searches of a match in words, if it is the current match.
+ * @param {Room} room
+ * @param {string} match
+ * @param {Record<string, Assessment>} assessments
+ * @returns {Room}
+ */
+export function withAssessments(room, match, assessments) {
+    return room.match?.id === match ? { ...room, thoughts: assessed(room.thoughts, assessments) } : room;
+}
+
+/**
+ * Thoughts with their words, where they had none.
+ * @param {Record<number, Thought>} thoughts
+ * @param {Record<string, Assessment>} assessments
+ * @returns {Record<number, Thought>}
+ */
+export function assessed(thoughts, assessments) {
+    const found = Object.entries(assessments).flatMap(([ply, assessment]) => {
+        const thought = thoughts[Number(ply)];
+        return thought && thought.state === "done" ? [[ply, { ...thought, assessment }]] : [];
+    });
+    return { ...thoughts, ...Object.fromEntries(found) };
 }
 
 /**
@@ -524,6 +563,8 @@ export function thoughtsOf(infos) {
                 seat: null,
                 state: "done",
                 ready: null,
+                assessment: null,
+                withheld: "",
             },
         ]),
     );
@@ -540,12 +581,13 @@ function applyThinking(room, message) {
     if (message.match !== room.match?.id) return room;
     const before = room.thoughts[message.ply];
     const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = message;
-    const { warming = false, ready = null, value = "", log = "" } = message;
+    const { warming = false, ready = null, value = "", log = "", assessment = null, withheld = "" } = message;
     const label = number ? { number } : null;
+    const words = { value, log, assessment, withheld };
     const thought =
-        depth === 0 && before
-            ? { ...before, seat, state, ready }
-            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, value, log, ...label };
+        depth === 0 && !assessment && before
+            ? { ...before, seat, state, ready, withheld }
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, ...words, ...label };
     return { ...room, thoughts: { ...room.thoughts, [message.ply]: thought } };
 }
 

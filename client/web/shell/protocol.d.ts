@@ -14,7 +14,7 @@ export interface Ping {
     id?: string | null;
 }
 
-/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. - `takeback` says whether players may take moves back. */
+/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. - `takeback` says whether players may take moves back. - `thinking` says who may see an AI's thinking while a match is running. */
 export interface Create {
     t: "create";
     id: string;
@@ -25,6 +25,7 @@ export interface Create {
     start?: string | null;
     one_screen?: boolean;
     takeback?: boolean;
+    thinking?: "after" | "all" | "spectators";
 }
 
 /** The creator of the room takes this seat. */
@@ -97,6 +98,14 @@ export interface RemoveAi {
     id: string;
     room: string;
     seat: number;
+}
+
+/** Chooses who may see an AI's thinking during the next matches. Host only; refused while a match is running. */
+export interface Configure {
+    t: "configure";
+    id: string;
+    room: string;
+    thinking: "after" | "all" | "spectators";
 }
 
 /** Plays a move. `ply` is the number of moves already played, so that a late move cannot be played in another position. `seat` is the seat that moves, null for the player's own. */
@@ -252,7 +261,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -262,6 +271,7 @@ export interface Joined {
     seat?: number | null;
     frozen?: string | null;
     may?: string[] | null;
+    start_view?: PositionView | null;
 }
 
 /** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
@@ -343,6 +353,17 @@ export interface SeatView {
     colour: string;
 }
 
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path and one line of text. `hands` counts the pieces of each kind that wait beside the board. `last` and the `marks` name cells or labels of `targets`: a label with cells stands for those cells, a label without cells for its button. Clients draw the mark named "last"; without that mark, a terminal draws the field `last`. */
+export interface PositionView {
+    pieces: Record<string, string>;
+    turn: number | null;
+    text: string;
+    marks?: Record<string, string[]>;
+    last?: string[];
+    hands?: Record<string, number>;
+    played?: string;
+}
+
 /** The commands that the viewer may give now, besides `move` and `claim`, which `turn` permits. - `may` holds the types of commands that the room would accept. `sit` and `add_ai` concern each empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they accept the opponent's offer, too. - It is a hint, so that clients need not implement the rules of a room. The server checks each command again when it arrives. - The server sends it to the players and to the host whenever their list changes: after the events that changed it, or when time has passed. Spectators receive their list only in `joined`. */
 export interface May {
     t: "may";
@@ -351,7 +372,7 @@ export interface May {
     may: string[];
 }
 
-/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. */
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking` is the room's setting for its next matches, as in `configured`. */
 export interface Snapshot {
     t: "snapshot";
     room: string;
@@ -361,6 +382,7 @@ export interface Snapshot {
     offers?: number[];
     chat?: ChatLine[];
     proposals?: Proposal[];
+    thinking?: string;
 }
 
 /** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI that plays on for a player who has gone keeps the seat for that player, `kept_for`. */
@@ -382,7 +404,7 @@ export interface Player {
     name: string;
 }
 
-/** A match with its result so far. The start position and the moves define the position. `seats` are the players of now, or of the end. `substitutions` says who played from which ply on, where a player went and the AI played on. */
+/** A match with its result so far. The start position and the moves define the position. `seats` are the players of now, or of the end. `substitutions` says who played from which ply on, where a player went and the AI played on. `thinking` means the same as in `started`. */
 export interface MatchState {
     id: string;
     number: number;
@@ -392,6 +414,7 @@ export interface MatchState {
     moves: Played[];
     over?: MatchResult | null;
     substitutions?: Substitution[];
+    thinking?: string;
 }
 
 /** One move of a match. The fields mean the same as in `moved`. `text` and `number` are filled in for old logs too, unless this server no longer has the game. `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that the second seat began. */
@@ -446,17 +469,6 @@ export interface View {
     view: PositionView;
 }
 
-/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path and one line of text. `hands` counts the pieces of each kind that wait beside the board. `last` and the `marks` name cells or labels of `targets`: a label with cells stands for those cells, a label without cells for its button. Clients draw the mark named "last"; without that mark, a terminal draws the field `last`. */
-export interface PositionView {
-    pieces: Record<string, string>;
-    turn: number | null;
-    text: string;
-    marks?: Record<string, string[]>;
-    last?: string[];
-    hands?: Record<string, number>;
-    played?: string;
-}
-
 /** The legal moves at version `v`, sent only to the player to move. `claim` is the reason for which that player may claim a draw, null when there is none. */
 export interface Turn {
     t: "turn";
@@ -478,7 +490,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. */
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -498,6 +510,8 @@ export interface Thinking {
     ready?: number | null;
     value?: string;
     log?: string;
+    assessment?: Assessment | null;
+    withheld?: string;
 }
 
 /** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). */
@@ -505,6 +519,25 @@ export interface RootMove {
     move: string;
     score: number;
     bound?: "exact" | "lower" | "upper";
+}
+
+/** A search in words for people. - `sentence` says which move the side likes, which replies it expects, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was careless here on purpose." */
+export interface Assessment {
+    sentence: string;
+    chance?: number | null;
+    says?: string;
+    candidates?: Candidate[];
+    note?: string;
+}
+
+/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. */
+export interface Candidate {
+    move: string;
+    text: string;
+    says: string;
+    chance?: number | null;
+    bound?: "exact" | "lower" | "upper";
+    cells?: string[];
 }
 
 /** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means now. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. May be dropped. */
@@ -556,6 +589,12 @@ export interface Required {
     what: string;
 }
 
+/** The host chose a setting of the room. It applies to matches that start later. `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or `after` (nobody before the match is over). */
+export interface Configured {
+    kind: "configured";
+    thinking: string;
+}
+
 /** A player or the AI took a seat. */
 export interface SeatTaken {
     kind: "seat_taken";
@@ -569,7 +608,7 @@ export interface SeatLeft {
     seat: number;
 }
 
-/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. */
+/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. `thinking` is the room's setting, which this match keeps. */
 export interface Started {
     kind: "started";
     match: string;
@@ -577,6 +616,7 @@ export interface Started {
     start: string;
     rules: string;
     seats: Occupant[];
+    thinking?: string;
 }
 
 /** A move was played. - `ply` counts from 0. - `move` is the move's token, as in the `move` command. - `digest` identifies the position after the move. - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in old logs. - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both sides' moves share a number, "6." in games where each move has its own. - `clock_ms` is reserved for clocks and always null. - `forced` marks a pass that the server played for a person who had no other move. */
@@ -675,11 +715,11 @@ export interface Info {
     log?: string;
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Presence | Lobby;
 
-export type RoomEvent = Created | Required | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Said;
+export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Said;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;

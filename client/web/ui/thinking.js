@@ -1,29 +1,37 @@
 /**
- * The panel with the AI's search: its depth, its principal variation, and each move's score.
+ * The panel with an AI's search: a sentence, the chance to win, the best moves, and on request the
+ * engine's own figures. The server makes the words.
  *
- * @import {Played, RootMove} from "../shell/protocol.js"
+ * @import {Candidate, Played, RootMove} from "../shell/protocol.js"
  * @import {Content, VNode} from "../shell/elements.js"
  * @import {Thought} from "../shell/model.js"
  */
 
 import { h } from "../shell/elements.js";
+import { drawSearchLog } from "./search-log.js";
 import { countText, durationText, moveNumber, numberedMove, scoreText } from "../shell/words.js";
 
 /** The texts for the states of a search. @type {Record<Thought["state"], string>} */
 const STATE_TEXTS = { absent: "no engine", warming: "getting ready", queued: "queued", searching: "thinking", done: "" };
-/** A score of this size or more fills its bar. */
+/** A score of this size or more fills its bar in the engine's table. */
 const FULL_BAR_SCORE = 100;
+/** What the panel says beside a move of a person. */
+export const NOT_SEARCHED = "A person played this move: the AI did not search here.";
+/** The key of the browser's storage that hides the panel. */
+const HIDDEN_KEY = "thinking";
+/** One empty list for all scenes without arrows, because a scene with another list is drawn again. @type {string[][]} */
+const NO_ARROWS = [];
 
 /**
- * The search to show beside a position: the one in this position if it is live, otherwise that of the
- * AI's last move.
+ * The search to show beside a position. Beside the current one that is its own search, or else the
+ * last one; beside an earlier one only the search for the move that led to it.
  * @param {Record<number, Thought>} thoughts
  * @param {number} shown
  * @param {boolean} live whether the position is the current one
  * @returns {{ply: number, thought: Thought} | null}
  */
 export function thoughtFor(thoughts, shown, live) {
-    for (const ply of live ? [shown, shown - 1, shown - 2] : [shown - 1, shown - 2]) {
+    for (const ply of live ? [shown, shown - 1, shown - 2] : [shown - 1]) {
         if (thoughts[ply]) return { ply, thought: thoughts[ply] };
     }
     return null;
@@ -40,29 +48,209 @@ export function thoughtHeading(side, { ply, thought }, played) {
 }
 
 /**
- * @param {{thought: Thought | null, heading: string, played: string | null}} panel `played` is the
- *     token of the move that was played
+ * What the panel shows. `side` is the side that searched, and `played` the token of the move that was
+ * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it.
+ * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
+ *     string, setting?: Content}} Shown
+ */
+
+/** The panel, with the move that the user points at and the choice to hide it. */
+export class ThinkingPanel {
+    #update;
+    /** The candidate that the user points at: its search, its move and its arrow. @type {{thought: Thought, move: string, arrows: string[][]} | null} */
+    #pointed = null;
+
+    /** @param {() => void} update draws the page again */
+    constructor(update) {
+        this.#update = update;
+    }
+
+    /**
+     * The arrows to draw on the board: the cells of the move that the user points at.
+     * @returns {string[][]}
+     */
+    get arrows() {
+        return this.#pointed?.arrows ?? NO_ARROWS;
+    }
+
+    /**
+     * @param {Shown} shown
+     * @returns {VNode}
+     */
+    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null }) {
+        if (this.#pointed && !isSameSearch(this.#pointed.thought, thought)) this.#point(null);
+        const isRunning = thought !== null && thought.state !== "done";
+        const isHidden = isThinkingHidden();
+        const toggle = () => {
+            setThinkingHidden(!isHidden);
+            this.#point(null);
+            this.#update();
+        };
+        return h(
+            "section",
+            {
+                class: ["card thinking", thought?.ready != null && "getting-ready", isHidden && "collapsed"],
+                "aria-label": "What the AI thinks",
+                "data-state": thought?.state ?? "none",
+            },
+            h(
+                "h2",
+                null,
+                "Thinking",
+                h("span", { class: "muted" }, isHidden ? "" : heading),
+                isRunning ? h("span", { class: "pulse state" }, STATE_TEXTS[thought.state]) : null,
+                h("button", { class: "small quiet toggle", "aria-pressed": !isHidden, onclick: toggle }, isHidden ? "Show" : "Hide"),
+            ),
+            thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
+            isHidden ? null : this.#drawSearch(thought, side, played, empty),
+            isHidden ? null : setting,
+        );
+    }
+
+    /**
+     * @param {Thought | null} thought
+     * @param {string} side
+     * @param {string | null} played
+     * @param {string} empty
+     * @returns {Content}
+     */
+    #drawSearch(thought, side, played, empty) {
+        if (thought === null) return h("p", { class: "muted empty" }, empty);
+        if (thought.state === "absent")
+            return h("p", { class: "muted empty" }, "No engine is connected. The match continues when one connects.");
+        if (thought.withheld) return h("p", { class: "muted empty" }, thought.withheld);
+        const { assessment } = thought;
+        if (thought.depth === 0 && !assessment) return h("p", { class: "muted empty" }, "…");
+        return [
+            assessment ? h("p", { class: "sentence" }, unbroken(assessment.sentence)) : null,
+            assessment?.chance != null ? drawChance(side, assessment.chance, assessment.says ?? "") : null,
+            assessment?.candidates ? this.#drawCandidates(thought, assessment.candidates, played) : null,
+            assessment?.note ? h("p", { class: "note" }, assessment.note) : null,
+            thought.depth > 0 ? drawEngineTable(thought, played, !assessment) : null,
+            thought.log ? drawSearchLog(thought.log) : null,
+        ];
+    }
+
+    /**
+     * @param {Thought} thought
+     * @param {Candidate[]} candidates
+     * @param {string | null} played
+     */
+    #drawCandidates(thought, candidates, played) {
+        return h(
+            "ol",
+            { class: "candidates", "aria-label": "The best moves that the AI knows" },
+            candidates.map((candidate) => this.#drawCandidate(thought, candidate, candidate.move === played)),
+        );
+    }
+
+    /**
+     * A candidate. Pointing at it, or focusing it, shows its move on the board.
+     * @param {Thought} thought
+     * @param {Candidate} candidate
+     * @param {boolean} played
+     */
+    #drawCandidate(thought, { move, text, says, chance = null, bound = "exact", cells = [] }, played) {
+        const isPointed = this.#pointed?.move === move;
+        const point = () => {
+            if (this.#pointed?.move === move) return;
+            this.#point({ thought, move, arrows: cells.length > 0 ? [cells] : NO_ARROWS });
+            this.#update();
+        };
+        const leave = () => {
+            if (this.#pointed?.move !== move) return;
+            this.#point(null);
+            this.#update();
+        };
+        const handlers = { onpointerenter: point, onpointerleave: leave, onfocus: point, onblur: leave, onclick: point };
+        return h(
+            "li",
+            { key: move },
+            h(
+                "button",
+                { class: ["candidate", isPointed && "pointed"], title: "Show on the board", ...handlers },
+                h("span", { class: "move-text" }, text, played ? h("span", { class: "mark" }, " played") : null),
+                h(
+                    "span",
+                    { class: "meter", "aria-hidden": "true" },
+                    chance === null
+                        ? null
+                        : h("span", { class: ["bar", bound !== "exact" && "bound"], "--fraction": (chance / 100).toFixed(2) }),
+                ),
+                h("span", { class: "says" }, says),
+            ),
+        );
+    }
+
+    /** @param {{thought: Thought, move: string, arrows: string[][]} | null} candidate */
+    #point(candidate) {
+        this.#pointed = candidate;
+    }
+}
+
+/**
+ * A sentence in which no line ends between the number of a move and the move.
+ * @param {string} sentence
+ */
+function unbroken(sentence) {
+    return sentence.replace(/(\d\.) /g, "$1\u00a0");
+}
+
+/**
+ * Whether two reports are of the same search: the user still points at a move of it.
+ * @param {Thought} a
+ * @param {Thought | null} b
+ */
+function isSameSearch(a, b) {
+    return a === b || (b !== null && a.number !== undefined && a.number === b.number && a.seat === b.seat);
+}
+
+/**
+ * The control with which the host chooses who may see the thinking during the next matches.
+ * @param {string} setting
+ * @param {(setting: "all" | "spectators" | "after") => void} choose
  * @returns {VNode}
  */
-export function drawThinking({ thought, heading, played }) {
-    const isRunning = thought !== null && thought.state !== "done";
+export function drawThinkingSetting(setting, choose) {
+    const change = (/** @type {Event} */ event) =>
+        event.currentTarget instanceof HTMLSelectElement &&
+        choose(/** @type {"all" | "spectators" | "after"} */ (event.currentTarget.value));
     return h(
-        "section",
-        {
-            class: ["card thinking", thought?.ready != null && "getting-ready"],
-            "aria-label": "What the AI thinks",
-            "data-state": thought?.state ?? "none",
-        },
+        "label",
+        { class: "setting", key: "setting" },
+        h("span", { class: "muted" }, "In the next match, shown to"),
         h(
-            "h2",
-            null,
-            "Thinking",
-            h("span", { class: "muted" }, heading),
-            isRunning ? h("span", { class: "pulse state" }, STATE_TEXTS[thought.state]) : null,
+            "select",
+            { class: "small", ".value": setting, onchange: change },
+            Object.entries(THINKING_SETTINGS).map(([value, text]) => h("option", { value }, text)),
         ),
-        thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
-        drawSearch(thought, played),
     );
+}
+
+/** Who may see the thinking, for each setting of a room. @type {Record<string, string>} */
+export const THINKING_SETTINGS = { all: "everyone", spectators: "spectators only", after: "nobody before its end" };
+
+/** Whether the user has hidden the panel. */
+function isThinkingHidden() {
+    try {
+        return localStorage.getItem(HIDDEN_KEY) === "hidden";
+    } catch {
+        return hiddenWithoutStorage;
+    }
+}
+
+/** The choice as long as the page lasts, in a browser without storage. */
+let hiddenWithoutStorage = false;
+
+/** @param {boolean} isHidden */
+function setThinkingHidden(isHidden) {
+    hiddenWithoutStorage = isHidden;
+    try {
+        if (isHidden) localStorage.setItem(HIDDEN_KEY, "hidden");
+        else localStorage.removeItem(HIDDEN_KEY);
+    } catch {
+        // Without storage the choice lasts as long as the page.
+    }
 }
 
 /**
@@ -81,27 +269,45 @@ function drawProgress(ready, warming) {
 }
 
 /**
- * @param {Thought | null} thought
- * @param {string | null} played
- * @returns {Content}
+ * The chance to win as a bar, and in words.
+ * @param {string} side
+ * @param {number} chance in percent
+ * @param {string} says
  */
-function drawSearch(thought, played) {
-    if (thought === null) return h("p", { class: "muted empty" }, "The AI has not searched yet.");
-    if (thought.state === "absent") {
-        return h("p", { class: "muted empty" }, "No engine is connected. The match continues when one connects.");
-    }
-    if (thought.depth === 0) return h("p", { class: "muted empty" }, "…");
-    return [drawFigures(thought), drawPv(thought.pv), drawRootMoves(thought, played)];
+function drawChance(side, chance, says) {
+    return h(
+        "div",
+        { class: "chance", role: "img", "aria-label": `${side}: ${says}` },
+        h("span", { class: "track" }, h("span", { class: "bar", "--fraction": (chance / 100).toFixed(2) })),
+        h("span", { class: "says" }, says),
+    );
+}
+
+/**
+ * The engine's own figures: the search, its line, and the score of each move.
+ * @param {Thought} thought
+ * @param {string | null} played
+ * @param {boolean} open whether they are shown at first: a server of an earlier version sends no words
+ */
+function drawEngineTable(thought, played, open) {
+    return h(
+        "details",
+        { class: "all-moves", key: "all-moves", ...(open ? { open: true } : null) },
+        h("summary", null, "All moves"),
+        drawFigures(thought),
+        drawPv(thought.pv),
+        drawRootMoves(thought, played),
+    );
 }
 
 /** @param {Thought} thought */
-function drawFigures({ depth, score, nodes, nps, time_ms }) {
+function drawFigures({ depth, score, value, nodes, nps, time_ms }) {
     const drawFigure = (/** @type {string} */ name, /** @type {string} */ value) =>
         h("div", { class: `figure ${name}` }, h("dt", null, name), h("dd", null, value));
     return h(
         "dl",
         { class: "figures" },
-        drawFigure("score", scoreText(score)),
+        drawFigure("score", value || scoreText(score)),
         drawFigure("depth", String(depth)),
         drawFigure("positions", countText(nodes)),
         drawFigure("per second", countText(nps)),
@@ -159,15 +365,20 @@ function drawRootMove({ move, score, bound = "exact" }, best, played) {
     const title = { exact: "exact", upper: "at most this: the search found it no better", lower: "at least this" }[
         bound
     ];
+    // At most a win, or at least a loss, says nothing.
+    const text = scoreText(score, bound);
+    const isKnown = bound === "exact" || !/win|loss/.test(text) || (score > 0) === (bound === "lower");
     return h(
         "tr",
         { key: move, class: [best && "best", played && "played"] },
         h("td", null, move, played ? h("span", { class: "mark", title: "played" }, " played") : null),
-        h("td", { class: "number", title }, scoreText(score, bound)),
+        h("td", { class: "number", title }, isKnown ? text : "no better"),
         h(
             "td",
             { class: "meter" },
-            h("span", { class: ["bar", score < 0 && "minus", bound !== "exact" && "bound"], "--fraction": fraction.toFixed(3) }),
+            isKnown
+                ? h("span", { class: ["bar", score < 0 && "minus", bound !== "exact" && "bound"], "--fraction": fraction.toFixed(3) })
+                : null,
         ),
     );
 }

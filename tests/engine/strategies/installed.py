@@ -59,10 +59,6 @@ def slow(turn):
         time.sleep(60)
 
 
-def hog(turn):
-    return Choice(str(bytearray(1 << 40)))
-
-
 def leak(turn):
     """Takes memory piece by piece."""
     pieces = []
@@ -120,7 +116,7 @@ def vandal(turn):
 '''
 #: The names of these strategies; `last-move` is a class.
 NAMES = (
-    "hang", "late", "slow", "hog", "leak", "crash", "leave", "fail", "cheat", "nothing", "wrong",
+    "hang", "late", "slow", "leak", "crash", "leave", "fail", "cheat", "nothing", "wrong",
     "chatty", "spy", "vandal",
 )  # fmt: skip
 ENTRIES = "\n".join(

@@ -70,11 +70,11 @@ def test_names_of_seats() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("evaluator", ["estimate", "zero", "random"])
+@pytest.mark.parametrize("evaluator", ["estimate", "random"])
 @pytest.mark.parametrize(
     ("game", "moves", "depth"),
     [
-        ("sticks", ("3x3",), 3), ("sticks", (), 4), ("tic-tac-toe", ("b2", "a1", "c3"), 2),
+        ("sticks", ("3x3",), 3), ("sticks", ("1x1",), 4), ("tic-tac-toe", ("b2", "a1", "c3"), 2),
         ("connect-four", ("d", "d"), 2), ("kalah", (), 2),
     ],
 )  # fmt: skip

@@ -86,13 +86,16 @@ async def test_strategies_of_all_kinds(pool: StrategyPool) -> None:
         assert (result.move, result.info.log) == (LAST, f"move {count}")
     result = await pool.search(job_of("fewest-replies"))
     assert (result.move, result.info.nodes) == (FIRST, 9)
+    assert (result.info.value, result.info.depth) == ("0", 1), "it is not a move at random"
+    at_random = await pool.search(job_of("random"))
+    assert (at_random.info.value, at_random.info.depth) == ("", 0)
     assert result.info.log.splitlines()[0] == f"{FIRST}: 8 replies"
 
 
 async def test_a_choice_when_the_time_is_over(pool: StrategyPool) -> None:
     """The last choice counts; its log says that the time was over. Earlier ones are reported."""
     reports: list[Info] = []
-    result = await pool.search(job_of("late", time_ms=200), reports.append)
+    result = await pool.search(job_of("late", time_ms=1000), reports.append)
     assert (result.move, result.info.depth) == (SECOND, 2) or (result.move, result.info.depth) == (
         FIRST, 1
     )  # fmt: skip
@@ -126,9 +129,8 @@ async def test_what_a_process_inherits(pool: StrategyPool, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("strategy", "reason"),
     [
-        ("fail", reasons.FAILED), ("wrong", reasons.FAILED), ("leave", reasons.FAILED),
-        ("nothing", reasons.ENDED), ("crash", reasons.ENDED), ("hog", reasons.MEMORY),
-        ("leak", reasons.MEMORY), ("not-installed", reasons.MISSING),
+        ("wrong", reasons.FAILED), ("leave", reasons.FAILED), ("nothing", reasons.ENDED),
+        ("crash", reasons.ENDED), ("leak", reasons.MEMORY), ("not-installed", reasons.MISSING),
     ],
 )  # fmt: skip
 async def test_failures(pool: StrategyPool, strategy: str, reason: str) -> None:
@@ -166,13 +168,11 @@ async def test_a_strategy_that_hangs_is_killed(pool: StrategyPool) -> None:
     """Others go on while a strategy hangs; after its time its process is killed and replaced."""
     ended_before = pool.killed_count
     reports: list[Info] = []
-    hanging = asyncio.create_task(pool.search(job_of("hang", "first room"), reports.append))
-    await until(lambda: bool(reports))  # it has begun
-    result = await pool.search(job_of("minimax", "second room"))
-    assert (result.move, hanging.done()) == (FIRST, False)
-    pid = running_pid(pool)
-    await asyncio.sleep(0)
     async with stopped_clock() as clock:
+        hanging = asyncio.create_task(pool.search(job_of("hang", "first room"), reports.append))
+        await until(lambda: bool(reports))  # it has begun
+        pid = running_pid(pool)
+        assert (await pool.search(job_of("minimax", "second room"))).move == FIRST
         clock.advance(LONG_MS / 1000 + GRACE_S - 1)
         assert (await pool.search(job_of("minimax", "second room"))).move == FIRST
         assert not hanging.done(), "its time is not over"

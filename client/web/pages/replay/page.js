@@ -10,17 +10,17 @@
  * @import {Player} from "../../ui/players.js"
  */
 
-import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "../../shell/api.js";
+import { MAX_ASSESSED_PLIES, MAX_VIEWS_PER_REQUEST, readAssessments, readMatch, readViews } from "../../shell/api.js";
 import { boardAspect, isFlipped } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
-import { thoughtsOf } from "../../shell/model.js";
+import { assessed, thoughtsOf } from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
-import { drawShare } from "../../ui/share.js";
+import { Share } from "../../ui/share.js";
 import { drawSettingsButton, openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
 import { drawPanel, drawTabs, onTabsChange } from "../../ui/tabs.js";
-import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
+import { NOT_SEARCHED, ThinkingPanel, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import {
     agoText,
     numberedMove,
@@ -58,6 +58,10 @@ export class ReplayPage {
     #scrolledTo = "";
     #selectedTab = "moves";
     #stopListening;
+    #share;
+    #thinking;
+    /** The first plies of the requests for words that were made. @type {Set<number>} */
+    #requestedWords = new Set();
 
     /**
      * @param {App} app
@@ -67,10 +71,14 @@ export class ReplayPage {
         this.#app = app;
         this.#id = id;
         this.#shown = plyInAddress();
+        const announce = (/** @type {string} */ text) => app.announce(text);
+        this.#share = new Share("Link to this position", `/match/${id}`, () => app.update(), announce);
+        this.#thinking = new ThinkingPanel(() => app.update());
         this.#stopListening = onTabsChange(() => app.update());
     }
 
     start() {
+        void this.#share.load();
         this.#failure = null;
         this.#load().catch((error) => {
             this.#failure = error instanceof Error ? error.message : String(error);
@@ -98,6 +106,7 @@ export class ReplayPage {
         this.#shown = Math.min(this.#shown ?? 0, match.moves.length);
         this.#app.update();
         if (match.view === null) return;
+        this.#requestWords(match, this.#shown);
         // The request with the shown ply is made first, then all others, so that stepping never waits.
         const lastRequest = Math.floor(match.moves.length / MAX_VIEWS_PER_REQUEST);
         const shownRequest = Math.floor(this.#shown / MAX_VIEWS_PER_REQUEST);
@@ -191,6 +200,7 @@ export class ReplayPage {
             pending: null,
             flip: isFlipped(match.view.board, null, this.#isTurned),
             label: `${match.title} board`,
+            arrows: this.#thinking.arrows,
         };
         const isAtEnd = shown === match.moves.length;
         const players = [0, 1].map((seat) => ({
@@ -256,14 +266,33 @@ export class ReplayPage {
     #drawThinking(match) {
         const substitutes = (match.over?.substitutions ?? []).map(({ occupant }) => occupant);
         if (!hasAi([...match.seats, ...substitutes])) return null;
-        const search = thoughtFor(this.#thoughts, this.#shown ?? 0, false);
-        if (!search) return drawThinking({ thought: null, heading: "", played: null });
+        const shown = this.#shown ?? 0;
+        const search = thoughtFor(this.#thoughts, shown, false);
+        if (!search) return this.#thinking.draw({ thought: null, empty: match.withheld ?? (shown === 0 ? "Start position." : NOT_SEARCHED) });
         const seat = this.#views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
-        return drawThinking({
-            thought: search.thought,
-            heading: thoughtHeading(sideName(match.view, seat), search, match.moves[search.ply]),
-            played: match.moves[search.ply]?.move ?? null,
-        });
+        const side = sideName(match.view, seat);
+        const played = match.moves[search.ply];
+        const heading = thoughtHeading(side, search, played);
+        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null });
+    }
+
+    /**
+     * Requests the words for the searches around a ply, once.
+     * @param {StoredMatch} match
+     * @param {number} shown
+     */
+    #requestWords(match, shown) {
+        const searched = Math.max(0, shown - 1);
+        const first = searched - (searched % MAX_ASSESSED_PLIES);
+        if (this.#requestedWords.has(first)) return;
+        this.#requestedWords.add(first);
+        readAssessments(match.match, first, first + MAX_ASSESSED_PLIES - 1).then(
+            (assessments) => {
+                this.#thoughts = assessed(this.#thoughts, assessments);
+                this.#app.update();
+            },
+            () => this.#requestedWords.delete(first),
+        );
     }
 
     /** @param {StoredMatch} match */
@@ -293,8 +322,6 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawInfo(match) {
         const options = optionsText(match.options);
-        const onCopied = (/** @type {boolean} */ isCopied) =>
-            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
         const when = match.finished_ms ?? match.started_ms;
         return h(
             "section",
@@ -306,11 +333,7 @@ export class ReplayPage {
                 `${match.length} · ${agoText(when, Date.now())}`,
                 drawRulesButton(match.game, match.title),
             ),
-            drawShare({
-                label: "Link to this position",
-                path: `/match/${match.match}?ply=${this.#shown ?? 0}`,
-                onCopied,
-            }),
+            this.#share.draw(`?ply=${this.#shown ?? 0}`),
             h(
                 "div",
                 { class: "actions" },
@@ -331,6 +354,7 @@ export class ReplayPage {
         if (!this.#match) return;
         const shown = Math.max(0, Math.min(this.#match.moves.length, ply));
         this.#shown = shown;
+        if (this.#match.view !== null) this.#requestWords(this.#match, shown);
         history.replaceState(null, "", `/match/${this.#match.match}?ply=${shown}`);
         const played = this.#match.moves[shown - 1];
         const text = this.#views[shown]?.text ?? "";

@@ -6,8 +6,8 @@
  * @import {Room} from "../../shell/model.js"
  */
 
-import { ApiError, readMatch, readViews } from "../../shell/api.js";
-import { headPly, withThoughts, withViews } from "../../shell/model.js";
+import { ApiError, MAX_ASSESSED_PLIES, readAssessments, readMatch, readViews } from "../../shell/api.js";
+import { headPly, withAssessments, withThoughts, withViews } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
 
 /** Milliseconds to wait for the socket's view of the newest position before requesting it. */
@@ -45,7 +45,30 @@ export class MissingParts {
             if (shown === head) this.#requestOnce(`late ${match.id} ${head}`, () => this.#readLateView(match.id, head));
             else this.#requestOnce(`views ${match.id} ${shown}`, () => this.#readViews(match.id, shown, head));
         }
-        if (head > 0 && hasAi(match.seats)) this.#requestOnce(`thoughts ${match.id}`, () => this.#readThoughts(match.id));
+        if (head > 0 && hasAi(match.seats)) {
+            // Thoughts that were withheld during the match are shown after it.
+            const isWithheldNow = !match.over && (match.thinking ?? "all") !== "all";
+            this.#requestOnce(`thoughts ${match.id} ${isWithheldNow}`, () => this.#readThoughts(match.id));
+            this.#requestWords(room, match.id, shown);
+        }
+    }
+
+    /**
+     * Requests the words for the searches around a ply, if the one that is shown beside it lacks them.
+     * @param {Room} room
+     * @param {string} match
+     * @param {number} shown
+     */
+    #requestWords(room, match, shown) {
+        const searched = [shown - 1, shown - 2].find((ply) => room.thoughts[ply]);
+        if (searched === undefined) return;
+        const { assessment, state, withheld } = room.thoughts[searched];
+        if (assessment || state !== "done" || withheld) return;
+        const first = searched - (searched % MAX_ASSESSED_PLIES);
+        this.#requestOnce(`words ${match} ${first} ${room.match?.over ? "over" : searched}`, async () => {
+            const assessments = await readAssessments(match, first, first + MAX_ASSESSED_PLIES - 1);
+            this.#updateRoom((latest) => withAssessments(latest, match, assessments));
+        });
     }
 
     /** Lets the parts be requested again: those of the later plies will be others. */

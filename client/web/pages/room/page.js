@@ -13,6 +13,7 @@ import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
+import { Invitation } from "./invitation.js";
 import {
     headPly,
     isNewer,
@@ -31,14 +32,14 @@ import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
 import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
-import { describePly, drawInfo, drawInvite, drawRefusal, drawStatus } from "./parts.js";
+import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
-import { drawShare } from "../../ui/share.js";
+import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
 import { drawPanel } from "../../ui/tabs.js";
-import { drawThinking, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
+import { NOT_SEARCHED, ThinkingPanel, drawThinkingSetting, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
 
 /** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
@@ -60,6 +61,9 @@ export class RoomPage {
     #muted = new Muted(browserStorage());
     #feedback;
     #tabs;
+    #share;
+    #invitation;
+    #thinking;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
     /** The position that was last announced to screen readers: match, ply and result. */
@@ -89,6 +93,9 @@ export class RoomPage {
         this.#feedback = new RoomFeedback(app);
         this.#sentMove = new SentMove(app);
         this.#tabs = new RoomTabs(app);
+        this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
+        this.#invitation = new Invitation(app, this.#share);
+        this.#thinking = new ThinkingPanel(() => app.update());
     }
 
     start() {
@@ -96,6 +103,7 @@ export class RoomPage {
         this.#wantsSeat = history.state?.sit === true;
         history.replaceState(null, "");
         this.#app.session.followRoom(this.#id);
+        void this.#share.load();
     }
 
     stop() {
@@ -202,7 +210,7 @@ export class RoomPage {
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(room, this.#drawShare(), this.#app)),
+                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app)),
                 drawPanel("chat", selected, this.#drawChat(room)),
             ),
         );
@@ -219,14 +227,14 @@ export class RoomPage {
         const sentMove = isLive ? this.#sentMove.move : null;
         const scene = board && {
             board,
-            position: room.match ? this.#drawnPosition : null,
+            position: room.match ? this.#drawnPosition : room.start,
             moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
             pending: sentMove,
             flip: isFlipped(board.board, side, this.#isTurned),
             label: `${room.description?.title} board`,
+            arrows: this.#thinking.arrows,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
-        const isWaiting = room.match === null && room.seats.some((occupant) => occupant === null);
         return drawTable({
             scene,
             players,
@@ -234,7 +242,7 @@ export class RoomPage {
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
             prompt: (text) => this.#setPrompt(text),
-            overlay: isWaiting ? drawInvite(this.#drawShare()) : null,
+            overlay: this.#invitation.draw(room),
         });
     }
 
@@ -254,7 +262,7 @@ export class RoomPage {
             mark: nameMarks(room).get(room.seats[seat]?.identity ?? ""),
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
-            hands: (room.match ? this.#drawnPosition?.hands : null) ?? {},
+            hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
             pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
             toMove,
             thinking:
@@ -268,12 +276,6 @@ export class RoomPage {
             result: resultFor(room.match?.over, seat),
             actions: drawSeatActions(this.#app, room, seat),
         };
-    }
-
-    #drawShare() {
-        const onCopied = (/** @type {boolean} */ isCopied) =>
-            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
-        return drawShare({ label: "Link to this room", path: `/room/${this.#id}`, onCopied });
     }
 
     /** @param {Room} room */
@@ -318,11 +320,24 @@ export class RoomPage {
         const shown = this.#shown ?? headPly(room);
         const isLive = this.#shown === null && !match?.over;
         const search = match ? thoughtFor(room.thoughts, shown, isLive) : null;
-        if (!match || !search) return drawThinking({ thought: null, heading: "", played: null });
+        const setting = permits(this.#app.model, "configure") && room.may !== null ? this.#drawThinkingSetting(room) : null;
+        if (!match || !search) {
+            const isPersonsMove = match && !isLive && shown > 0;
+            return this.#thinking.draw({ thought: null, setting, ...(isPersonsMove ? { empty: NOT_SEARCHED } : null) });
+        }
         const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
         const played = match.moves[search.ply];
-        const heading = thoughtHeading(sideName(description?.view, seat), search, played);
-        return drawThinking({ thought: search.thought, heading, played: played?.move ?? null });
+        const side = sideName(description?.view, seat);
+        const heading = thoughtHeading(side, search, played);
+        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, setting });
+    }
+
+    /** @param {Room} room */
+    #drawThinkingSetting(room) {
+        return drawThinkingSetting(
+            room.thinking,
+            (thinking) => void this.#app.command({ t: "configure", room: room.id, thinking }),
+        );
     }
 
     /** @param {Room} room */

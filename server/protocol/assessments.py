@@ -1,0 +1,52 @@
+"""A search in words for people, as protocol version 1 sends it.
+
+`server.protocol.wording` makes the words. Clients import these types with the other messages.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from engine.search.job import Bound
+
+#: A chance to win, in percent.
+Percent = Annotated[int, Meta(ge=0, le=100)]
+
+
+class Candidate(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One of the best moves that a search knows.
+
+    - `move` is the move's token, and `text` its notation.
+    - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts
+      as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher.
+      It is null where the bound says nothing.
+    - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves".
+    - `cells` are the cells of the board that show the move, in order: one for a piece that is
+      placed, more for one that moves.
+    """
+
+    move: str
+    text: str
+    says: str
+    chance: Percent | None = None
+    bound: Bound = "exact"
+    cells: tuple[str, ...] = ()
+
+
+class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A search in words for people.
+
+    - `sentence` says which move the side likes, which replies it expects, and how it judges its
+      position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better."
+    - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a
+      forced loss, null for a move without a search. `says` is the same in words.
+    - `candidates` are its best moves, the best first, at most 3.
+    - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was
+      careless here on purpose."
+    """
+
+    sentence: str
+    chance: Percent | None = None
+    says: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    note: str = ""

@@ -1,0 +1,258 @@
+"""Words for an AI's searches: sentences and chances to win in place of scores.
+
+`Wording` makes an `Assessment` of a report of a search. All clients show these words, so live
+rooms, replays and the terminal say the same. Pure: the same report gives the same words.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.game import Game, GameError, GameFault, Position
+from engine.rules.call import RulesCall
+from engine.rules.numbering import move_number
+from engine.search.job import MATE, Bound, RootMove
+from engine.search.levels import level_of
+from engine.win_chance import is_forced, win_chance
+from server.protocol.assessments import Assessment, Candidate
+
+#: Maximum number of moves that an assessment lists.
+MAX_CANDIDATES = 3
+#: Maximum number of expected replies in a sentence.
+MAX_REPLIES = 2
+#: Judgements of a position by the least chance to win, in percent; those below 50 mirror them.
+JUDGEMENTS = ((90, "winning", "losing"), (75, "clearly better", "clearly worse"),
+              (58, "a little better", "a little worse"))  # fmt: skip
+
+
+class SearchReport(Protocol):
+    """The fields of a report that the words need: `Info`, `Thinking` and `StoredThought` have them.
+
+    `score` is that of the first move of `pv`, for the side to move. `value` is in its place where
+    the units of the search are not the game's: it is text, and there is no chance to win.
+    """
+
+    @property
+    def depth(self) -> int: ...
+    @property
+    def score(self) -> int: ...
+    @property
+    def pv(self) -> tuple[str, ...]: ...
+    @property
+    def moves(self) -> tuple[RootMove, ...]: ...
+    @property
+    def value(self) -> str: ...
+
+
+class StoredThought(Struct, frozen=True):
+    """The report that is stored with an AI's move, and the move."""
+
+    depth: int = 0
+    score: int = 0
+    pv: tuple[str, ...] = ()
+    moves: tuple[RootMove, ...] = ()
+    warming: bool = False
+    value: str = ""
+    move: str = ""
+
+
+class Wording:
+    """Words for the reports of the searches of one position, which is at `ply` of its match.
+
+    It keeps the notation of moves, because the reports of a search repeat them. Its methods do not
+    raise: where the rules fail, a token stands for the notation.
+    """
+
+    __slots__ = ("_game", "_labels", "_lines", "_ply", "_position", "_shown_moves", "_side")
+
+    def __init__(self, position: Position, ply: int) -> None:
+        self._position = position
+        self._game = position.game
+        self._ply = ply
+        self._side, self._labels = _side_and_labels(position)
+        #: The notation and the cells of moves of the position, by token.
+        self._shown_moves: dict[str, tuple[str, tuple[str, ...]]] = {}
+        #: The texts of expected lines.
+        self._lines: dict[tuple[str, ...], str] = {}
+
+    def assessment(self, report: SearchReport, note: str = "") -> Assessment | None:
+        """The report in words; None for a report without a move."""
+        if not report.pv:
+            return None
+        if report.depth == 0:  # the move was not searched
+            return Assessment(sentence=f"{self._side} {self._verb('play')} at random.", note=note)
+        if report.value:
+            return self._with_value(report, note)
+        return Assessment(
+            sentence=self._sentence(report),
+            chance=percent(win_chance(self._game, report.score), report.score),
+            says=says(self._game, report.score, suffix=" to win"),
+            candidates=self._candidates(report),
+            note=note,
+        )
+
+    def _with_value(self, report: SearchReport, note: str) -> Assessment:
+        """The report of a search with units of its own."""
+        text, cells = self._show(report.pv[0])
+        best = Candidate(move=report.pv[0], text=text, says=report.value, cells=cells)
+        return Assessment(sentence=self._sentence(report), candidates=(best,), note=note)
+
+    def _sentence(self, report: SearchReport) -> str:
+        best, _ = self._show(report.pv[0])
+        replies = self._line(report.pv[: 1 + MAX_REPLIES])
+        it, expects = ("they", "expect") if self._is_plural else ("it", "expects")
+        expectation = f": {it} {expects} {replies} and" if replies else " and"
+        return f"{self._side} {self._verb('like')} {best}{expectation} {self._judgement(report)}."
+
+    def _judgement(self, report: SearchReport) -> str:
+        if report.value:
+            return f"{self._verb('value')} the position at {report.value}"
+        if is_forced(report.score):
+            length = forced_length(self._game, report.score)
+            is_win = report.score > 0
+            return f"{self._verb('see')} a {'win' if is_win else 'loss'} {length}"
+        return f"{self._verb('think')} {self._judge(report.score)}"
+
+    def _judge(self, score: int) -> str:
+        chance = percent(win_chance(self._game, score), score)
+        subject = "they are" if self._is_plural else "it is"
+        for least, better, worse in JUDGEMENTS:
+            if chance >= least:
+                return f"{subject} {better}"
+            if chance <= 100 - least:
+                return f"{subject} {worse}"
+        return "the chances are even"
+
+    def _candidates(self, report: SearchReport) -> tuple[Candidate, ...]:
+        best = RootMove(report.pv[0], report.score)
+        others = sorted(
+            (move for move in report.moves if move.move != best.move),
+            key=lambda move: (move.bound == "upper", -move.score),
+        )
+        return tuple([self._candidate(move) for move in (best, *others[: MAX_CANDIDATES - 1])])
+
+    def _candidate(self, move: RootMove) -> Candidate:
+        text, cells = self._show(move.move)
+        return Candidate(
+            move=move.move, text=text, says=says(self._game, move.score, move.bound),
+            chance=bounded_percent(self._game, move.score, move.bound), bound=move.bound,
+            cells=cells,
+        )  # fmt: skip
+
+    def _show(self, token: str) -> tuple[str, tuple[str, ...]]:
+        """The notation of a move of the position, and the cells that show it."""
+        shown = self._shown_moves.get(token)
+        if shown is None:
+            try:
+                move = self._position.parse_move(token)
+                shown = self._position.notation(move), self._cells(move)
+            except (GameError, GameFault):
+                shown = token, ()
+            self._shown_moves[token] = shown
+        return shown
+
+    def _cells(self, move: int) -> tuple[str, ...]:
+        """The cells that show a move on the board, in order; none for a move beside the board.
+
+        Raises GameFault when the rules fail.
+        """
+        with RulesCall(self._game.id, "move_view"):
+            view = self._game.rules.move_view(self._position.state, move)
+        if len(view.path) == 1 and view.ghost is not None:
+            return (view.ghost[0],)
+        return tuple(cell for cell in view.path if cell not in self._labels)
+
+    def _line(self, tokens: tuple[str, ...]) -> str:
+        """The moves after the first, with their numbers: "5. b3 Bg4"."""
+        text = self._lines.get(tokens)
+        if text is None:
+            text = self._lines[tokens] = _line_text(self._position, self._ply, tokens)
+        return text
+
+    @property
+    def _is_plural(self) -> bool:
+        return self._side.endswith("s")
+
+    def _verb(self, verb: str) -> str:
+        return verb if self._is_plural else f"{verb}s"
+
+
+def percent(chance: float, score: int) -> int:
+    """A chance in percent, from 1 to 99 unless the score is forced."""
+    return round(100 * chance) if is_forced(score) else min(99, max(1, round(100 * chance)))
+
+
+def bounded_percent(game: Game, score: int, bound: Bound) -> int | None:
+    """The chance of a score in percent, rounded towards what a bound leaves open.
+
+    None where the bound says nothing: at most a win, or at least a loss.
+    """
+    chance = win_chance(game, score)
+    if bound == "exact":
+        return percent(chance, score)
+    if is_forced(score):
+        says_nothing = (score > 0) == (bound == "upper")
+        return None if says_nothing else percent(chance, score)
+    rounded = math.ceil(100 * chance) if bound == "upper" else math.floor(100 * chance)
+    return min(99, max(1, rounded))
+
+
+def says(game: Game, score: int, bound: Bound = "exact", suffix: str = "") -> str:
+    """A score in words: "62 %", "wins in 3 moves", and for bounds "worse than 30 %"."""
+    chance = bounded_percent(game, score, bound)
+    if chance is None:
+        return "no faster win" if bound == "upper" else "not known"
+    if is_forced(score):
+        verb = "wins" if score > 0 else "loses"
+        return f"{verb} {forced_length(game, score)}" if bound == "exact" else verb
+    comparison = {"exact": "", "upper": "worse than ", "lower": "better than "}[bound]
+    return f"{comparison}{chance} %{suffix}"
+
+
+def forced_length(game: Game, score: int) -> str:
+    """How far the end of a forced win or loss is: "at once", "in 3 moves", as the game counts."""
+    plies = MATE - abs(score)
+    if plies <= 1:
+        return "at once"
+    moves = plies if game.rules.NUMBERING == "ply" else (plies + 1) // 2
+    return f"in {moves} move{'' if moves == 1 else 's'}"
+
+
+def careless_note(game: Game, level: int | None, seed: int, digest: str, depth: int) -> str:
+    """A sentence for a move that the level played carelessly on purpose; "" for any other.
+
+    `digest` is that of the position before the move, `depth` that of the search for it.
+    """
+    if level is None or not 1 <= level <= game.levels or depth > 1:
+        return ""
+    plays = level_of(game, level)
+    is_careless = plays.at(seed, digest) is not plays
+    return f"Level {level} was careless here on purpose." if is_careless else ""
+
+
+def _line_text(position: Position, ply: int, tokens: Sequence[str]) -> str:
+    """The moves after the first, with their numbers, as far as the rules can play them."""
+    words: list[str] = []
+    try:
+        position = position.play(position.parse_move(tokens[0]))
+        for number, token in enumerate(tokens[1:], ply + 1):
+            move = position.parse_move(token)
+            text, seat = position.notation(move), position.turn
+            if not words or seat == 0 or position.game.rules.NUMBERING == "ply":
+                words.append(move_number(position.game, number, seat))
+            words.append(text)
+            position = position.play(move)
+    except (GameError, GameFault):
+        pass
+    return " ".join(words)
+
+
+def _side_and_labels(position: Position) -> tuple[str, frozenset[str]]:
+    """The name of the side to move, and the labels beside the board, which are not cells."""
+    try:
+        board = position.game.board(position.options)
+        return board.seats[position.turn].name, frozenset(board.targets)
+    except (GameFault, IndexError):
+        return "The AI", frozenset()

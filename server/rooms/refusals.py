@@ -1,0 +1,71 @@
+"""The reasons for which a room refuses commands: the code for clients, and what was expected."""
+
+from typing import NamedTuple
+
+from server.codes import Code
+
+
+class Refusal(NamedTuple):
+    """Why a command is refused: the arguments of CommandRejected."""
+
+    code: Code
+    message: str
+
+
+NEWER = Refusal(
+    Code.ROOM_NEWER,
+    "this room was made by a newer Plyroom; it can be read here and played elsewhere",
+)
+NO_SEAT = Refusal(Code.SEAT_NONE, "you have no seat in this room")
+NOT_HOST = Refusal(Code.HOST_ONLY, "only the host of the room may do that")
+SEAT_TAKEN = Refusal(Code.SEAT_TAKEN, "the seat is taken")
+HAS_SEAT = Refusal(Code.SEAT_ALREADY, "you have a seat already")
+SEAT_LOCKED = Refusal(
+    Code.SEAT_LOCKED, "seats cannot change while a match is running; you may resign"
+)  # fmt: skip
+AI_LOCKED = Refusal(Code.SEAT_LOCKED, "seats cannot change while a match is running")
+SETTING_LOCKED = Refusal(
+    Code.MATCH_RUNNING, "this setting cannot change while a match is running"
+)  # fmt: skip
+NO_AI = Refusal(Code.SEAT_EMPTY, "no AI holds that seat")
+SEAT_EMPTY = Refusal(Code.SEAT_EMPTY, "a seat is empty")
+NOT_STARTED = Refusal(Code.MATCH_NONE, "the match begins when both seats are taken")
+NO_MATCH = Refusal(Code.MATCH_NONE, "there has been no match yet")
+MATCH_RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
+MATCH_OVER = Refusal(Code.MATCH_OVER, "the match is over")
+ABORT_TOO_LATE = Refusal(
+    Code.MATCH_STARTED, "a match can be aborted until both sides have moved; you may resign"
+)
+ABORT_BY_SPECTATOR = Refusal(
+    Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
+)
+REMATCH_BY_SPECTATOR = Refusal(
+    Code.SEAT_NONE, "only a player may offer a rematch, or the host of a match between AI seats"
+)
+NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
+NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
+NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")
+ONE_SCREEN = Refusal(Code.SEAT_LOCKED, "one player holds both seats of this room")
+NO_TAKEBACKS = Refusal(Code.TAKEBACK_NONE, "no moves are taken back in this room")
+NO_MOVE_TO_TAKE_BACK = Refusal(Code.TAKEBACK_NONE, "you have no move to take back")
+ABSENT_MOVE = Refusal(
+    Code.TAKEBACK_NONE, "your opponent is away and cannot agree to take a move back"
+)
+READ_ONLY = Refusal(
+    Code.ROOM_FROZEN,
+    "this match was played by other rules than this server has; it can only be read",
+)
+TAKEBACK_REQUESTED = Refusal(
+    Code.OFFER_TWICE, "you have asked to take a move back in this position already"
+)
+REMATCH_OFFERED = Refusal(Code.OFFER_TWICE, "you have offered a rematch already")
+NOBODY_TO_GO = Refusal(
+    Code.CLAIM_NONE, "only a player whose opponent is another person may claim that"
+)
+OPPONENT_PRESENT = Refusal(Code.CLAIM_NONE, "your opponent is connected")
+UNSURE = Refusal(
+    Code.CLAIM_UNSURE,
+    "the server is not sure yet that your opponent has gone for so long; try again later",
+)
+CANNOT_PLAY_ON = Refusal(Code.ROOM_FROZEN, "the AI cannot play this match on")
+NO_KEPT_SEAT = Refusal(Code.SEAT_NONE, "the AI keeps no seat for you")

@@ -1,0 +1,155 @@
+"""The AI's searches for the moves of a match over HTTP: the reports, and the same in words."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import msgspec
+from aiohttp import web
+
+from engine.game import Game, GameError, GameFault, Position
+from server.identity.credentials import parse_credentials
+from server.identity.guests import find_guest
+from server.ids import MatchId
+from server.ports import Ports
+from server.protocol import messages as wire
+from server.protocol.wording import StoredThought, Wording, careless_note
+from server.rooms.events import Occupant, Started, parse_event_body
+from server.rooms.thinking import AFTER, reason_while_running, search_seed
+from server.store.base import StoredMatch, Thought
+
+#: Capacity of the cache of assessments, each about 500 bytes.
+CACHED_ASSESSMENTS = 10_000
+#: Plies that are replayed before the event loop may serve other requests.
+REPLAY_BATCH = 20
+
+_encode = msgspec.json.Encoder().encode
+_decode_thought = msgspec.json.Decoder(StoredThought).decode
+_decode_seats = msgspec.json.Decoder(tuple[Occupant, ...]).decode
+
+
+class Thoughts:
+    """Reads the AI's searches for those who may see them, and puts them into words."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        #: The assessments of finished matches as JSON, by match and ply, the least recently used
+        #: first.
+        self._assessments: OrderedDict[tuple[MatchId, int], bytes] = OrderedDict()
+
+    async def reason_to_withhold(self, request: web.Request, match: StoredMatch) -> str | None:
+        """Why the sender of a request may not see the searches, in a sentence; None if they may.
+
+        While only spectators may see them, a request that does not name a guest is refused, too.
+        """
+        if match.last_v is not None:
+            return None
+        setting = await self._setting(match)
+        if reason_while_running(setting, is_player=True) is None:
+            return None
+        return reason_while_running(setting, await self._may_be_player(request, match))
+
+    async def reports(self, match: StoredMatch, versions: Sequence[int]) -> dict[str, msgspec.Raw]:
+        """The report of the search for each move of an AI, by ply.
+
+        `versions` are those of the match's moves: the store keeps the reports of the moves that
+        were taken back, too.
+        """
+        thoughts = await self._thoughts(match, versions)
+        return {str(thought.ply): msgspec.Raw(thought.body) for thought in thoughts}
+
+    async def assessments(
+        self,
+        match: StoredMatch,
+        game: Game,
+        moves: Sequence[str],
+        versions: Sequence[int],
+        first: int,
+    ) -> dict[str, msgspec.Raw]:
+        """The searches for the moves from ply `first` on in words, by ply.
+
+        `versions` are those of the moves, up to the last one that is wanted. One is made in each
+        iteration of the event loop. It stops where the rules fail.
+        """
+        stored = {
+            thought.ply: thought
+            for thought in await self._thoughts(match, versions)
+            if thought.ply >= first
+        }
+        is_finished = match.last_v is not None
+        made: dict[int, bytes] = {}
+        for ply in stored if is_finished else ():
+            body = self._assessments.get((match.match, ply))
+            if body is not None:
+                made[ply] = body
+        if missing := stored.keys() - made.keys():
+            made |= await self._assess(match, game, moves, [stored[ply] for ply in sorted(missing)])
+        if is_finished:
+            self._keep(match.match, made)
+        return {str(ply): msgspec.Raw(made[ply]) for ply in sorted(made)}
+
+    async def _thoughts(self, match: StoredMatch, versions: Sequence[int]) -> list[Thought]:
+        """The stored thoughts about the moves with these versions, in the order of their plies."""
+        stored = await self._ports.store.projections.thoughts(match.match)
+        by_move = {(thought.ply, thought.v): thought for thought in stored}
+        return [by_move[key] for key in enumerate(versions) if key in by_move]
+
+    async def _assess(
+        self, match: StoredMatch, game: Game, moves: Sequence[str], thoughts: Sequence[Thought]
+    ) -> dict[int, bytes]:
+        """The assessments of these searches, which are in the order of their plies."""
+        made: dict[int, bytes] = {}
+        seats = _decode_seats(match.seats)
+        try:
+            position, ply = game.position(match.start, msgspec.json.decode(match.options)), 0
+            for thought in thoughts:
+                while ply < thought.ply:
+                    position, ply = position.replay(moves[ply]), ply + 1
+                    if ply % REPLAY_BATCH == 0:
+                        await asyncio.sleep(0)
+                assessment = _assess(match, seats, position, thought)
+                if assessment is not None:
+                    made[ply] = _encode(assessment)
+                await asyncio.sleep(0)
+        except (GameError, GameFault):  # the rules have changed since
+            pass
+        return made
+
+    def _keep(self, match: MatchId, made: dict[int, bytes]) -> None:
+        for ply, body in made.items():
+            self._assessments[match, ply] = body
+            self._assessments.move_to_end((match, ply))
+        while len(self._assessments) > CACHED_ASSESSMENTS:
+            self._assessments.popitem(last=False)
+
+    async def _setting(self, match: StoredMatch) -> str:
+        """The match's setting of who may see the searches; the strictest if unreadable."""
+        entries = await self._ports.store.logs.events(match.room, match.first_v - 1, 1)
+        event = parse_event_body(entries[0].body) if entries else None
+        return event.thinking if isinstance(event, Started) else AFTER
+
+    async def _may_be_player(self, request: web.Request, match: StoredMatch) -> bool:
+        """Whether the sender holds a seat of the match, or is unknown."""
+        headers = request.headers
+        credentials = parse_credentials(
+            headers.getall("Cookie", ()), headers.getall("Authorization", ())
+        )
+        secret = credentials.cookie if credentials.token is None else credentials.token
+        guest = None if secret is None else await find_guest(self._ports, secret, None)
+        seats = _decode_seats(match.seats)
+        return guest is None or guest.id in [seat.identity for seat in seats]
+
+
+def _assess(
+    match: StoredMatch, seats: Sequence[Occupant], position: Position, thought: Thought
+) -> wire.Assessment | None:
+    """The search for a move in words; None for a body that is not a report."""
+    try:
+        report = _decode_thought(thought.body)
+    except msgspec.DecodeError:
+        return None
+    turn = position.turn
+    level = seats[turn].level if turn < len(seats) and not report.warming else None
+    seed = search_seed(match.match, thought.ply)
+    note = careless_note(position.game, level, seed, position.digest(), report.depth)
+    return Wording(position, thought.ply).assessment(report, note)

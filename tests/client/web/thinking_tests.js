@@ -1,0 +1,143 @@
+import { drawArrows } from "/client/web/board/arrows.js";
+import { layOut } from "/client/web/board/geometry.js";
+import { render } from "/client/web/shell/elements.js";
+import { EMPTY_MODEL, apply, assessed, follow, thoughtsOf, withThoughts } from "/client/web/shell/model.js";
+import { ThinkingPanel, drawThinkingSetting, thoughtFor } from "/client/web/ui/thinking.js";
+import { assert, assertEqual, test } from "./testing.js";
+
+const ROOM = "r7Kq2";
+
+async function golden(name) {
+    return (await fetch(`/tests/data/messages/${name}.json`)).json();
+}
+
+async function thoughtOf(name) {
+    let model = follow(EMPTY_MODEL, ROOM);
+    for (const message of ["server-joined", "server-snapshot", name]) model = apply(model, await golden(message));
+    return model.room.thoughts[1];
+}
+
+/** A panel in a page, drawn again on each update; `panel.arrows` are those of the board. */
+function mount(thought, more = {}) {
+    const node = document.createElement("div");
+    document.body.replaceChildren(node);
+    const draw = () => render(node, panel.draw({ thought, side: "Yellow", heading: "Yellow, 2.", ...more }));
+    const panel = new ThinkingPanel(draw);
+    localStorage.clear();
+    draw();
+    return { node, panel, draw };
+}
+
+test("the panel shows the server's words, and the engine's figures only under All moves", async () => {
+    const { node } = mount(await thoughtOf("server-thinking-assessed"), { played: "c" });
+    const { assessment } = await golden("server-thinking-assessed");
+    assertEqual(node.querySelector(".sentence").textContent.replaceAll("\u00a0", " "), assessment.sentence);
+    assertEqual(node.querySelector(".note").textContent, assessment.note);
+    assertEqual(node.querySelector(".chance").getAttribute("aria-label"), "Yellow: 44 % to win");
+    const candidates = [...node.querySelectorAll(".candidate")].map((button) => button.textContent);
+    assertEqual(candidates, ["d244 %", "c1 playedworse than 32 %"]);
+    const outside = [...node.querySelectorAll(".figures, table")].filter((part) => !part.closest("details.all-moves"));
+    assertEqual([outside.length, node.querySelector("details").open], [0, false]);
+});
+
+test("a bound has a bar of its own look, and no bar where it says nothing", async () => {
+    const thought = await thoughtOf("server-thinking-assessed");
+    const [best, other] = thought.assessment.candidates;
+    const unknown = { move: "a", text: "a1", says: "no faster win", bound: "upper" };
+    const { node } = mount({ ...thought, assessment: { ...thought.assessment, candidates: [best, other, unknown] } });
+    const bars = [...node.querySelectorAll(".candidate .meter")].map((meter) => meter.firstElementChild?.className ?? null);
+    assertEqual(bars, ["bar", "bar bound", null]);
+});
+
+test("a forced win as a bound has no score and no full bar in the engine's table", async () => {
+    const thought = await thoughtOf("server-thinking-assessed");
+    const moves = [
+        { move: "d", score: 29_999 },
+        { move: "c", score: 29_999, bound: "upper" },
+        { move: "a", score: -29_990, bound: "upper" },
+    ];
+    const { node } = mount({ ...thought, score: 29_999, moves });
+    const rows = [...node.querySelectorAll("tbody tr")].map((row) => [
+        row.children[1].textContent,
+        row.querySelector(".bar") !== null,
+    ]);
+    assertEqual(rows, [
+        ["win in 1", true],
+        ["no better", false],
+        ["≤ loss in 10", true],
+    ]);
+});
+
+test("pointing at a candidate, or focusing it, shows its move on the board until it ends", async () => {
+    const thought = await thoughtOf("server-thinking-assessed");
+    const { node, panel } = mount(thought);
+    const second = () => node.querySelectorAll(".candidate")[1];
+    assertEqual(panel.arrows, []);
+    for (const [begin, end] of [
+        ["pointerenter", "pointerleave"],
+        ["focus", "blur"],
+    ]) {
+        second().dispatchEvent(new Event(begin));
+        assertEqual(panel.arrows, [["c1"]]);
+        assert(panel.arrows === panel.arrows, "the board is drawn again only for other arrows");
+        second().dispatchEvent(new Event(end));
+        assertEqual(panel.arrows, []);
+    }
+});
+
+test("an arrow leads along the cells of a move, and a ring stands around a placed piece", () => {
+    const node = document.createElement("div");
+    const layout = layOut({ kind: "grid", cols: 3, rows: 3 }, false);
+    render(node, drawArrows(layout, [["a1", "c1"], ["b2"], ["z9"]]));
+    assertEqual(node.querySelectorAll(".shaft").length, 1);
+    assertEqual(node.querySelectorAll(".head").length, 1);
+    assertEqual(node.querySelectorAll(".ring").length, 1);
+    assert(node.querySelector(".head").getAttribute("points").startsWith("2,2 "), "the tip is on the last cell");
+});
+
+test("the choice to hide the panel is kept", async () => {
+    const thought = await thoughtOf("server-thinking-assessed");
+    const { node } = mount(thought);
+    node.querySelector(".toggle").click();
+    assertEqual([node.querySelector(".sentence"), node.querySelector(".toggle").textContent], [null, "Show"]);
+    const again = document.createElement("div");
+    render(again, new ThinkingPanel(() => {}).draw({ thought }));
+    assertEqual(again.querySelector(".sentence"), null);
+    node.querySelector(".toggle").click();
+    assert(node.querySelector(".sentence") !== null, "the panel is shown again");
+});
+
+test("thinking that the server withholds is replaced by its reason", async () => {
+    const thought = await thoughtOf("server-thinking-withheld");
+    const { node } = mount(thought);
+    assertEqual(node.querySelector(".empty").textContent, "What the AI thinks is shown after the match.");
+    assertEqual(node.querySelector("details"), null);
+    const room = { match: { id: "m" }, thoughts: { 1: thought } };
+    const read = withThoughts(room, "m", { 1: { depth: 4, score: 1, nodes: 1, nps: 1, time_ms: 1, pv: ["d"] } });
+    assertEqual([read.thoughts[1].depth, read.thoughts[1].withheld], [4, ""]);
+});
+
+test("beside a person's move nothing of another position is shown", () => {
+    const thoughts = thoughtsOf({ 1: { depth: 4, score: 1, nodes: 1, nps: 1, time_ms: 1, pv: ["d"] } });
+    assertEqual(thoughtFor(thoughts, 2, false).ply, 1);
+    assertEqual(thoughtFor(thoughts, 3, false), null);
+    assertEqual(thoughtFor(thoughts, 3, true).ply, 1);
+    const words = assessed(thoughts, { 1: { sentence: "…" }, 5: { sentence: "unknown ply" } });
+    assertEqual([words[1].assessment.sentence, words[5]], ["…", undefined]);
+});
+
+test("the host's setting follows the events, and the control names it", async () => {
+    let model = follow(EMPTY_MODEL, ROOM);
+    for (const message of ["server-joined", "server-snapshot"]) model = apply(model, await golden(message));
+    assertEqual(model.room.thinking, "all");
+    model = apply(model, { ...(await golden("event-configured")), v: 5 });
+    assertEqual(model.room.thinking, "spectators");
+    const node = document.createElement("div");
+    const chosen = [];
+    render(node, drawThinkingSetting("spectators", (setting) => chosen.push(setting)));
+    const select = node.querySelector("select");
+    assertEqual(select.value, "spectators");
+    select.value = "after";
+    select.dispatchEvent(new Event("change"));
+    assertEqual(chosen, ["after"]);
+});

@@ -1,0 +1,273 @@
+"""Words for searches: an independent parser reads them back, and no bound is worded as exact."""
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.game import Game, Position
+from engine.rules.registry import game_ids, load_game
+from engine.search.driver import Control, Searcher, Table, answer
+from engine.search.job import MATE, Bound, Info, Job, RootMove
+from engine.search.levels import level_of
+from engine.search.report import line_tokens
+from engine.win_chance import win_chance
+from server.protocol.messages import Assessment
+from server.protocol.wording import (
+    MAX_CANDIDATES,
+    StoredThought,
+    Wording,
+    bounded_percent,
+    careless_note,
+    says,
+)
+from server.seats.ai import _stored_analysis
+from tests.support.room_log import altered_game, failing_rule
+
+SENTENCE = re.compile(
+    r"(?P<side>[\w ]+?) likes? (?P<best>\S+)"
+    r"(?:: (?:it expects|they expect) (?P<line>.+?) and| and) "
+    r"(?:thinks? (?P<judged>.+)|sees? a (?P<end>win|loss) (?P<length>at once|in \d+ moves?))\."
+)
+#: An exact chance, a bound of one, and a forced end.
+SAYS = re.compile(
+    r"(?:(?P<bound>worse|better) than )?(?P<chance>\d+) %"
+    r"|(?P<verb>wins|loses)(?: (?P<length>at once|in \d+ moves?))?|no faster win|not known"
+)
+#: The judgements from the best to the worst, with the least chance in percent of each.
+LADDER = (
+    (90, "winning"), (75, "clearly better"), (58, "a little better"), (43, "the chances are even"),
+    (26, "a little worse"), (11, "clearly worse"), (0, "losing"),
+)  # fmt: skip
+SCORES = st.integers(-2_000, 2_000) | st.integers(1, 60).map(lambda plies: MATE - plies)
+SCORES |= SCORES.map(lambda score: -score)
+BOUNDS: tuple[Bound, ...] = ("exact", "lower", "upper")
+GAMES = ("chess", "connect-four", "othello", "kalah", "tic-tac-toe", "hex", "draughts")
+
+
+@dataclass
+class Parsed:
+    """What a sentence says, read back with the rules of the game."""
+
+    side: str
+    line: list[str]
+    judgement: str
+
+
+def parse_sentence(text: str, position: Position, ply: int) -> Parsed:
+    """Reads a sentence back: the side, the moves of the line as tokens, and the judgement.
+
+    It checks the number of each move that has one, by counting the moves of the match.
+    """
+    match = SENTENCE.fullmatch(text)
+    assert match is not None, text
+    tokens = []
+    words = [match["best"], *(match["line"] or "").split()]
+    number = None
+    for word in words:
+        if re.fullmatch(r"\d+\.(\.\.)?", word):
+            number = word
+            continue
+        move = position.parse_move(word)
+        if number is not None:
+            assert number == counted(position, ply), text
+        tokens.append(position.format_move(move))
+        position, ply, number = position.play(move), ply + 1, None
+    assert number is None, "every number belongs to a move"
+    judged = match["judged"] or f"{match['end']} {match['length']}"
+    return Parsed(match["side"], tokens, re.sub(r"^(it is|they are) ", "", judged))
+
+
+def counted(position: Position, ply: int) -> str:
+    """The number of the next move, counted as the game counts."""
+    if position.game.rules.NUMBERING == "ply":
+        return f"{ply + 1}."
+    return f"{ply // 2 + 1}{'...' if position.turn else '.'}"
+
+
+def expected_judgement(game: Game, score: int) -> str:
+    """The judgement of a score, from the chance that the game's scale gives it."""
+    plies = MATE - abs(score)
+    if plies < 1_000:
+        moves = plies if game.rules.NUMBERING == "ply" else (plies + 1) // 2
+        length = "at once" if plies <= 1 else f"in {moves} move{'s' if moves > 1 else ''}"
+        return f"{'win' if score > 0 else 'loss'} {length}"
+    chance = min(99, max(1, round(100 * win_chance(game, score))))
+    return next(words for least, words in LADDER if chance >= least)
+
+
+def assert_says_what_it_knows(
+    assessment: Assessment, report: Info | StoredThought, position: Position, ply: int
+) -> None:
+    """Asserts that an assessment, read back, is that of the report."""
+    parsed = parse_sentence(assessment.sentence, position, ply)
+    board = position.game.board(position.options)
+    assert parsed.side == board.seats[position.turn].name
+    assert tuple(parsed.line) == report.pv[:3]
+    assert parsed.judgement == expected_judgement(position.game, report.score)
+    assert [each.move for each in assessment.candidates][:1] == [report.pv[0]]
+    known = {move.move: move for move in report.moves} | {
+        report.pv[0]: RootMove(report.pv[0], report.score)
+    }
+    assert len(assessment.candidates) == min(MAX_CANDIDATES, len(known))
+    for each in assessment.candidates:
+        assert position.format_move(position.parse_move(each.text)) == each.move
+        assert each.bound == known[each.move].bound
+        assert SAYS.fullmatch(each.says), each.says
+
+
+# --- random reports -------------------------------------------------------------------------------
+
+
+@st.composite
+def reports(draw: st.DrawFn, game: Game) -> tuple[Position, int, Info]:
+    """Draws a position of a random match, its ply, and a report of a search there."""
+    position, ply = game.start(), 0
+    for choice in draw(st.lists(st.integers(0, 10**6), max_size=20)):
+        after = position.play(position.moves()[choice % len(position.moves())])
+        if not after.moves():
+            break
+        position, ply = after, ply + 1
+    line, current = [], position
+    for choice in draw(st.lists(st.integers(0, 10**6), min_size=1, max_size=5)):
+        if not (moves := current.moves()):
+            break
+        line.append(moves[choice % len(moves)])
+        current = current.play(line[-1])
+    pv = line_tokens(position, line)
+    score = draw(SCORES)
+    others = [token for token in position.tokens() if token != pv[0]][:6]
+    moves_known = [RootMove(pv[0], score)]
+    for token in others:
+        bound = draw(st.sampled_from(BOUNDS))
+        moves_known.append(RootMove(token, draw(SCORES), bound))
+    return position, ply, Info(7, score, 100, 1000, 5, pv, tuple(moves_known))
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_sentences_are_read_back(game_id: str) -> None:
+    """A sentence names the side, its best move, the replies with their numbers, and a judgement
+    that fits the chance; each candidate is a legal move in the game's notation.
+    """
+
+    @given(reports(load_game(game_id)))
+    @settings(max_examples=12, deadline=None)
+    def is_read_back(drawn: tuple[Position, int, Info]) -> None:
+        position, ply, report = drawn
+        assessment = Wording(position, ply).assessment(report)
+        assert assessment is not None
+        assert_says_what_it_knows(assessment, report, position, ply)
+
+    is_read_back()
+
+
+@given(st.sampled_from(GAMES), SCORES, st.sampled_from(["lower", "upper"]), SCORES)
+def test_a_bound_is_never_worded_as_exact(
+    game_id: str, score: int, bound: str, true_score: int
+) -> None:
+    """A bound says worse or better than a chance, or which side wins but not when; and what it says
+    holds for every score within the bound.
+    """
+    game = load_game(game_id)
+    text = says(game, score, bound)  # type: ignore[arg-type]
+    match = SAYS.fullmatch(text)
+    assert match is not None, text
+    assert match["length"] is None, "the length of a forced win is exact"
+    if match["chance"] is not None:
+        assert match["bound"] == {"upper": "worse", "lower": "better"}[bound]
+    if (true_score > score) if bound == "upper" else (true_score < score):
+        return
+    exact = says(game, true_score)
+    chance = bounded_percent(game, score, bound)  # type: ignore[arg-type]
+    true_chance = bounded_percent(game, true_score, "exact")
+    assert true_chance is not None
+    if match["verb"] is not None:
+        assert exact.startswith(match["verb"])
+    elif chance is not None:
+        assert true_chance <= chance if bound == "upper" else true_chance >= chance
+
+
+@given(st.sampled_from(GAMES), SCORES, SCORES)
+def test_chances_rise_with_the_score(game_id: str, lower: int, higher: int) -> None:
+    """A higher score never has a lower chance, and only a forced end has a chance of 0 or 100."""
+    game = load_game(game_id)
+    lower, higher = sorted((lower, higher))
+    chances = [bounded_percent(game, score, "exact") for score in (lower, higher)]
+    assert chances[0] is not None
+    assert chances[1] is not None
+    assert chances[0] <= chances[1]
+    for score, chance in zip((lower, higher), chances, strict=True):
+        assert (chance in (0, 100)) == (abs(score) > MATE - 1_000)
+
+
+# --- real searches --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game_id", ["tic-tac-toe", "connect-four", "kalah", "chess"])
+def test_stored_thoughts_are_read_back(game_id: str) -> None:
+    """The words for the thoughts that a match of level 2 stores say what the searches found."""
+    game = load_game(game_id)
+    searcher = Searcher(game, compiled=False)
+    position = start = game.start()
+    moves: tuple[str, ...] = ()
+    while len(moves) < 7 and position.moves():
+        job = Job(
+            game_id, game.digest, {}, start.text(), moves, "r", level=2, seed=len(moves)
+        )  # fmt: skip
+        result = answer(job, searcher, lambda: Table(10), Control())
+        body = msgspec.json.encode(_stored_analysis(result))
+        thought = msgspec.json.decode(body, type=StoredThought)
+        assessment = Wording(position, len(moves)).assessment(thought)
+        assert assessment is not None
+        assert_says_what_it_knows(assessment, thought, position, len(moves))
+        moves = (*moves, result.move)
+        position = position.replay(result.move)
+
+
+def test_a_careless_move_is_named_exactly_where_the_level_slipped() -> None:
+    """The note stands after the moves that the level's seed plays carelessly, and no others."""
+    game = load_game("chess")
+    for level in (1, 3):
+        slips = [
+            careless_note(game, level, seed, "digest", 1) != ""
+            for seed in range(400)
+        ]  # fmt: skip
+        expected = [
+            level_of(game, level).at(seed, "digest").limit.depth == 1 for seed in range(400)
+        ]
+        assert slips == expected
+        assert 0 < sum(slips) < 200
+        seed = slips.index(True)
+        assert careless_note(game, level, seed, "digest", 1) == (
+            f"Level {level} was careless here on purpose."
+        )
+        assert careless_note(game, level, seed, "digest", 5) == "", "it searched further"
+    assert careless_note(game, None, 1, "digest", 1) == "", "a persona is never careless"
+    assert careless_note(game, 8, 1, "digest", 9) == ""
+
+
+def test_a_search_with_units_of_its_own_has_no_chance() -> None:
+    """The value of a strategy is told as it is, because no scale belongs to its units."""
+    report = Info(3, 1, 100, 1000, 5, ("e2e4", "e7e5"), value="+3.5")
+    assessment = Wording(load_game("chess").start(), 0).assessment(report)
+    assert assessment is not None
+    assert assessment.sentence == (
+        "White likes e4: it expects 1... e5 and values the position at +3.5."
+    )
+    assert (assessment.chance, assessment.says) == (None, "")
+    assert [(each.text, each.says, each.chance) for each in assessment.candidates] == [
+        ("e4", "+3.5", None)
+    ]
+
+
+def test_words_without_rules_are_tokens() -> None:
+    """If the rules fail, a token stands for the notation, and nothing is raised."""
+    game = altered_game("chess", {"notation": failing_rule, "move_view": failing_rule})
+    report = Info(3, 25, 100, 1000, 5, ("e2e4", "e7e5"), (RootMove("e2e4", 25),))
+    assessment = Wording(game.start(), 0).assessment(report)
+    assert assessment is not None
+    assert assessment.sentence.startswith("White likes e2e4 and thinks")
+    assert assessment.candidates[0].cells == ()

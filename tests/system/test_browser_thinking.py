@@ -1,0 +1,62 @@
+"""What an AI thinks in a real browser: in words, with arrows, and only for those who may see it."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from tests.support.browser import open_chromium
+from tests.support.browsers import DESKTOP, PHONE, people
+from tests.support.server_process import serving
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
+    """A player reads the sentence, sees a move as an arrow by keyboard alone, and hides the panel.
+
+    The host then shows the thinking to spectators only: a spectator reads it, the player reads why
+    not. The replay has the words again, and none beside a person's move.
+    """
+    async with (
+        open_chromium() as chromium,
+        serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
+        people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
+    ):
+        await ada.create("Chess", "The AI", level=2, side="White")
+        await ada.cell("e2").click()
+        await ada.play("e4")
+        panel = ada.page.locator(".thinking")
+        await expect(panel.locator(".sentence")).to_contain_text("Black likes ")
+        await expect(panel.locator(".chance")).to_contain_text("% to win")
+        await ada.wait_for_turn()
+        await expect(panel.locator("details")).not_to_have_attribute("open", "")
+        await panel.locator(".candidate").first.focus()
+        await expect(ada.page.locator("ply-board .arrows .shaft")).to_have_count(1)
+        await ada.page.keyboard.press("Tab")
+        await ada.button("Hide").click()
+        await expect(panel.locator(".sentence")).to_have_count(0)
+        await ada.reload()
+        await expect(ada.button("Show")).to_be_visible()
+        await ada.button("Show").click()
+        await expect(panel.locator(".sentence")).to_contain_text("Black likes ")
+
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+        await panel.get_by_role("combobox").select_option("spectators only")
+        await ada.button("Play again").click()
+        await kim.page.goto(ada.page.url)
+        await ada.wait_for_turn()
+        await expect(panel).to_contain_text("only spectators see what the AI thinks")
+        await expect(panel.locator(".sentence")).to_have_count(0)
+        await expect(kim.page.locator(".thinking .sentence")).to_contain_text("White likes ")
+
+        await kim.go("/replays")
+        await kim.page.locator(".matches a").click()
+        await expect(kim.status).to_have_text("Start position")
+        await kim.page.keyboard.press("End")
+        await expect(kim.page.locator(".thinking .sentence")).to_contain_text("Black likes ")
+        await kim.page.keyboard.press("ArrowLeft")
+        await expect(kim.page.locator(".thinking")).to_contain_text("A person played this move")
+        await expect(kim.page.locator(".thinking .sentence")).to_have_count(0)
+        assert [*ada.faults, *kim.faults] == []
