@@ -17,6 +17,8 @@ import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, aiFields, optionsText, sideName 
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
  * @property {"public" | "unlisted"} visibility
+ * @property {"all" | "spectators" | "after"} [thinking] who may see the AI's thinking during a match;
+ *     everyone by default
  * @property {string | null} [start] the position from which the match starts, as text; it is not kept
  */
 
@@ -46,6 +48,7 @@ export function validChoices(game, before = {}) {
         secondLevel: validLevel(game, before.secondLevel),
         side: oneOf(before.side, ["0", "1", "random"], "0"),
         visibility: oneOf(before.visibility, ["public", "unlisted"], "public"),
+        ...(before.thinking === "spectators" || before.thinking === "after" ? { thinking: before.thinking } : null),
     };
 }
 
@@ -82,7 +85,9 @@ function oneOf(value, values, fallback) {
 export function createCommand(choices, chance) {
     const { game, options, visibility } = choices;
     const start = choices.start == null ? null : { start: choices.start };
-    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start });
+    const hasAi = choices.opponent === "ai" || choices.opponent === "duel";
+    const thinking = hasAi && choices.thinking ? { thinking: choices.thinking } : null;
+    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking });
     if (choices.opponent === "screen") return { ...room, one_screen: true };
     return { ...room, seats: seatsFor(choices, chance) };
 }

@@ -130,6 +130,15 @@ function drawChoices(game, choices, change) {
         choices.opponent === "ai" || choices.opponent === "duel" ? drawLevels(game, choices, change) : null,
         choices.opponent === "ai" || choices.opponent === "friend" ? drawSides(game, choices, change) : null,
         Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, change)),
+        choices.opponent === "ai" || choices.opponent === "duel"
+            ? drawChoice(
+                  "thinking",
+                  "During the match, the AI's thinking is shown to",
+                  { all: "Everyone", spectators: "Spectators", after: "Nobody" },
+                  choices.thinking ?? "all",
+                  (thinking) => change({ thinking: /** @type {Choices["thinking"]} */ (thinking) }),
+              )
+            : null,
         drawChoice(
             "visibility",
             "The room is",
