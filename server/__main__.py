@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -22,6 +21,7 @@ from server.app import RunningServer, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
 from server.process.logs import log_to_stderr, stderr
+from server.process.network import network_addresses
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 
@@ -137,8 +137,10 @@ def _announce(settings: Settings, running: RunningServer) -> None:
     port = running.port
     local_host = WILDCARD_HOSTS.get(settings.host, settings.host)
     click.echo(f"Plyroom is at http://{_in_url(local_host)}:{port}/")
-    if settings.host in WILDCARD_HOSTS and (address := _network_address(local_host)):
-        click.echo(f"Others on your network open http://{_in_url(address)}:{port}/")
+    if settings.url:
+        click.echo(f"Others open {settings.url}/")
+    elif settings.host in WILDCARD_HOSTS and (addresses := network_addresses(":" in local_host)):
+        click.echo(f"Others on your network open http://{_in_url(addresses[0])}:{port}/")
     if running.metrics_port is not None:
         click.echo(
             f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics"
@@ -149,25 +151,6 @@ def _announce(settings: Settings, running: RunningServer) -> None:
 def _in_url(host: str) -> str:
     """A host as written in a URL: an IPv6 address in brackets (RFC 3986, section 3.2.2)."""
     return f"[{host}]" if ":" in host else host
-
-
-def _network_address(loopback: str) -> str | None:
-    """This machine's address in its network, IPv4 or IPv6 like `loopback`; None if it has none.
-
-    It sends no packet.
-    """
-    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, but no
-    # machine has them.
-    family, target = (
-        (socket.AF_INET6, "2001:db8::1") if ":" in loopback else (socket.AF_INET, "192.0.2.1")
-    )
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((target, 9))
-        except OSError:
-            return None
-        address = str(probe.getsockname()[0])
-    return None if address.startswith("127.") or address == loopback else address
 
 
 if __name__ == "__main__":

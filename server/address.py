@@ -8,6 +8,9 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+#: Host names that mean this machine only.
+LOCAL_NAMES = ("localhost", "ip6-localhost")
+
 #: Prefix length of a household's IPv6 network, in bits: its devices may use any address in it.
 IPV6_PREFIX = 64
 
@@ -103,3 +106,38 @@ def limit_key(address: Address) -> str:
 def _parts(headers: Sequence[str]) -> list[str]:
     """The values of a comma-separated header, which may occur several times."""
     return [part.strip() for part in ",".join(headers).split(",") if part.strip()]
+
+
+def is_local_host(host: str) -> bool:
+    """Whether a Host header names the machine of the request itself: no other machine may use it
+    as an address of this server.
+    """
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    if name.lower() in LOCAL_NAMES or name.lower().endswith(".localhost"):
+        return True
+    address = parse_address(host)
+    return address is not None and (address.is_loopback or address.is_unspecified)
+
+
+def with_host(host: str, new_host: str) -> str:
+    """A Host header with another host, IPv4 or IPv6, and the same port."""
+    port = host.rpartition(":")[2] if not host.endswith("]") and ":" in host else ""
+    bracketed = f"[{new_host}]" if ":" in new_host else new_host
+    return f"{bracketed}:{port}" if port else bracketed
+
+
+def public_urls(
+    url: str, host: str, is_https: bool, network_addresses: Sequence[str]
+) -> tuple[str, ...]:
+    """The addresses of this server for people on other machines, the most likely one first.
+
+    `url` is the operator's setting, which stands alone if it is set. `host` is the Host header of
+    a request: if it works on other machines, so do invitations with it. Otherwise they contain one
+    of this machine's `network_addresses`; without any, none.
+    """
+    if url:
+        return (url,)
+    scheme = "https" if is_https else "http"
+    if not is_local_host(host):
+        return (f"{scheme}://{host}",)
+    return tuple(f"{scheme}://{with_host(host, address)}" for address in network_addresses)

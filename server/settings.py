@@ -6,6 +6,7 @@ The environment variable PLYROOM_<NAME> sets each of them.
 import os
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from server.address import parse_proxies
 
@@ -32,6 +33,10 @@ class Settings:
     #: Host names that browsers may use besides IP addresses, localhost and *.local (a guard against
     #: DNS rebinding).
     names: tuple[str, ...] = ()
+    #: The address of this server for people elsewhere, as in https://play.example.org. Invitations
+    #: contain it, and browsers may use its host name. Without it they contain the address of the
+    #: request or, if that is this machine's own, this machine's address in its network.
+    url: str = ""
     #: Networks (10.0.0.0/8) of trusted reverse proxies: their X-Forwarded-For and X-Forwarded-Proto
     #: headers count. Such a proxy must set these headers and let no client set them.
     proxies: tuple[str, ...] = ()
@@ -187,6 +192,8 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
         parse_proxies(changes.get("proxies", ()))  # type: ignore[arg-type]
     except ValueError as error:
         raise SettingError(f"PLYROOM_PROXIES is {environ['PLYROOM_PROXIES']!r}; {error}") from error
+    if changes.get("url"):
+        changes |= _parse_url(environ["PLYROOM_URL"], changes.get("names", ()))  # type: ignore[arg-type]
     for name in ("port", "metrics_port"):
         if changes.get(name, 0) not in range(65536):
             raise SettingError(
@@ -225,6 +232,23 @@ def with_database(settings: Settings) -> Settings:
     if not address:
         raise SettingError(f"PLYROOM_DATABASE_FILE is {settings.database_file}, which is empty")
     return replace(settings, database=address, database_file=None)
+
+
+def _parse_url(text: str, names: tuple[str, ...]) -> dict[str, object]:
+    """The settings `url` and `names` for an address; its host joins the names.
+
+    Raises SettingError unless it is a scheme, a host and at most a port.
+    """
+    try:
+        parts = urlsplit(text.strip())
+        is_whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole or parts.path.strip("/") or parts.query or parts.fragment or "@" in text:
+        raise SettingError(
+            f"PLYROOM_URL is {text!r}; an address as in https://play.example.org was expected"
+        )
+    return {"url": f"{parts.scheme}://{parts.netloc}", "names": (*names, str(parts.hostname))}
 
 
 def _parse_value(kind: str, text: str) -> object:

@@ -38,8 +38,8 @@ class Choice(Struct, frozen=True):
 
     `score` is for the side to move: in the units of the game's evaluation with the evaluator
     `estimate`, and otherwise only its sign counts. `value` is the score in the strategy's own units
-    as text, at most MAX_VALUE characters. `log` is for people to read, at most MAX_LOG_BYTES long.
-    `line` is the principal variation in tokens.
+    as text, at most MAX_VALUE characters; without one the score is shown. `log` is for people to
+    read, at most MAX_LOG_BYTES long. `line` is the principal variation in tokens.
     """
 
     move: str

@@ -143,7 +143,14 @@ def turn_of(job: Job) -> Turn:
 
 
 def trim(choice: Choice) -> Choice:
-    """Returns a choice within the limits of a message."""
+    """Returns a choice within the limits of a message.
+
+    A strategy of another package that reports no value has its score as one, and a depth, because a
+    choice without both is one at random.
+    """
+    is_random = choice.nodes == 1 and not choice.depth  # the built-in strategy looks at one node
+    if not choice.value and not is_random:
+        choice = replace(choice, value=str(choice.score), depth=max(1, choice.depth))
     log = choice.log.encode("utf-8", "replace")[:MAX_LOG_BYTES].decode("utf-8", "ignore")
     return replace(choice, log=log, value=choice.value[:MAX_VALUE], line=choice.line[:MAX_LINE])
 

@@ -423,7 +423,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
     the room can be read but not played, and is the error code that says why. `may` lists the
     commands that the viewer may give, like the message `may`. A server of an earlier version omits
-    it; the client may then try any command.
+    it; the client may then try any command. `start_view` is the position in which the room's first
+    match will start; null once it has started.
     """
 
     room: str
@@ -433,6 +434,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     seat: int | None = None
     frozen: str | None = None
     may: tuple[str, ...] | None = None
+    start_view: PositionView | None = None
 
 
 class May(Outgoing, frozen=True, tag="may", kw_only=True):

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from engine.game import GameFault
+from engine.game import GameFault, OptionError, PositionError
 from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
 from server.rooms import positions
 from server.rooms.events import Occupant
 from server.rooms.model import Match, MatchResult, Played, Room, Substitution
+from server.rooms.starts import start_position
 
 
 def description(room: Room) -> wire.RoomDescription:
@@ -32,6 +33,19 @@ def description(room: Room) -> wire.RoomDescription:
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
         search=room.game.rules.SEARCH if room.game else "production",
     )  # fmt: skip
+
+
+def start_view(room: Room) -> PositionView | None:
+    """The position in which the room's first match will start.
+
+    None once it has started, and if this server does not have the game, or not with these options.
+    """
+    if room.match is not None or room.game is None:
+        return None
+    try:
+        return positions.view(start_position(room.game, room.options, room.start))
+    except (GameFault, OptionError, PositionError):
+        return None
 
 
 def snapshot(room: Room, player: bool) -> wire.Snapshot:

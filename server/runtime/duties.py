@@ -56,6 +56,13 @@ async def sweep(hub: Hub) -> None:
         await asyncio.sleep(SWEEP_S)
 
 
+async def record_attendance(hub: Hub) -> None:
+    """Records in the store which listed rooms have followers."""
+    while True:
+        await asyncio.sleep(SWEEP_S)
+        await hub.attendance.record()
+
+
 async def expire(hub: Hub) -> None:
     """Deletes expired guests and rooms, page by page."""
     while True:
@@ -86,6 +93,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
                 "hub heartbeat": keep_heartbeat(hub),
                 "hub sweep": sweep(hub),
                 "hub poll": membership.watch_heads(),
+                "hub attendance": record_attendance(hub),
                 "hub expiry": expire(hub),
                 "lobby": hub.lobby.run(),
             }

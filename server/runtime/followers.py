@@ -16,7 +16,7 @@ class Followers:
     `on_change` is called when a follower has come or gone, on any node.
     """
 
-    __slots__ = ("_followers", "_on_change", "_ports", "_remote_reports", "_room_id")
+    __slots__ = ("_followers", "_on_change", "_ports", "_remote_reports", "_room_id", "left_ms")
 
     def __init__(self, room_id: RoomId, ports: Ports, on_change: Callable[[], None]) -> None:
         self._room_id = room_id
@@ -25,6 +25,8 @@ class Followers:
         #: The followers on this node, and whether each is a player.
         self._followers: dict[Follower, bool] = {}
         self._remote_reports: dict[str, PresenceReport] = {}
+        #: The time at which the last follower left; None before that, and if there was none.
+        self.left_ms: int | None = None
 
     def __len__(self) -> int:
         return len(self._followers)
@@ -89,7 +91,7 @@ class Followers:
     def report(self) -> None:
         """Reports the followers to the other nodes, and the change to this one."""
         self._publish_report()
-        self._on_change()
+        self._on_changed()
 
     def receive_report(self, report: PresenceReport) -> None:
         """Stores another node's report, and replies with one if that node is new or asks for it."""
@@ -97,7 +99,7 @@ class Followers:
         self._remote_reports[report.node] = report
         if is_new or report.asks:
             self._publish_report()
-        self._on_change()
+        self._on_changed()
 
     def receive_page_closed(self, message: PageClosed) -> None:
         """Removes a player who has closed the page from another node's report."""
@@ -105,12 +107,17 @@ class Followers:
         if report is not None and message.identity in report.identities:
             identities = report.identities - {message.identity}
             self._remote_reports[message.node] = replace(report, identities=identities)
-        self._on_change()
+        self._on_changed()
 
     def on_node_down(self, node: str) -> None:
         """Drops the report of a node that is down."""
         if self._remote_reports.pop(node, None) is not None:
-            self._on_change()
+            self._on_changed()
+
+    def _on_changed(self) -> None:
+        if not (self._followers or self.are_elsewhere):
+            self.left_ms = self._ports.now_ms()
+        self._on_change()
 
     # --- sending ---
 

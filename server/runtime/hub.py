@@ -10,6 +10,7 @@ from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.rooms.commands import Command, Create
 from server.rooms.model import Actor
+from server.runtime.attendance import Attendance
 from server.runtime.bus_flow import BusFlow
 from server.runtime.creation import RoomCreator
 from server.runtime.expiry import Expiry
@@ -25,6 +26,8 @@ from server.store.base import DUE_PAGE, DueRoom
 
 #: Longest round trip to the store that is used to estimate its clock, in ms.
 MAX_ROUND_TRIP_MS = 200
+#: Maximum number of matches whose players one step fills in.
+PLAYERS_PAGE = 500
 
 
 class Hub:
@@ -45,6 +48,7 @@ class Hub:
         )
         self.membership = Membership(ports, self.rooms, self.lobby, flow)
         self.creator = RoomCreator(ports, self.rooms, self.limits)
+        self.attendance = Attendance(ports, self.rooms)
         self._expiry = Expiry(ports)
         #: The latest time of day seen by this node, in ms since 1970.
         self._latest_ms = 0
@@ -174,7 +178,9 @@ class Hub:
             self.rooms.open(room_id, "").wake()
 
     async def expire_once(self) -> None:
-        """Scans one page of guests and rooms. Raises StoreError when the store fails."""
+        """Scans one page of guests and rooms, and fills in the players of an older program's
+        matches. Raises StoreError when the store fails.
+        """
         rooms_without_match = [
             runner.room_id
             for runner in self.rooms
@@ -183,3 +189,4 @@ class Hub:
         self.lobby.remove_rooms(
             await self._expiry.run_step(rooms_without_match, self.clock_ahead_ms)
         )
+        await self.ports.store.projections.fill_players(PLAYERS_PAGE)

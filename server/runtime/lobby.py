@@ -27,6 +27,9 @@ MAX_LISTED = 100
 #: Maximum number of entries that a node keeps in memory, its own and those of other nodes.
 MAX_ENTRIES = 4 * MAX_LISTED
 
+#: Time after which a room that everyone has left leaves the list, in ms.
+LEFT_ROOM_MS = 10 * 60_000
+
 #: Time between two comparisons of the list with the store while it has watchers, in seconds.
 COMPARE_S = 5.0
 #: Time within which changes are collected and sent together, in seconds.
@@ -50,8 +53,9 @@ class Lobby:
         self._has_changes = asyncio.Event()
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
-        """Returns the listed rooms, the most recently changed first."""
-        rows = await self._ports.store.projections.rooms(MAX_LISTED)
+        """Returns the listed rooms, those that people are in or have left last first."""
+        since_ms = self._ports.now_ms() - LEFT_ROOM_MS
+        rows = await self._ports.store.projections.rooms(MAX_LISTED, since_ms)
         return tuple(self._with_live_counts(_decode(row.summary)) for row in rows)
 
     async def watch(self, follower: Follower, ack: wire.Ack) -> None:
@@ -118,8 +122,10 @@ class Lobby:
                     log.warning("store unavailable", duty="lobby", error=str(error))
 
     async def _compare(self) -> None:
-        """Compares the list with the store, in case the bus lost a change, and sends changes."""
-        if not self._watchers or self._ports.settings.is_sole_node:
+        """Compares the list with the store and sends changes: rooms that everyone has left long
+        ago, and changes that the bus has lost.
+        """
+        if not self._watchers:
             return
         before = self._entries
         rooms = {entry.room: entry for entry in await self.rooms()}
@@ -152,14 +158,26 @@ class Lobby:
             open_room = self._open_room(room_id)
             if open_room is None:
                 continue
-            _, room = open_room
-            if is_listed(room):
+            runner, room = open_room
+            if is_listed(room) and self._is_current(runner, room):
                 rooms.append(self._with_live_counts(summary(room)))
             elif room.visibility == "public":
                 gone.append(room_id)
         if rooms or gone:
             self._ports.bus.publish(LobbyChanged(self._ports.node, tuple(rooms), tuple(gone)))
             self._update_entries(rooms, gone)
+
+    def _is_current(self, runner: RoomRunner, room: Room) -> bool:
+        """Whether an open room has followers, or had some within LEFT_ROOM_MS.
+
+        If it had none since it was opened, the store decides, and the list has its decision.
+        """
+        followers, now_ms = runner.followers, self._ports.now_ms()
+        if len(followers) or followers.are_elsewhere:
+            return True
+        if followers.left_ms is not None:
+            return now_ms - followers.left_ms < LEFT_ROOM_MS
+        return room.id in self._entries or now_ms - room.created_ms < LEFT_ROOM_MS
 
     def _update_entries(self, rooms: Sequence[wire.RoomSummary], gone: Sequence[str]) -> None:
         """Stores these entries in memory and sends them to the watchers."""

@@ -37,6 +37,7 @@ from server.store.base import (
     StoredEvent,
     Thought,
 )
+from server.store.players import players
 
 _encode = msgspec.json.Encoder().encode
 
@@ -82,12 +83,14 @@ def projections(
                     changes.append(Thought(event.match, v, event.ply, thought))
             case Started():
                 is_entry_changed = True
+                on_seats = players(event.seats)
                 changes.append(
                     MatchStarted(
                         match=event.match, game=room.game_id, number=event.number,
                         options=_encode(room.options), seats=_encode(event.seats),
                         start=event.start, rules=event.rules, v=v, at_ms=room.changed_ms,
-                        public=room.visibility == "public",
+                        public=room.visibility == "public", first=on_seats.first,
+                        second=on_seats.second,
                     )
                 )  # fmt: skip
             case Finished():

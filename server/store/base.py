@@ -101,7 +101,10 @@ class Listing(Struct, frozen=True):
 
 
 class MatchStarted(Struct, frozen=True):
-    """The row of a new match; `options` and `seats` are JSON."""
+    """The row of a new match; `options` and `seats` are JSON.
+
+    `first` and `second` are the players (see server/store/players.py).
+    """
 
     match: str
     game: str
@@ -113,6 +116,8 @@ class MatchStarted(Struct, frozen=True):
     v: int
     at_ms: int
     public: bool
+    first: str | None = None
+    second: str | None = None
 
 
 class MatchFinished(Struct, frozen=True):
@@ -202,7 +207,10 @@ class StoredMatch(Struct, frozen=True):
 
 
 class StoredRoom(Struct, frozen=True):
-    """A room in the lobby's list; `summary` is JSON."""
+    """A room's entry in the lobby; `summary` is JSON.
+
+    `changed_ms` is the time of its last change, or at which it last had a follower.
+    """
 
     room: RoomId
     summary: bytes
@@ -267,8 +275,32 @@ class ProjectionStore(Protocol):
     analyses of its moves.
     """
 
-    async def rooms(self, limit: int) -> list[StoredRoom]:
-        """The rooms of the lobby's list, most recently changed first."""
+    async def rooms(self, limit: int, since_ms: int = 0) -> list[StoredRoom]:
+        """The rooms of the lobby's list that changed or had a follower since then, latest first."""
+
+    async def mark_rooms_followed(self, rooms: Sequence[str], at_ms: int) -> None:
+        """Records that these rooms had a follower at that time."""
+
+    async def hosted_rooms(self, host: IdentityId, since_ms: int, limit: int) -> list[StoredRoom]:
+        """The rooms that an identity created, listed or not, that changed or had a follower since
+        then, latest first.
+        """
+
+    async def player_matches(self, player: str, running: int, finished: int) -> list[StoredMatch]:
+        """The matches of a player, public or not: at most that many running and finished ones.
+
+        The running ones come first, each group latest first. `player` is a key as in
+        server/store/players.py.
+        """
+
+    async def fill_players(self, limit: int) -> int:
+        """Fills in the players of at most `limit` matches that an older program started.
+
+        Returns the number of these matches.
+        """
+
+    async def game_counts(self, limit: int) -> dict[str, int]:
+        """How many of the latest `limit` finished public matches were of each game."""
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
         """Finished public matches with at least one move, newest first.

@@ -65,6 +65,7 @@ class GroupRows:
                         (
                             m.match, room, m.game, m.number, m.options.decode(),
                             m.seats.decode(), m.start, m.rules, m.public, m.v, m.at_ms,
+                            m.first, m.second,
                         )
                     )  # fmt: skip
                 case MatchFinished() as m:
@@ -119,7 +120,7 @@ STATEMENTS = (
     _update("rooms", "listings", "listed", "summary", "changed_ms"),
     _insert(
         "matches", "matches", "id", "room", "game", "number", "options", "seats", "start", "rules",
-        "public", "first_v", "started_ms",
+        "public", "first_v", "started_ms", "first", "second",
     ),
     _update("matches", "finished", "last_v", "finished_ms", "plies", "over"),
     _insert("thoughts", "thoughts", "match", "v", "ply", "body"),

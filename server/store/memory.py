@@ -6,10 +6,12 @@ await between its changes. The data is lost when the process ends.
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from msgspec import structs
 from msgspec.structs import replace
 
 from server.ids import IdentityId, MatchId, RoomId
@@ -38,12 +40,14 @@ from server.store.base import (
     day_of,
     wall_clock_ms,
 )
+from server.store.players import Players, latest_matches, players_of
 
 
 @dataclass(slots=True)
 class _Room:
     """A room's row and its log."""
 
+    host: str
     node: str
     due_ms: int | None
     changed_ms: int
@@ -62,6 +66,7 @@ class MemoryTables:
     created: dict[tuple[str, str], str] = field(default_factory=dict)
     matches: dict[str, StoredMatch] = field(default_factory=dict)
     public: set[str] = field(default_factory=set)
+    players: dict[str, Players] = field(default_factory=dict)
     thoughts: dict[tuple[str, int], Thought] = field(default_factory=dict)
     identities: dict[str, Identity] = field(default_factory=dict)
     tokens: dict[bytes, str] = field(default_factory=dict)
@@ -107,7 +112,7 @@ class MemoryLogs:
             raise Conflict(f"room {append.room} exists already")
         self._refuse_duplicate_rows(append)
         self._tables.created[new.host, new.create_id] = append.room
-        self._rooms[append.room] = _Room(append.node, append.due_ms, new.created_ms)
+        self._rooms[append.room] = _Room(new.host, append.node, append.due_ms, new.created_ms)
         self._write(append)
         return None
 
@@ -155,6 +160,7 @@ class MemoryLogs:
                     MatchId(m.match), RoomId(room), m.game, m.number, m.options, m.seats, m.start,
                     m.rules, m.v, m.at_ms, last_v=None, finished_ms=None, plies=None, over=None,
                 )  # fmt: skip
+                self._tables.players[m.match] = Players(m.first, m.second)
                 if m.public:
                     self._tables.public.add(m.match)
             case MatchFinished() as m:
@@ -202,14 +208,49 @@ class MemoryProjections:
         self._tables = tables
         self._matches = tables.matches
 
-    async def rooms(self, limit: int) -> list[StoredRoom]:
+    async def rooms(self, limit: int, since_ms: int = 0) -> list[StoredRoom]:
         await asyncio.sleep(0)
-        listed = [
+        return self._entries(lambda row: row.listed and row.changed_ms >= since_ms)[:limit]
+
+    async def mark_rooms_followed(self, rooms: Sequence[str], at_ms: int) -> None:
+        await asyncio.sleep(0)
+        for room_id in rooms:
+            if room_id in self._tables.rooms:
+                row = self._tables.rooms[room_id]
+                row.changed_ms = max(row.changed_ms, at_ms)
+
+    async def hosted_rooms(self, host: IdentityId, since_ms: int, limit: int) -> list[StoredRoom]:
+        await asyncio.sleep(0)
+        return self._entries(lambda row: row.host == host and row.changed_ms >= since_ms)[:limit]
+
+    def _entries(self, is_wanted: Callable[[_Room], bool]) -> list[StoredRoom]:
+        """The entries of the wanted rooms, latest first."""
+        entries = [
             StoredRoom(RoomId(room_id), row.summary, row.changed_ms)
             for room_id, row in self._tables.rooms.items()
-            if row.listed
+            if is_wanted(row)
         ]
-        return sorted(listed, key=lambda room: -room.changed_ms)[:limit]
+        return sorted(entries, key=lambda room: -room.changed_ms)
+
+    async def player_matches(self, player: str, running: int, finished: int) -> list[StoredMatch]:
+        await asyncio.sleep(0)
+        own = [
+            match
+            for match_id, match in self._matches.items()
+            if player in structs.astuple(self._tables.players[match_id])
+        ]
+        return latest_matches(own, running, finished)
+
+    async def fill_players(self, limit: int) -> int:
+        await asyncio.sleep(0)
+        players = self._tables.players
+        empty = [match_id for match_id in self._matches if players[match_id].first is None][:limit]
+        for match_id in empty:
+            players[match_id] = players_of(self._matches[match_id].seats)
+        return len(empty)
+
+    async def game_counts(self, limit: int) -> dict[str, int]:
+        return dict(Counter(match.game for match in await self.matches(limit, None)))
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
         await asyncio.sleep(0)

@@ -48,8 +48,8 @@ EVENTS: Columns = {
 MATCHES: Columns = {
     "room": "text", "id": "text", "game": "text", "number": "integer", "options": "bytea",
     "seats": "bytea", "start": "text", "rules": "text", "public": "boolean", "first_v": "bigint",
-    "started_ms": "bigint", "last_v": "bigint", "finished_ms": "bigint", "plies": "integer",
-    "over": "bytea",
+    "started_ms": "bigint", "first": "text", "second": "text",
+    "last_v": "bigint", "finished_ms": "bigint", "plies": "integer", "over": "bytea",
 }  # fmt: skip
 FINISHED: Columns = {
     "room": "text", "id": "text", "last_v": "bigint", "finished_ms": "bigint", "plies": "integer",
@@ -112,7 +112,7 @@ class _Rows:
                 unfinished = (None, None, None, None)
                 matches[m.match] = (
                     room, m.match, m.game, m.number, m.options, m.seats, m.start, m.rules,
-                    m.public, m.v, m.at_ms, *unfinished,
+                    m.public, m.v, m.at_ms, m.first, m.second, *unfinished,
                 )  # fmt: skip
             case MatchFinished() as m:
                 ended = (m.v, m.at_ms, m.plies, m.over)

@@ -5,7 +5,19 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, or_, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    union_all,
+    update,
+)
 
 from server.ids import IdentityId, MatchId, RoomId
 from server.store import tables as t
@@ -25,11 +37,13 @@ from server.store.base import (
     StoredRoom,
     StoreUnavailable,
     Thought,
+    batched,
     day_of,
 )
 from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended
+from server.store.players import latest_matches, players_of
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
 #: Maximum number of room ids in one query for heads. Drivers accept at most 32,766 parameters, and
@@ -186,15 +200,85 @@ class SqlProjections:
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
 
-    async def rooms(self, limit: int) -> list[StoredRoom]:
+    async def rooms(self, limit: int, since_ms: int = 0) -> list[StoredRoom]:
+        c = t.rooms.c
+        return await self._latest_rooms((c.listed.is_(True), c.changed_ms >= since_ms), limit)
+
+    async def mark_rooms_followed(self, rooms: Sequence[str], at_ms: int) -> None:
+        c = t.rooms.c
+        for batch in batched(sorted(rooms)):
+            # A room that is being written changes its own time, or is marked again later.
+            free = (
+                select(c.id)
+                .where(c.id.in_(batch), c.changed_ms < at_ms)
+                .with_for_update(skip_locked=True)
+                .cte("free")
+            )
+            await self._database.execute(
+                update(t.rooms)
+                .where(c.id.in_(select(free.c.id)))
+                .values(changed_ms=at_ms)
+                .returning(c.id)
+            )
+
+    async def hosted_rooms(self, host: IdentityId, since_ms: int, limit: int) -> list[StoredRoom]:
+        c = t.rooms.c
+        return await self._latest_rooms((c.host == host, c.changed_ms >= since_ms), limit)
+
+    async def _latest_rooms(
+        self, conditions: tuple[ColumnElement[bool], ...], limit: int
+    ) -> list[StoredRoom]:
         c = t.rooms.c
         rows = await self._database.select(
             select(c.id, c.summary, c.changed_ms)
-            .where(c.listed.is_(True))
+            .where(*conditions)
             .order_by(c.changed_ms.desc())
             .limit(limit)
         )
         return [StoredRoom(*row) for row in rows]
+
+    async def player_matches(self, player: str, running: int, finished: int) -> list[StoredMatch]:
+        c = t.matches.c
+        parts = [
+            select(*MATCH_COLUMNS).where(column == player, condition)
+            .order_by(latest.desc()).limit(limit).subquery()
+            for column in (c.first, c.second)
+            for condition, latest, limit in (
+                (c.finished_ms.is_(None), c.started_ms, running),
+                (c.finished_ms.is_not(None), c.finished_ms, finished),
+            )
+        ]  # fmt: skip
+        rows = await self._database.select(union_all(*(select(part) for part in parts)))
+        return latest_matches([StoredMatch(*row) for row in rows], running, finished)
+
+    async def fill_players(self, limit: int) -> int:
+        c = t.matches.c
+        rows = await self._database.select(
+            select(c.id, c.seats).where(c.first.is_(None)).limit(limit)
+        )
+        for match_id, seats in rows:
+            players = players_of(seats)
+            await self._database.execute(
+                update(t.matches)
+                .where(c.id == match_id)
+                .values(first=players.first or "", second=players.second or "")
+                .returning(c.id)
+            )
+        return len(rows)
+
+    async def game_counts(self, limit: int) -> dict[str, int]:
+        c = t.matches.c
+        latest = (
+            select(c.game)
+            .where(c.public.is_(True), c.finished_ms.is_not(None))
+            .order_by(c.finished_ms.desc())
+            .limit(limit)
+            .subquery()
+        )
+        rows = await self._database.select(
+            select(latest.c.game, func.count()).group_by(latest.c.game)
+        )
+        return {row[0]: row[1] for row in rows}
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
         c = t.matches.c

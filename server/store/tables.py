@@ -108,8 +108,14 @@ matches = Table(
     Column("finished_ms", BigInteger),
     Column("plies", Integer),
     Column("over", LargeBinary),
+    # The players on both seats: an identity, or `ai:` and the level or persona. Null in rows of
+    # older programs until `fill_players` has filled them.
+    Column("first", String),
+    Column("second", String),
 )
 Index("ix_matches_room", matches.c.room)
+Index("ix_matches_first_finished_ms", matches.c.first, matches.c.finished_ms)
+Index("ix_matches_second_finished_ms", matches.c.second, matches.c.finished_ms)
 Index("ix_matches_public_finished_ms", matches.c.public, matches.c.finished_ms)
 
 thoughts = Table(

@@ -11,7 +11,6 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from msgspec import Meta, Struct
 
-from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
 from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
@@ -29,9 +28,11 @@ from server.web.answers import (
     too_many_requests,
 )
 from server.web.cookies import set_guest_cookie
-from server.web.encodings import Encoded, encode
+from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
+from server.web.links import Links
 from server.web.matches import Matches
+from server.web.my_matches import MyMatches
 from server.web.positions import Positions
 from server.web.strategies import strategies
 
@@ -75,6 +76,7 @@ def make_app(
     """The HTTP application with its middlewares; `middlewares` are called last."""
     settings = api.ports.settings
     rate = RateLimit("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
+    matches = Matches(api.ports)
     app = web.Application(
         client_max_size=max(BODY_LIMITS_BYTES.values()),
         middlewares=[
@@ -90,9 +92,11 @@ def make_app(
             web.get("/readyz", api.readyz),
             web.get(WS_PATH, api.socket),
             web.post("/api/guest", api.guest),
-            web.get("/api/games", api.games),
+            *Games(api.ports).routes(),
+            *matches.routes(),
+            *MyMatches(api.ports, matches).routes(),
+            *Links(api.ports).routes(),
             web.get("/api/strategies", strategies),
-            *Matches(api.ports).routes(),
             *Positions(api.ports).routes(),
             *routes,
         ]
@@ -115,7 +119,6 @@ class Api:
         self._limits = limits
         self._is_draining = is_draining
         self._clock_ahead_ms = clock_ahead_ms
-        self._games: Encoded | None = None
 
     async def livez(self, request: web.Request) -> web.Response:
         """Answers that the process is alive."""
@@ -207,36 +210,6 @@ class Api:
                 Code.MESSAGE_MALFORMED,
                 f'{{"name": text}} is expected: {error}',
             ) from error
-
-    async def games(self, request: web.Request) -> web.Response:
-        """Lists the games with their options, levels, rules and boards."""
-        if self._games is None:
-            games = []
-            for game_id in game_ids():
-                try:
-                    games.append(self._game(game_id))
-                # A plug-in may raise anything; the other games stay available.
-                except Exception:
-                    log.exception("game left out", game=game_id)
-                await asyncio.sleep(0)  # serve other requests between the games
-            body = msgspec.json.encode({"games": games})
-            self._games = await asyncio.to_thread(encode, body)
-        return self._games.response(request, "application/json", "no-cache")
-
-    def _game(self, game_id: str) -> dict[str, Any]:
-        """The entry of a game in the list of games."""
-        game = self.ports.find_game(game_id)
-        return {
-            "id": game.id,
-            "title": game.title,
-            "levels": game.levels,
-            "search": game.rules.SEARCH,
-            "aliases": game.rules.ALIASES,
-            "options": dict(game.options),
-            "rules": game.rules.RULES,
-            "view": game.board(game.check_options({})),
-            "start": game.start().view(),
-        }
 
 
 def is_https(request: web.Request) -> bool:

@@ -101,7 +101,7 @@ class Matches:
         )
         next_cursor = _format_cursor(rows[-1]) if len(rows) == limit else None
         return json_answer(
-            {"matches": [self._entry(row, row.plies or 0) for row in rows], "next": next_cursor}
+            {"matches": [self.entry(row, row.plies or 0) for row in rows], "next": next_cursor}
         )
 
     async def match(self, request: web.Request) -> web.Response:
@@ -116,7 +116,7 @@ class Matches:
         thoughts = {}
         if withheld is None:
             thoughts = await self._thoughts.reports(match, record.versions)
-        entry = self._entry(match, len(moves))
+        entry = self.entry(match, len(moves))
         try:
             view = self._ports.find_game(match.game).board(_decode(match.options))
         except Exception as error:
@@ -251,7 +251,7 @@ class Matches:
             played.append(format_played(notation.played_move(move, game, position)))
         return tuple(played)
 
-    def _entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:
+    def entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:
         """The entry of a match in the list of matches."""
         try:
             game = self._ports.find_game(match.game)

@@ -17,6 +17,7 @@ from server.protocol.codes import Code
 from server.rooms.commands import AiSeat
 from server.settings import Settings
 from server.web.api import Api, make_app
+from server.web.games import WELL_KNOWN, well_known_first
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Node, serve
 from tests.support.room_log import altered_game, failing_rule
@@ -71,7 +72,7 @@ async def test_games() -> None:
     """The list of games has every game, with its options and levels."""
     async with serve() as node:
         games = (await get(node, "/api/games"))["games"]
-        assert [game["id"] for game in games] == game_ids()
+        assert [game["id"] for game in games] == well_known_first(game_ids())
         sticks = next(game for game in games if game["id"] == "sticks")
         assert sticks["options"]["rows"]["offered"] == ["1-2-3", "1-3-5-7"]
         assert sticks["levels"] == load_game("sticks").levels
@@ -90,9 +91,7 @@ async def test_a_broken_game_is_left_out() -> None:
     with structlog.testing.capture_logs() as logs:
         async with serve(FakeServer(find_game=find)) as node:
             games = (await get(node, "/api/games"))["games"]
-            assert [game["id"] for game in games] == [
-                game_id for game_id in game_ids() if game_id != "sticks"
-            ]
+            assert {game["id"] for game in games} == {*game_ids()} - {"sticks"}
     assert [line["game"] for line in logs if line["event"] == "game left out"] == ["sticks"]
 
 
@@ -275,3 +274,90 @@ async def test_the_public_port_hides_why_a_node_is_not_ready() -> None:
         details = await (await client.get("/details")).json()
         assert details["status"] == "store unavailable"
         assert details["error"]
+
+
+# --- your matches -------------------------------------------------------------------------------
+
+
+async def test_your_matches_have_running_finished_and_waiting_ones() -> None:
+    """A guest gets the matches of its own, public or not, and the rooms in which it waits."""
+    async with serve() as node, node.http() as http:
+        async with node.guest(name="Ada") as ada, node.guest(name="Ben") as ben:
+            rooms = [
+                (await ada.ack("create", game="tic-tac-toe", visibility=visibility))["room"]
+                for visibility in ("unlisted", "public", "unlisted")
+            ]
+            for room in rooms[:2]:
+                await ben.ack("sit", room=room, seat=1)
+            await ben.ack("resign", room=rooms[1])
+
+            async def own(token: str | None) -> Any:
+                assert token is not None
+                headers = {"Authorization": f"Bearer {token}"}
+                answer = await http.request("/api/me/matches", headers=headers)
+                return {
+                    name: [entry["room"] for entry in answer.json[name]] for name in answer.json
+                }
+
+            assert await own(ada.token) == {
+                "running": [rooms[0]], "finished": [rooms[1]], "waiting": [rooms[2]],
+            }  # fmt: skip
+            assert await own(ben.token) == {
+                "running": [rooms[0]], "finished": [rooms[1]], "waiting": [],
+            }  # fmt: skip
+        assert await refusal(node, "/api/me/matches") == (401, Code.TOKEN_UNKNOWN)
+
+
+async def test_your_matches_stay_after_a_restart_and_on_another_node() -> None:
+    """The matches come from the store, so every node has them, also while no room is in memory."""
+    fake = FakeServer()
+    async with serve(fake) as node, node.guest(name="Ada") as ada:
+        token = ada.token
+        await ada.ack(
+            "create", game="tic-tac-toe", seats=[{"who": "me"}, {"who": "ai", "level": 1}]
+        )
+        other = await ada.ack("create", game="sticks")
+        async with serve(fake, node="n2") as second:
+            assert await _titles(second, token) == (["Tic-tac-toe"], ["Sticks"])
+    async with serve(fake, node="n3") as third:
+        assert await _titles(third, token) == (["Tic-tac-toe"], ["Sticks"])
+        assert other["room"]
+
+
+async def _titles(node: Node, token: str | None) -> tuple[list[str], list[str]]:
+    """Returns the titles of a guest's running matches and waiting rooms."""
+    answer = (await node.get("/api/me/matches", Authorization=f"Bearer {token}")).json
+    return (
+        [entry["title"] for entry in answer["running"]],
+        [entry["title"] for entry in answer["waiting"]],
+    )
+
+
+# --- the order and the levels of games -----------------------------------------------------------
+
+
+async def test_the_most_played_games_come_first() -> None:
+    """Games are listed by the number of their finished public matches; the order is cached."""
+    async with matches(3, game="tic-tac-toe") as (node, _room, _ids):
+        first, *others = [game["id"] for game in (await get(node, "/api/games"))["games"]]
+        assert first == "tic-tac-toe"
+        assert others == [game_id for game_id in well_known_first(game_ids()) if game_id != first]
+        calls = dict(node.fake.store.calls)
+        await get(node, "/api/games")
+        assert node.fake.store.calls == calls
+
+
+async def test_levels_have_names() -> None:
+    """Each level of a game has a name, from Beginner to Master, and no name occurs twice."""
+    async with serve() as node:
+        for game in (await get(node, "/api/games"))["games"]:
+            names = game["level_names"]
+            assert len(names) == len(set(names)) == game["levels"]
+            assert names[-1:] in (["Master"], [])
+            assert names[0:1] in (["Beginner"], []) or len(names) == 1
+
+
+def test_games_that_most_people_know_come_first() -> None:
+    """Without matches, the first games are well known, and every game is listed once."""
+    assert set(WELL_KNOWN) <= set(game_ids())
+    assert well_known_first(["a", "othello", "chess"]) == ["chess", "othello", "a"]

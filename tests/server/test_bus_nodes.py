@@ -170,8 +170,8 @@ class SlowLists(MemoryProjections):
         super().__init__(tables)
         self.read, self.may_return = asyncio.Event(), asyncio.Event()
 
-    async def rooms(self, limit: int) -> list[StoredRoom]:
-        rooms = await super().rooms(limit)
+    async def rooms(self, limit: int, since_ms: int = 0) -> list[StoredRoom]:
+        rooms = await super().rooms(limit, since_ms)
         self.read.set()
         await self.may_return.wait()
         return rooms

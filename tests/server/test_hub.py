@@ -471,8 +471,8 @@ async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
         class SlowLists(MemoryProjections):
             """Returns the list of rooms two seconds after reading it."""
 
-            async def rooms(self, limit: int) -> list[StoredRoom]:
-                rooms = await super().rooms(limit)
+            async def rooms(self, limit: int, since_ms: int = 0) -> list[StoredRoom]:
+                rooms = await super().rooms(limit, since_ms)
                 await asyncio.sleep(2)
                 return rooms
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -19,16 +20,16 @@ from sqlalchemy import Connection, MetaData, insert, text, update
 
 from migrations.env_config import FOLDER
 from server.deploy.postgres import PASSWORD, Postgres
-from server.ids import IdentityId
+from server.rooms.events import Occupant
 from server.store import schema
-from server.store.base import Identity, RoomHead, StoreUnavailable
+from server.store.base import RoomHead, StoreUnavailable
 from server.store.postgres import open_postgres, run_in_transaction
 from server.store.tables import meta, metadata
 from tests.support.databases import Database, bare_database, content, migrate
 from tests.support.log_entries import entries, new_room
 
 T = TypeVar("T")
-REVISIONS = ["0001", "0002", "0003"]
+REVISIONS = ["0001", "0002", "0003", "0004"]
 #: A row for each table of revision 0001. A later migration must fill the columns that it adds.
 ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
@@ -52,12 +53,18 @@ ROWS: dict[str, dict[str, Any]] = {
 ADDED: dict[str, dict[str, Any]] = {
     "identities": {"seen_day": None, "sat": False},
     "rooms": {"seen_day": None},
+    "matches": {"first": None, "second": None},
 }
 #: The revision before the newest one.
-PREVIOUS = "0002"
-#: The statement with which versions of that revision add a guest.
-ADD_GUEST_PREVIOUS = (
+PREVIOUS = "0003"
+#: The statement with which versions of revision 0002 add a guest.
+ADD_GUEST_0002 = (
     "INSERT INTO identities (id, name, token_hash, created_ms) VALUES (:id, 'Ada', :token_hash, 5)"
+)
+#: The statement with which versions of the previous revision start a match.
+ADD_MATCH_PREVIOUS = (
+    "INSERT INTO matches (id, room, game, number, options, seats, start, rules, public, first_v,"
+    " started_ms) VALUES (:id, 'r1', 'sticks', 1, :options, :seats, '1-2-3', 'digest', true, 1, 3)"
 )
 
 
@@ -118,18 +125,51 @@ async def test_data_of_every_earlier_revision_is_migrated(
 
 async def test_guests_of_earlier_revisions_who_sent_commands_are_kept(database: Database) -> None:
     """Revision 0003: only guests who created a room or sent a command to one count as `sat`."""
-    await database.run(lambda connection: schema.upgrade(connection, PREVIOUS))
+    await database.run(lambda connection: schema.upgrade(connection, "0002"))
     await database.run(fill)
 
     def add_guests(connection: Connection) -> None:
         for name in ("ada", "passer-by"):
-            connection.execute(text(ADD_GUEST_PREVIOUS), {"id": name, "token_hash": name.encode()})
+            connection.execute(text(ADD_GUEST_0002), {"id": name, "token_hash": name.encode()})
         connection.execute(text("UPDATE rooms SET host = 'i'"))
 
     await database.run(add_guests)
     await database.run(migrate)
     sat = {row["id"]: row["sat"] for row in (await database.run(content))["identities"]}
     assert sat == {"ada": True, "i": True, "passer-by": False}
+
+
+def add_match(match: str, *seats: Occupant) -> Callable[[Connection], None]:
+    """Returns a change that starts a match as a program of the previous revision does."""
+
+    def add(connection: Connection) -> None:
+        values = {"id": match, "options": b"{}", "seats": msgspec.json.encode(seats)}
+        connection.execute(text(ADD_MATCH_PREVIOUS), values)
+
+    return add
+
+
+#: The seats of three matches, and the players in the columns of revision 0004.
+SEATED: dict[str, tuple[Occupant, Occupant]] = {
+    "people": (Occupant("ada", 'A "da\\'), Occupant("ben", "Bén")),
+    "level": (Occupant("ai", "AI level 4", "ai", 4), Occupant("ada", "Ada")),
+    "persona": (Occupant("ada", "Ada"), Occupant("ai", "AI random", "ai", persona="random")),
+}
+PLAYERS = {"people": ("ada", "ben"), "level": ("ai:4", "ada"), "persona": ("ada", "ai:random")}
+
+
+def players(connection: Connection) -> dict[str, tuple[str, str]]:
+    rows = connection.execute(text("SELECT id, first, second FROM matches"))
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+async def test_the_players_of_earlier_matches_are_filled_in(database: Database) -> None:
+    """Revision 0004 finds the players of every match in its seats."""
+    await database.run(lambda connection: schema.upgrade(connection, PREVIOUS))
+    for match, seats in SEATED.items():
+        await database.run(add_match(match, *seats))
+    await database.run(migrate)
+    assert await database.run(players) == PLAYERS
 
 
 async def test_migrations_can_be_reversed(database: Database) -> None:
@@ -196,7 +236,7 @@ async def test_an_incompatible_newer_schema_is_refused(database: Database) -> No
     """The server and `plyroom migrate` refuse a newer schema that does not allow this version."""
     await database.run(migrate)
     await database.run(set_revision("0999", "0999"))
-    refusal = r"newer Plyroom .*0999.*this one is of 0003.*backup"
+    refusal = r"newer Plyroom .*0999.*this one is of 0004.*backup"
     with pytest.raises(StoreUnavailable, match=refusal):
         async with database.open():
             raise AssertionError("it was opened")
@@ -209,16 +249,9 @@ async def test_an_older_program_runs_during_the_migration(
 ) -> None:
     """A store of the previous revision keeps reading and writing during and after `migrate`.
 
-    The newer version reads the rooms and guests that the older one writes. These guests have no
-    last day seen.
+    The newer version reads the rooms and matches that the older one writes. It fills in the players
+    of these matches.
     """
-
-    def add_guest(name: str) -> Callable[[Connection], None]:
-        def add(connection: Connection) -> None:
-            connection.execute(text(ADD_GUEST_PREVIOUS), {"id": name, "token_hash": name.encode()})
-
-        return add
-
     async with postgres.bare_database() as name:
         url = postgres.url(name)
         await run_in_transaction(url, lambda connection: schema.upgrade(connection, PREVIOUS))
@@ -226,20 +259,23 @@ async def test_an_older_program_runs_during_the_migration(
         async with open_postgres(url) as older:
             monkeypatch.undo()
             await older.logs.create_room(new_room("r1"))
-            await run_in_transaction(url, add_guest("ada"))
+            await run_in_transaction(url, add_match("people", *SEATED["people"]))
             assert await run_in_transaction(url, migrate) == (PREVIOUS, schema.HEAD)
             await older.logs.create_room(new_room("r2"))
-            await run_in_transaction(url, add_guest("ben"))
+            for match in ("level", "persona"):
+                await run_in_transaction(url, add_match(match, *SEATED[match]))
             async with open_postgres(url) as newer:
                 assert newer.epoch == older.epoch
-                assert await newer.identities.by_token(b"ada") == Identity(
-                    IdentityId("ada"), "Ada", None
-                )
-                assert await newer.identities.by_token(b"ben") == Identity(
-                    IdentityId("ben"), "Ada", None
-                )
                 assert await newer.logs.head("r2") == RoomHead(2, "n1", None, None)
                 assert await newer.logs.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
+                assert [await newer.projections.fill_players(limit) for limit in (1, 9, 9)] == [
+                    1,
+                    1,
+                    0,
+                ]
+                assert await run_in_transaction(url, players) == PLAYERS
+                own = await newer.projections.player_matches("ada", 9, 9)
+                assert {match.match for match in own} == set(SEATED)
 
 
 def test_an_unusable_schema_is_reported() -> None:
@@ -249,7 +285,7 @@ def test_an_unusable_schema_is_reported() -> None:
     for revision, needs, words in (
         (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"),
         ("0999", None, "newer Plyroom"),
-        ("0999", "0004", "newer Plyroom"),
+        ("0999", "0005", "newer Plyroom"),
     ):  # fmt: skip
         with pytest.raises(StoreUnavailable, match=f"database here .*{words}"):
             schema.check_revision(revision, needs, "here")
@@ -279,6 +315,6 @@ async def test_a_server_on_an_empty_database(postgres: Postgres, tmp_path: Path)
         assert "plyroom migrate" in refused.stderr
         migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")
         assert (migrated.returncode, migrated.stderr) == (0, "")
-        assert migrated.stdout.endswith("is at 0003 now (before: no tables).\n")
+        assert migrated.stdout.endswith("is at 0004 now (before: no tables).\n")
         for process in (refused, migrated):
             assert PASSWORD not in process.stdout + process.stderr

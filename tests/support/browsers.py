@@ -80,7 +80,7 @@ class Person:
     async def create(
         self, game: str, opponent: str, *, level: int | None = None, side: str | None = None
     ) -> None:
-        """Creates a room with the lobby's form and waits for the board."""
+        """Creates a room with the sheet of a game in the lobby, and waits for the board."""
         await self.go("/")
         await self.pick("Game", game)
         await self.pick("Against", opponent)
@@ -88,12 +88,19 @@ class Person:
             await self.pick("Level", str(level))
         if side is not None:
             await self.pick("You play", side)
-        await self.button("Create the room").click()
-        await self.page.wait_for_url("**/room/*")
+        await self.create_room()
         await self.board.wait_for()
 
+    async def create_room(self) -> None:
+        """Clicks the main button of a game's sheet and waits for the room's address."""
+        await self.page.locator(".sheet button.main").click()
+        await self.page.wait_for_url("**/room/*")
+
     async def pick(self, group: str, choice: str) -> None:
-        """Clicks one of the choices in the lobby's form."""
+        """Opens the sheet of a game, or clicks one of the choices in it."""
+        if group == "Game":
+            await self.button(choice).click()
+            return
         await (
             self.page.get_by_role("group", name=group, exact=True)
             .locator("label", has_text=choice)

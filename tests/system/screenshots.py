@@ -61,8 +61,30 @@ async def show_lobby_with_rooms(studio: Studio) -> None:
     await expect(studio.ada.page.locator(".rooms .playing li").first).to_be_visible()
 
 
+async def show_sheet(studio: Studio) -> None:
+    """The choices for a new match."""
+    await studio.ada.go("/")
+    await studio.ada.pick("Game", "Chess")
+    await studio.ada.page.locator(".sheet").wait_for()
+
+
+async def show_own_matches(studio: Studio) -> None:
+    """A lobby with the visitor's own matches and choices."""
+    await studio.ada.create("Othello", "The AI", level=2)
+    await studio.ada.create("Hex", "A friend")
+    await show_lobby(studio)
+    await expect(studio.ada.page.locator(".mine li")).to_have_count(2)
+
+
 async def show_invitation(studio: Studio) -> None:
     await studio.ada.create("Chess", "A friend")
+
+
+async def show_invitation_for_guest(studio: Studio) -> None:
+    """What a friend sees who has opened the link of a room."""
+    await studio.bob.create("Chess", "A friend", side="White")
+    await studio.ada.page.goto(studio.bob.page.url)
+    await studio.ada.page.locator(".invite").wait_for()
 
 
 async def show_room_with_friend(studio: Studio) -> None:
@@ -261,8 +283,11 @@ STATES: dict[str, State] = {
     "outline": show_outline,
     "lobby": show_lobby,
     "lobby-rooms": show_lobby_with_rooms,
+    "lobby-own": show_own_matches,
+    "sheet": show_sheet,
     "lobby-lost": show_lobby_of_lost_server,
     "invitation": show_invitation,
+    "invitation-guest": show_invitation_for_guest,
     "room-ai": show_room_with_ai,
     "room-friend": show_room_with_friend,
     "room-lost": show_lost_server,

@@ -193,14 +193,11 @@ async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> No
     ):
         keyboard = ada.page.keyboard
         await ada.go("/")
-        await expect(ada.page.get_by_role("radio", name="Tic-tac-toe")).to_be_attached()
-        await tab_to(ada, "input[name=game]")
-        wanted = ada.page.get_by_role("radio", name="Tic-tac-toe")
-        for _ in range(await ada.page.locator("input[name=game]").count()):
-            if not await wanted.is_checked():
-                await keyboard.press("ArrowRight")
-        await expect(wanted).to_be_checked()
-        await tab_to(ada, "button.main")
+        await ada.button("Tic-tac-toe").wait_for()
+        await tab_to(ada, ".game-card:nth-child(5)")
+        await expect(ada.button("Tic-tac-toe")).to_be_focused()
+        await keyboard.press("Enter")
+        await expect(ada.page.locator(".sheet button.main")).to_be_focused()
         await keyboard.press("Enter")
         await ada.page.wait_for_url("**/room/*")
         await expect(ada.page.locator("main:focus")).to_have_count(1)
@@ -252,9 +249,9 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
         people(chromium, server.url, PHONE, PHONE) as (ada, bob),
     ):
         await ada.go("/")
-        await ada.page.locator("label", has_text="Tic-tac-toe").tap()
+        await ada.button("Tic-tac-toe").tap()
         await ada.page.locator("label", has_text="A friend").tap()
-        await ada.button("Create the room").tap()
+        await ada.button("Invite").tap()
         await ada.page.wait_for_url("**/room/*")
         await bob.go("/")
         await bob.button("Join Tic-tac-toe").tap()
@@ -321,7 +318,7 @@ async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path:
 
 
 async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) -> None:
-    """The lobby has a search field for games; Enter chooses the first hit and creates no room."""
+    """The lobby has a search field for games; Enter opens the first hit and creates no room."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP) as (ada,),
@@ -330,7 +327,7 @@ async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) ->
         await ada.page.get_by_label("Find a game").fill("stic")
         await expect(ada.page.locator(".game-card")).to_have_count(1)
         await ada.page.keyboard.press("Enter")
-        await expect(ada.page.get_by_role("radio", name="Sticks")).to_be_checked()
+        await expect(ada.page.get_by_role("dialog", name="Sticks")).to_be_visible()
         assert ada.page.url.rstrip("/") == server.url
 
 

@@ -163,7 +163,7 @@ async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) 
         await expect(
             ada.page.get_by_role("group", name="Level", exact=True).locator(".about")
         ).to_have_text(about)
-        await ada.button("Create the room").click()
+        await ada.create_room()
         await ada.play("a1")
         await ada.wait_for_turn()
         await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI swindler")
@@ -203,7 +203,7 @@ async def test_two_ai_seats_play_and_the_host_may_stop_them(
         await ada.pick("Against", "AI against AI")
         await ada.pick("Level of Red", "1")
         await ada.pick("Level of Yellow", "2")
-        await ada.button("Create the room").click()
+        await ada.create_room()
         heading = ada.page.locator(".thinking h2")
         await expect(heading).to_contain_text(re.compile(r"Red, \d+\."))
         await expect(heading).to_contain_text(re.compile(r"Yellow, \d+\."))
@@ -241,7 +241,7 @@ async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_pat
     ):
         await ada.create("Connect four", "A friend")
         await ada.go("/")
-        await ada.button("Create the room").click()
+        await ada.page.locator(".offered").first.click()
         await expect(
             ada.page.get_by_role("alert").get_by_text("You create rooms too fast")
         ).to_be_visible()
@@ -253,7 +253,7 @@ async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_pat
             ada.page.get_by_role("heading", name="This room cannot be opened")
         ).to_be_visible()
         await ada.page.get_by_role("link", name="Back to the lobby").click()
-        await expect(ada.button("Create the room")).to_be_visible()
+        await expect(ada.page.locator(".offered")).to_be_visible()
 
 
 async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Path) -> None:
@@ -331,12 +331,15 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go(
         await ada.button("Abort now").click()
         await expect(kim.page.locator(f"[data-room='{room}']")).to_have_count(0)
         await ada.go("/")
+        await ada.pick("Game", "Tic-tac-toe")
         await ada.pick("The room is", "Unlisted")
         await ada.pick("Against", "A friend")
-        await ada.button("Create the room").click()
-        await ada.page.wait_for_url("**/room/*")
+        await ada.create_room()
         hidden = ada.page.url.rpartition("/")[2]
-        await ada.create("Tic-tac-toe", "A friend")
+        await ada.go("/")
+        await ada.pick("Game", "Tic-tac-toe")
+        await ada.pick("The room is", "Public")
+        await ada.create_room()
         shown = ada.page.url.rpartition("/")[2]
         await expect(kim.page.locator(f"[data-room='{shown}']")).to_be_visible()
         await expect(kim.page.locator(f"[data-room='{hidden}']")).to_have_count(0)
@@ -353,8 +356,7 @@ async def test_sticks_are_taken_by_clicking_the_first_of_them(
         await ada.pick("You play", "First")
         await ada.pick("Sticks in each row", "Other…")
         await ada.page.get_by_label("Sticks in each row", exact=True).fill("2-4")
-        await ada.button("Create the room").click()
-        await ada.page.wait_for_url("**/room/*")
+        await ada.create_room()
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").click()
         await ada.wait_for_turn()

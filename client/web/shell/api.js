@@ -2,13 +2,14 @@
  * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
  * error.
  *
- * @import {Assessment, BoardView, Info, Occupant, MatchResult, Played, PositionView} from "./protocol.js"
+ * @import {Assessment, BoardView, Info, Occupant, MatchResult, Played, PositionView,
+ *     RoomSummary} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
 /**
- * @typedef {{id: string, title: string, levels: number, options: Record<string, GameOption>, rules:
- *     string, view: BoardView, start?: PositionView}} GameDescription
+ * @typedef {{id: string, title: string, levels: number, level_names?: string[],
+ *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
  */
 /**
  * @typedef {object} MatchSummary
@@ -27,6 +28,11 @@
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
  *     BoardView | null, thoughts: Record<string, Info>, withheld?: string}} StoredMatch
+ */
+
+/**
+ * Your matches, the latest first, and the rooms in which you wait for a player.
+ * @typedef {{running: MatchSummary[], finished: MatchSummary[], waiting: RoomSummary[]}} MyMatches
  */
 
 /** Maximum number of plies whose assessments the server returns for one request. */
@@ -144,6 +150,32 @@ export function listGames() {
 export function listMatches(limit, before = null) {
     const query = before === null ? "" : `&before=${encodeURIComponent(before)}`;
     return request(`/api/matches?limit=${limit}${query}`);
+}
+
+/**
+ * Your own matches, public or not.
+ * @returns {Promise<MyMatches>}
+ */
+export function listMyMatches() {
+    return request("/api/me/matches");
+}
+
+/**
+ * The addresses of a room or match for other people, the most likely first; none if only this machine
+ * can reach the server.
+ * @param {string} path of the page, such as "/room/abc"
+ * @returns {Promise<string[]>}
+ */
+export async function listLinks(path) {
+    return (await request(`/api/links${path}`)).links;
+}
+
+/**
+ * The path of the QR code of a page's first link.
+ * @param {string} path
+ */
+export function qrCodePath(path) {
+    return `/api/links${path}/qr.svg`;
 }
 
 /**

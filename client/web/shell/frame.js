@@ -11,7 +11,7 @@ import { icon } from "./icons.js";
 import { isDark, toggleTheme } from "./theme.js";
 
 /** The longest name that the server accepts, in characters. */
-const MAX_NAME_CHARACTERS = 24;
+export const MAX_NAME_CHARACTERS = 24;
 /** From this time between ping and pong on, the connection is shown as slow, in milliseconds. */
 const SLOW_LAG_MS = 150;
 

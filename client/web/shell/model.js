@@ -26,7 +26,8 @@ export const MAX_CHAT_LINES = 300;
  * `takebacks` the open requests to take moves back. `may` names the commands that
  * the server permits you, besides those that come with `turn`; it is null if the server is of an
  * earlier version, which does not send them. `views` and `thoughts` are those of the current match, by
- * ply.
+ * ply. `start` is the position in which the first match will start; null if the server has not sent
+ * it.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
@@ -43,6 +44,7 @@ export const MAX_CHAT_LINES = 300;
  *     `gone_ms` has for a player who has gone the time until the opponent may claim the match, as of
  *     the message
  * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
+ * @property {PositionView | null} start
  * @property {Record<number, PositionView>} views
  * @property {Record<number, Thought>} thoughts
  * @property {string} thinking who may see an AI's thinking during the next matches
@@ -90,6 +92,7 @@ function emptyRoom(id) {
         chat: [],
         presence: null,
         turn: null,
+        start: null,
         views: {},
         thoughts: {},
         thinking: "all",
@@ -190,8 +193,8 @@ function turnOf({ match, ply, moves, claim = null }) {
  * @returns {Room}
  */
 function applyJoined(room, message) {
-    const { description, frozen = null, may = null } = message;
-    return { ...room, description, frozen, may };
+    const { description, frozen = null, may = null, start_view = null } = message;
+    return { ...room, description, frozen, may, start: start_view };
 }
 
 /**

@@ -261,7 +261,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -271,6 +271,7 @@ export interface Joined {
     seat?: number | null;
     frozen?: string | null;
     may?: string[] | null;
+    start_view?: PositionView | null;
 }
 
 /** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
@@ -350,6 +351,17 @@ export interface Kind {
 export interface SeatView {
     name: string;
     colour: string;
+}
+
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path and one line of text. `hands` counts the pieces of each kind that wait beside the board. `last` and the `marks` name cells or labels of `targets`: a label with cells stands for those cells, a label without cells for its button. Clients draw the mark named "last"; without that mark, a terminal draws the field `last`. */
+export interface PositionView {
+    pieces: Record<string, string>;
+    turn: number | null;
+    text: string;
+    marks?: Record<string, string[]>;
+    last?: string[];
+    hands?: Record<string, number>;
+    played?: string;
 }
 
 /** The commands that the viewer may give now, besides `move` and `claim`, which `turn` permits. - `may` holds the types of commands that the room would accept. `sit` and `add_ai` concern each empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they accept the opponent's offer, too. - It is a hint, so that clients need not implement the rules of a room. The server checks each command again when it arrives. - The server sends it to the players and to the host whenever their list changes: after the events that changed it, or when time has passed. Spectators receive their list only in `joined`. */
@@ -455,17 +467,6 @@ export interface View {
     match: string;
     ply: number;
     view: PositionView;
-}
-
-/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path and one line of text. `hands` counts the pieces of each kind that wait beside the board. `last` and the `marks` name cells or labels of `targets`: a label with cells stands for those cells, a label without cells for its button. Clients draw the mark named "last"; without that mark, a terminal draws the field `last`. */
-export interface PositionView {
-    pieces: Record<string, string>;
-    turn: number | null;
-    text: string;
-    marks?: Record<string, string[]>;
-    last?: string[];
-    hands?: Record<string, number>;
-    played?: string;
 }
 
 /** The legal moves at version `v`, sent only to the player to move. `claim` is the reason for which that player may claim a draw, null when there is none. */

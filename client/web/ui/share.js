@@ -1,31 +1,131 @@
 /**
- * A link to share: a field with the address, and a button that copies it.
+ * A link to share: the room's address for other people, a button that copies it, and a QR code.
  *
- * @import {VNode} from "../shell/elements.js"
+ * @import {Content, VNode} from "../shell/elements.js"
  */
 
+import { listLinks, qrCodePath } from "../shell/api.js";
 import { h } from "../shell/elements.js";
 import { icon } from "../shell/icons.js";
 
-/**
- * @param {{label: string, path: string, onCopied: (isCopied: boolean) => void}} share `onCopied` is
- *     called with whether the address was copied
- * @returns {VNode}
- */
-export function drawShare({ label, path, onCopied }) {
-    const url = new URL(path, location.origin).href;
-    const select = (/** @type {Event} */ event) =>
-        event.currentTarget instanceof HTMLInputElement && event.currentTarget.select();
-    const copy = (/** @type {Event} */ event) => {
-        const field = event.currentTarget instanceof Element ? event.currentTarget.previousElementSibling : null;
-        if (field instanceof HTMLInputElement) void copyFrom(field).then(onCopied);
-    };
-    return h(
-        "div",
-        { class: "share" },
-        h("input", { readonly: true, ".value": url, "aria-label": label, onfocus: select }),
-        h("button", { "aria-label": `Copy: ${label}`, onclick: copy }, icon("copy"), h("span", null, "Copy")),
-    );
+/** Milliseconds for which the button says "Copied". */
+const COPIED_MS = 2500;
+
+/** The links of one page, which the server knows better than the browser: see PLYROOM_URL. */
+export class Share {
+    #label;
+    #path;
+    #update;
+    #announce;
+    /** The links for other people, the most likely first; null until they arrive. @type {string[] | null} */
+    #links = null;
+    /** The label of the field whose text was copied last. @type {string | null} */
+    #copied = null;
+
+    /**
+     * @param {string} label of the field with the link
+     * @param {string} path of the page
+     * @param {() => void} update draws the page again
+     * @param {(text: string) => void} announce makes screen readers speak a text
+     */
+    constructor(label, path, update, announce) {
+        this.#label = label;
+        this.#path = path;
+        this.#update = update;
+        this.#announce = announce;
+    }
+
+    async load() {
+        try {
+            this.#links = await listLinks(this.#path);
+        } catch {
+            // The address of this page is the best guess.
+            this.#links = [this.#ownLink()];
+        }
+        this.#update();
+    }
+
+    /**
+     * The link in a field, with a button that copies it.
+     * @param {string} [query] of the link
+     */
+    draw(query = "") {
+        return this.#drawLink(this.#label, `${this.#links?.[0] ?? this.#ownLink()}${query}`);
+    }
+
+    /** The link with the address that this browser uses. */
+    #ownLink() {
+        return new URL(this.#path, location.origin).href;
+    }
+
+    /**
+     * The link with its QR code, and the other links that may work.
+     * @returns {Content}
+     */
+    drawLarge() {
+        const links = this.#links;
+        if (links === null) return this.draw();
+        if (links.length === 0)
+            return [
+                this.draw(),
+                h("p", { class: "muted" }, "This address works on this computer only: the server listens on no network."),
+            ];
+        return [
+            h("img", { class: "qr", src: qrCodePath(this.#path), alt: "QR code of the link", width: 168, height: 168 }),
+            this.draw(),
+            links.length > 1
+                ? h(
+                      "details",
+                      { class: "other-links" },
+                      h("summary", null, "It does not open?"),
+                      h("p", { class: "muted" }, "Your friend must be in the same network. Other addresses of this server:"),
+                      links.slice(1).map((url, i) => this.#drawLink(`Other link ${i + 1}`, url)),
+                  )
+                : null,
+        ];
+    }
+
+    /**
+     * @param {string} label
+     * @param {string} url
+     * @returns {VNode}
+     */
+    #drawLink(label, url) {
+        const select = (/** @type {Event} */ event) =>
+            event.currentTarget instanceof HTMLInputElement && event.currentTarget.select();
+        const copy = (/** @type {Event} */ event) => {
+            const field = event.currentTarget instanceof Element ? event.currentTarget.previousElementSibling : null;
+            if (field instanceof HTMLInputElement) void this.#copy(label, field);
+        };
+        const isCopied = this.#copied === label;
+        return h(
+            "div",
+            { class: "share", key: label },
+            h("input", { readonly: true, ".value": url, "aria-label": label, onfocus: select }),
+            h(
+                "button",
+                { "aria-label": isCopied ? `Copied: ${label}` : `Copy: ${label}`, onclick: copy },
+                icon(isCopied ? "check" : "copy"),
+                h("span", null, isCopied ? "Copied" : "Copy"),
+            ),
+        );
+    }
+
+    /**
+     * @param {string} label
+     * @param {HTMLInputElement} field
+     */
+    async #copy(label, field) {
+        const isCopied = await copyFrom(field);
+        this.#announce(isCopied ? "Link copied" : "The link could not be copied");
+        if (!isCopied) return;
+        this.#copied = label;
+        this.#update();
+        setTimeout(() => {
+            this.#copied = null;
+            this.#update();
+        }, COPIED_MS);
+    }
 }
 
 /**

@@ -86,6 +86,9 @@ async def test_strategies_of_all_kinds(pool: StrategyPool) -> None:
         assert (result.move, result.info.log) == (LAST, f"move {count}")
     result = await pool.search(job_of("fewest-replies"))
     assert (result.move, result.info.nodes) == (FIRST, 9)
+    assert (result.info.value, result.info.depth) == ("0", 1), "it is not a move at random"
+    at_random = await pool.search(job_of("random"))
+    assert (at_random.info.value, at_random.info.depth) == ("", 0)
     assert result.info.log.splitlines()[0] == f"{FIRST}: 8 replies"
 
 

@@ -1,31 +1,53 @@
 /**
- * The lobby: a form to create a room, the public rooms, and the latest finished matches.
+ * The lobby: the games, your matches, the public rooms, and the latest finished matches.
  *
  * @import {App, Page} from "../../shell/app.js"
- * @import {GameDescription, MatchSummary} from "../../shell/api.js"
+ * @import {GameDescription, MatchSummary, MyMatches} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
- * @import {Choices} from "./form.js"
+ * @import {Choices} from "./choices.js"
+ * @import {Model} from "../../shell/model.js"
+ * @import {GameSheet} from "./sheet.js"
  */
 
-import { listGames, listMatches } from "../../shell/api.js";
+import { ApiError, listGames, listMatches, listMyMatches } from "../../shell/api.js";
+import { CommandError } from "../../shell/connection.js";
 import { h } from "../../shell/elements.js";
-import { drawForm, initialChoices, seatsFor } from "./form.js";
-import { drawRooms } from "./rooms.js";
+import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } from "./choices.js";
+import { drawGames } from "./games.js";
+import { drawMine, drawPublic } from "./rooms.js";
 import { drawMatch } from "../../ui/matches.js";
 
 /** Maximum number of finished matches in the lobby. */
 const MAX_LATEST_MATCHES = 5;
+/** Shortest time between two requests for your matches, in milliseconds. */
+const REFRESH_MS = 5000;
+
+/** The screens with one column, on which your matches stand above the games. */
+const narrow = matchMedia("(max-width: 860px) and (min-height: 481px)");
+
+/** Loads the module of the sheets, which the first view of the lobby does not need. */
+const loadSheet = () => import("./sheet.js");
 
 /** @implements {Page} */
 export class LobbyPage {
     #app;
     /** @type {GameDescription[] | null} */
     #games = null;
-    /** @type {Choices | null} */
-    #choices = null;
+    /** The latest choices, the latest first. @type {Choices[]} */
+    #kept = [];
+    /** The text to find in the names of the games. */
+    #searched = "";
     #isCreating = false;
     /** @type {MatchSummary[]} */
     #latest = [];
+    /** @type {MyMatches | null} */
+    #mine = null;
+    /** Whether a request for your matches is under way, or waits for its time. */
+    #isRefreshing = false;
+    #isStopped = false;
+    /** @type {GameSheet | null} */
+    #sheet = null;
+    #onResize = () => this.#app.update();
 
     /** @param {App} app */
     constructor(app) {
@@ -34,14 +56,24 @@ export class LobbyPage {
 
     start() {
         this.#app.session.watchLobby(true);
+        narrow.addEventListener("change", this.#onResize);
         void this.#load();
+        if (this.#app.model.you) void this.#refreshMine(0);
     }
 
     stop() {
+        this.#isStopped = true;
+        this.#sheet?.close();
+        narrow.removeEventListener("change", this.#onResize);
         this.#app.session.watchLobby(false);
     }
 
-    onModelChange() {}
+    /** @param {Model} before */
+    onModelChange(before) {
+        const { lobby, you } = this.#app.model;
+        if (you && before.you !== you) void this.#refreshMine(0);
+        else if (you && before.lobby && before.lobby !== lobby) void this.#refreshMine(REFRESH_MS);
+    }
 
     onKey() {}
 
@@ -54,8 +86,10 @@ export class LobbyPage {
     async #load() {
         try {
             this.#games = await listGames();
-            this.#choices ??= initialChoices(this.#games[0]);
+            this.#kept = readChoices(this.#games);
             this.#app.update();
+            // The next click may open a sheet; if this fails, that click tries again.
+            loadSheet().catch(() => {});
             this.#latest = (await listMatches(MAX_LATEST_MATCHES)).matches;
         } catch (error) {
             this.#app.toast(error instanceof Error ? error.message : String(error));
@@ -63,33 +97,65 @@ export class LobbyPage {
         this.#app.update();
     }
 
+    /**
+     * Reads your matches after a time; changes of the lobby meanwhile need no further request.
+     * @param {number} after_ms
+     */
+    async #refreshMine(after_ms) {
+        if (this.#isRefreshing) return;
+        this.#isRefreshing = true;
+        await new Promise((resolve) => setTimeout(resolve, after_ms));
+        this.#isRefreshing = false;
+        if (this.#isStopped) return;
+        try {
+            this.#mine = await listMyMatches();
+        } catch (error) {
+            // They stay as they are; the next change of the lobby requests them again.
+            if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
+        }
+        this.#app.update();
+    }
+
     /** @returns {Content} */
     draw() {
         const join = (/** @type {string} */ room) => this.#app.navigate(`/room/${room}`, { sit: true });
-        const rooms = drawRooms(this.#app.model, this.#games ?? [], join);
+        const games = this.#games ?? [];
+        const mine = drawMine(this.#app.model, games, this.#mine);
+        const isNarrow = narrow.matches;
         return h(
             "div",
             { class: "page lobby" },
             h("h1", { class: "visually-hidden" }, "Lobby"),
-            this.#drawForm(),
-            h("div", null, rooms, this.#drawLatest()),
+            this.#drawGames(isNarrow ? mine : null),
+            h(
+                "div",
+                { class: "lists" },
+                isNarrow ? null : mine,
+                drawPublic(this.#app.model, games, join),
+                this.#drawLatest(),
+            ),
         );
     }
 
-    #drawForm() {
+    /** @param {Content} mine your matches, where they stand among the games */
+    #drawGames(mine) {
         const games = this.#games;
-        const choices = this.#choices;
-        if (!games || !choices)
+        if (!games)
             return h(
                 "section",
-                { class: "card create", "aria-label": "New room", key: "form" },
+                { class: "card create", "aria-label": "New match", key: "games" },
                 h("p", { class: "muted" }, "Loading the games…"),
             );
-        const change = (/** @type {Partial<Choices>} */ changes) => {
-            this.#choices = { ...choices, ...changes };
-            this.#app.update();
-        };
-        return drawForm(games, choices, change, () => void this.#create(), this.#isCreating);
+        const kept = this.#kept.slice(0, MAX_OFFERED);
+        const offered = kept.length > 0 || games.length === 0 ? kept : [validChoices(games[0])];
+        return drawGames(games, offered, this.#searched, this.#isCreating, mine, {
+            play: (choices) => void this.#play(choices),
+            open: (game) => void this.#open(game),
+            search: (text) => {
+                this.#searched = text;
+                this.#app.update();
+            },
+        });
     }
 
     #drawLatest() {
@@ -107,21 +173,48 @@ export class LobbyPage {
         );
     }
 
-    async #create() {
-        const choices = this.#choices;
-        if (!choices || this.#isCreating) return;
+    /**
+     * Opens the sheet of a game, with the latest choices for this game or else for any.
+     * @param {GameDescription} game
+     */
+    async #open(game) {
+        const before = this.#kept.find((choices) => choices.game === game.id) ?? this.#kept[0];
+        const sheets = await loadSheet().catch(() => null);
+        if (sheets === null) return this.#app.toast("The server did not send this part of the page; try again.");
+        if (this.#isStopped) return;
+        this.#sheet?.close();
+        this.#sheet = new sheets.GameSheet(game, validChoices(game, before), (choices) => this.#create(choices));
+        this.#sheet.open();
+    }
+
+    /**
+     * Creates a room from choices that are offered again.
+     * @param {Choices} choices
+     */
+    async #play(choices) {
+        if (this.#isCreating) return;
         this.#isCreating = true;
         this.#app.update();
-        const { game, options, visibility } = choices;
-        const ack = await this.#app.command({
-            t: "create",
-            game,
-            options,
-            visibility,
-            seats: seatsFor(choices, Math.random()),
-        });
+        const refusal = await this.#create(choices);
         this.#isCreating = false;
-        if (ack?.room) this.#app.navigate(`/room/${ack.room}`);
-        else this.#app.update();
+        if (refusal !== null) this.#app.toast(refusal);
+        this.#app.update();
+    }
+
+    /**
+     * Creates a room and enters it. Resolves with the refusal, or with null.
+     * @param {Choices} choices
+     * @returns {Promise<string | null>}
+     */
+    async #create(choices) {
+        try {
+            const { room } = await this.#app.session.command(createCommand(choices, Math.random()));
+            keepChoices(choices);
+            if (room) this.#app.navigate(`/room/${room}`);
+            return null;
+        } catch (error) {
+            if (!(error instanceof CommandError)) throw error;
+            return error.message;
+        }
     }
 }

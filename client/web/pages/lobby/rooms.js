@@ -1,71 +1,201 @@
 /**
- * The list of public rooms: first those that wait for a player, then those with a running match.
+ * The lists of the lobby: your matches, the rooms that wait for a player, and those with a running
+ * match.
  *
- * @import {GameDescription} from "../../shell/api.js"
- * @import {RoomSummary} from "../../shell/protocol.js"
- * @import {VNode} from "../../shell/elements.js"
+ * @import {GameDescription, MatchSummary, MyMatches} from "../../shell/api.js"
+ * @import {Occupant, RoomSummary} from "../../shell/protocol.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Model} from "../../shell/model.js"
  */
 
-import { drawThumbnail } from "./form.js";
+import { drawPicture } from "../../board/picture.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { occupantName, optionsText } from "../../shell/words.js";
+import { agoText, isDraw, occupantName, optionsText, sideName } from "../../shell/words.js";
 
 /**
+ * The rooms of other people.
  * @param {Model} model
  * @param {GameDescription[]} games
  * @param {(room: string) => void} join
  * @returns {VNode}
  */
-export function drawRooms({ lobby, you }, games, join) {
+export function drawPublic({ lobby, you }, games, join) {
     const rooms = Object.values(lobby ?? {}).sort((a, b) => b.created_ms - a.created_ms);
-    const open = rooms.filter((room) => room.state === "open");
-    const playing = rooms.filter((room) => room.state === "playing");
-    const noOpenRooms = h(
-        "p",
-        { class: "muted empty" },
-        lobby === null ? "Loading the rooms…" : "No room waits for a player. Create one, or watch a match.",
-    );
-    const draw = (/** @type {RoomSummary} */ room) =>
-        drawRoom(
-            room,
-            games.find((game) => game.id === room.game),
-            you?.identity,
-            join,
-        );
+    const others = rooms.filter((room) => !hasSeat(room, you?.identity));
+    const open = others.filter((room) => room.state === "open");
+    const playing = others.filter((room) => room.state === "playing");
+    const draw = (/** @type {RoomSummary} */ room) => drawRoom(room, gameOf(games, room.game), join);
     return h(
         "section",
-        { class: "rooms", "aria-label": "Public rooms" },
+        { class: "rooms", "aria-label": "Public rooms", key: "public" },
         h("h2", null, "Waiting for a player"),
-        open.length > 0 ? h("ul", { class: "card list open", key: "open" }, open.map(draw)) : noOpenRooms,
-        h("h2", null, "Being played"),
-        playing.length > 0
-            ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw))
-            : h("p", { class: "muted empty", key: "none" }, "No match is being played."),
+        open.length > 0
+            ? h("ul", { class: "card list open", key: "open" }, open.map(draw))
+            : h("p", { class: "muted empty", key: "no open" }, emptyText(lobby !== null, playing.length > 0)),
+        playing.length > 0 ? h("h2", null, "Being played") : null,
+        playing.length > 0 ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw)) : null,
     );
 }
 
 /**
  * @param {RoomSummary} room
- * @param {GameDescription | undefined} game
  * @param {string | undefined} you
- * @param {(room: string) => void} join
  */
-function drawRoom(room, game, you, join) {
-    const options = optionsText(room.options);
-    const isMine = room.seats.some((occupant) => occupant?.identity === you);
-    const watching = room.watching ?? 0;
-    const facts = [options, room.length ?? ""].filter(Boolean).join(" · ");
-    const isJoinable = room.state === "open" && !isMine && room.seats.some((occupant) => occupant === null);
+function hasSeat(room, you) {
+    return room.seats.some((occupant) => occupant?.identity === you);
+}
+
+/**
+ * The text in place of the rooms that wait for a player.
+ * @param {boolean} isLoaded
+ * @param {boolean} isPlayed whether a match can be watched
+ */
+function emptyText(isLoaded, isPlayed) {
+    if (!isLoaded) return "Loading the rooms…";
+    if (isPlayed) return "No room waits for a player. You can watch a match, or start your own.";
+    return "No public match is open now. Start one: your friends join by its link, and others find it here.";
+}
+
+/**
+ * @param {GameDescription[]} games
+ * @param {string} id
+ */
+function gameOf(games, id) {
+    return games.find((game) => game.id === id);
+}
+
+/**
+ * Your rooms with a running match, those that wait for a player, and your last matches; null if you
+ * have none.
+ * @param {Model} model
+ * @param {GameDescription[]} games
+ * @param {MyMatches | null} mine null until they are loaded
+ * @returns {Content}
+ */
+export function drawMine({ lobby, you: person }, games, mine) {
+    const you = person?.identity;
+    const rooms = Object.values(lobby ?? {}).filter((room) => hasSeat(room, you));
+    const now_ms = Date.now();
+    const finished = mine?.finished ?? [];
+    const over = new Set(finished.map(({ match }) => match));
+    const running = (mine?.running ?? []).filter(({ match }) => !over.has(match));
+    const started = new Set(running.map(({ room }) => room));
+    const known = [...rooms, ...(mine?.waiting ?? [])].filter(({ room }) => !started.has(room));
+    const unique = [...new Map(known.map((room) => [room.room, room])).values()];
+    const lines = [
+        ...running.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms)),
+        ...unique.map((room) => drawMyRoom(room, you, gameOf(games, room.game))),
+        ...finished.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms)),
+    ];
+    if (lines.length === 0) return null;
+    return h(
+        "section",
+        { class: "rooms mine", "aria-label": "Your matches", key: "mine" },
+        h("h2", null, "Your matches"),
+        h("ul", { class: "card list" }, lines),
+    );
+}
+
+/**
+ * @param {MatchSummary} match
+ * @param {string | undefined} you
+ * @param {GameDescription | undefined} game
+ * @param {number} now_ms
+ */
+function drawMyMatch(match, you, game, now_ms) {
+    const seat = Math.max(0, match.seats.findIndex((occupant) => occupant.identity === you));
+    const { over } = match;
+    const time_ms = match.finished_ms ?? match.started_ms;
+    return h(
+        "li",
+        { key: match.match, "data-match": match.match, "data-room": match.room },
+        h(
+            "a",
+            { href: over ? `/match/${match.match}` : `/room/${match.room}` },
+            game ? drawPicture(game) : null,
+            drawTitle(match.title, isOneScreen(match) ? "on one screen" : `against ${occupantName(match.seats[1 - seat])}`),
+            h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
+        ),
+        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : "Play on"),
+    );
+}
+
+/**
+ * Whether one player plays both sides.
+ * @param {{seats: (Occupant | null)[]}} match
+ */
+function isOneScreen({ seats }) {
+    return seats[0]?.kind !== "ai" && seats[0]?.identity === seats[1]?.identity;
+}
+
+/**
+ * @param {NonNullable<MatchSummary["over"]>} over
+ * @param {number} seat your seat
+ * @param {MatchSummary} match
+ * @param {GameDescription | undefined} game
+ */
+function resultText(over, seat, match, game) {
+    if (over.winner !== null && isOneScreen(match)) return `${sideName(game?.view, over.winner)} won`;
+    if (over.winner !== null) return over.winner === seat ? "You won" : "You lost";
+    return isDraw(over) ? "Draw" : "No result";
+}
+
+/**
+ * @param {RoomSummary} room
+ * @param {string | undefined} you
+ * @param {GameDescription | undefined} game
+ */
+function drawMyRoom(room, you, game) {
+    const opponent = room.seats.find((occupant) => occupant && occupant.identity !== you);
     return h(
         "li",
         { key: room.room, "data-room": room.room },
         h(
             "a",
             { href: `/room/${room.room}` },
-            game ? drawThumbnail(game) : null,
-            h("span", { class: "room-title" }, h("b", { class: "game" }, room.title), h("span", { class: "muted" }, facts)),
+            game ? drawPicture(game) : null,
+            drawTitle(room.title, roomText(room, opponent?.name)),
+        ),
+        h("span", { class: "hint" }, room.state === "playing" ? "Play on" : "Invite"),
+    );
+}
+
+/**
+ * @param {RoomSummary} room
+ * @param {string | undefined} opponent
+ */
+function roomText(room, opponent) {
+    if (opponent !== undefined) return `against ${opponent}`;
+    return isOneScreen(room) ? "on one screen" : "waits for a second player";
+}
+
+/**
+ * @param {string} title
+ * @param {string} facts
+ */
+function drawTitle(title, facts) {
+    return h("span", { class: "room-title" }, h("b", { class: "game" }, title), h("span", { class: "muted" }, facts));
+}
+
+/**
+ * @param {RoomSummary} room
+ * @param {GameDescription | undefined} game
+ * @param {(room: string) => void} join
+ * @returns {VNode}
+ */
+function drawRoom(room, game, join) {
+    const watching = room.watching ?? 0;
+    const facts = [optionsText(room.options), room.length ?? ""].filter(Boolean).join(" · ");
+    const isJoinable = room.state === "open" && room.seats.some((occupant) => occupant === null);
+    return h(
+        "li",
+        { key: room.room, "data-room": room.room },
+        h(
+            "a",
+            { href: `/room/${room.room}` },
+            game ? drawPicture(game) : null,
+            drawTitle(room.title, facts),
             h(
                 "span",
                 { class: "players" },
@@ -81,6 +211,6 @@ function drawRoom(room, game, you, join) {
                   { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
                   "Join",
               )
-            : h("span", { class: "hint muted" }, isMine ? "Yours" : "Watch"),
+            : h("span", { class: "hint muted" }, "Watch"),
     );
 }

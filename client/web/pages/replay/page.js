@@ -16,7 +16,7 @@ import { h } from "../../shell/elements.js";
 import { assessed, thoughtsOf } from "../../shell/model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
-import { drawShare } from "../../ui/share.js";
+import { Share } from "../../ui/share.js";
 import { drawSettingsButton, openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
 import { drawPanel, drawTabs, onTabsChange } from "../../ui/tabs.js";
@@ -58,6 +58,7 @@ export class ReplayPage {
     #scrolledTo = "";
     #selectedTab = "moves";
     #stopListening;
+    #share;
     #thinking;
     /** The first plies of the requests for words that were made. @type {Set<number>} */
     #requestedWords = new Set();
@@ -70,11 +71,14 @@ export class ReplayPage {
         this.#app = app;
         this.#id = id;
         this.#shown = plyInAddress();
+        const announce = (/** @type {string} */ text) => app.announce(text);
+        this.#share = new Share("Link to this position", `/match/${id}`, () => app.update(), announce);
         this.#thinking = new ThinkingPanel(() => app.update());
         this.#stopListening = onTabsChange(() => app.update());
     }
 
     start() {
+        void this.#share.load();
         this.#failure = null;
         this.#load().catch((error) => {
             this.#failure = error instanceof Error ? error.message : String(error);
@@ -318,8 +322,6 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawInfo(match) {
         const options = optionsText(match.options);
-        const onCopied = (/** @type {boolean} */ isCopied) =>
-            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
         const when = match.finished_ms ?? match.started_ms;
         return h(
             "section",
@@ -331,11 +333,7 @@ export class ReplayPage {
                 `${match.length} · ${agoText(when, Date.now())}`,
                 drawRulesButton(match.game, match.title),
             ),
-            drawShare({
-                label: "Link to this position",
-                path: `/match/${match.match}?ply=${this.#shown ?? 0}`,
-                onCopied,
-            }),
+            this.#share.draw(`?ply=${this.#shown ?? 0}`),
             h(
                 "div",
                 { class: "actions" },

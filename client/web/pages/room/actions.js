@@ -160,7 +160,8 @@ export function drawSeatActions(app, room, seat) {
         const sit = send({ t: "sit", room: room.id, seat });
         return [
             permits(model, "sit") ? h("button", { class: "small main", onclick: sit }, "Sit here") : null,
-            permits(model, "add_ai") ? drawAddAi(app, room, seat) : null,
+            // Before the first match the invitation has these buttons.
+            room.match && permits(model, "add_ai") ? drawAddAi(app, room, seat) : null,
         ];
     }
     if (seat === mySeat(model) && permits(model, "stand"))
@@ -195,11 +196,12 @@ async function removeAi(app, room, seat) {
 }
 
 /**
+ * The form that puts an AI on a seat.
  * @param {App} app
  * @param {Room} room
  * @param {number} seat
  */
-function drawAddAi(app, room, seat) {
+export function drawAddAi(app, room, seat) {
     const levels = Array.from({ length: room.description?.levels ?? 1 }, (_, i) => i + 1);
     // A game without levels has no personas either: strategies play it.
     const personas = levels.length > 0 ? Object.entries(PERSONAS) : [];

@@ -13,6 +13,7 @@ import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
+import { Invitation } from "./invitation.js";
 import {
     headPly,
     isNewer,
@@ -31,10 +32,10 @@ import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
 import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
-import { describePly, drawInfo, drawInvite, drawRefusal, drawStatus } from "./parts.js";
+import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
-import { drawShare } from "../../ui/share.js";
+import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
 import { drawPanel } from "../../ui/tabs.js";
@@ -60,6 +61,8 @@ export class RoomPage {
     #muted = new Muted(browserStorage());
     #feedback;
     #tabs;
+    #share;
+    #invitation;
     #thinking;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
@@ -90,6 +93,8 @@ export class RoomPage {
         this.#feedback = new RoomFeedback(app);
         this.#sentMove = new SentMove(app);
         this.#tabs = new RoomTabs(app);
+        this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
+        this.#invitation = new Invitation(app, this.#share);
         this.#thinking = new ThinkingPanel(() => app.update());
     }
 
@@ -98,6 +103,7 @@ export class RoomPage {
         this.#wantsSeat = history.state?.sit === true;
         history.replaceState(null, "");
         this.#app.session.followRoom(this.#id);
+        void this.#share.load();
     }
 
     stop() {
@@ -204,7 +210,7 @@ export class RoomPage {
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(room, this.#drawShare(), this.#app)),
+                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app)),
                 drawPanel("chat", selected, this.#drawChat(room)),
             ),
         );
@@ -221,7 +227,7 @@ export class RoomPage {
         const sentMove = isLive ? this.#sentMove.move : null;
         const scene = board && {
             board,
-            position: room.match ? this.#drawnPosition : null,
+            position: room.match ? this.#drawnPosition : room.start,
             moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
             pending: sentMove,
             flip: isFlipped(board.board, side, this.#isTurned),
@@ -229,7 +235,6 @@ export class RoomPage {
             arrows: this.#thinking.arrows,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
-        const isWaiting = room.match === null && room.seats.some((occupant) => occupant === null);
         return drawTable({
             scene,
             players,
@@ -237,7 +242,7 @@ export class RoomPage {
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
             prompt: (text) => this.#setPrompt(text),
-            overlay: isWaiting ? drawInvite(this.#drawShare()) : null,
+            overlay: this.#invitation.draw(room),
         });
     }
 
@@ -257,7 +262,7 @@ export class RoomPage {
             mark: nameMarks(room).get(room.seats[seat]?.identity ?? ""),
             board: room.description?.view ?? null,
             online: presence ? (presence.seats[seat] ?? null) : null,
-            hands: (room.match ? this.#drawnPosition?.hands : null) ?? {},
+            hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
             pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
             toMove,
             thinking:
@@ -271,12 +276,6 @@ export class RoomPage {
             result: resultFor(room.match?.over, seat),
             actions: drawSeatActions(this.#app, room, seat),
         };
-    }
-
-    #drawShare() {
-        const onCopied = (/** @type {boolean} */ isCopied) =>
-            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
-        return drawShare({ label: "Link to this room", path: `/room/${this.#id}`, onCopied });
     }
 
     /** @param {Room} room */

@@ -1,5 +1,5 @@
 /**
- * Parts of a room's page: the refusal, the invitation, the room's description, and a ply in words.
+ * Parts of a room's page: the refusal, the room's description, and a ply in words.
  *
  * @import {App} from "../../shell/app.js"
  * @import {Room} from "../../shell/model.js"
@@ -36,22 +36,6 @@ export function drawRefusal(message) {
  */
 export function drawStatus(text, result) {
     return h("p", { class: "status" }, result ? h("span", { class: "result-icon" }, icon(result)) : null, h("span", null, text));
-}
-
-/**
- * The invitation that is shown over the board until a second player joins.
- * @param {VNode} share
- * @returns {VNode}
- */
-export function drawInvite(share) {
-    const text = "The match starts as soon as both seats are taken. Send this link to your opponent:";
-    return h(
-        "div",
-        { class: "invite card" },
-        h("h2", null, "Waiting for a second player"),
-        h("p", { class: "muted" }, text),
-        share,
-    );
 }
 
 /**

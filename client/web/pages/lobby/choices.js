@@ -1,0 +1,183 @@
+/**
+ * The choices for a new match: their defaults, their text, and the latest ones, which the browser
+ * keeps. Pure functions, except those that read and write the storage.
+ *
+ * @import {GameDescription} from "../../shell/api.js"
+ * @import {Create} from "../../shell/protocol.js"
+ */
+
+import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, aiFields, optionsText, sideName } from "../../shell/words.js";
+
+/**
+ * @typedef {object} Choices
+ * @property {string} game
+ * @property {Record<string, string>} options
+ * @property {"friend" | "ai" | "duel" | "screen"} opponent "screen" is one screen for two people
+ * @property {string} level of the AI: a number, or the id of a persona
+ * @property {string} secondLevel of the second AI, when two play
+ * @property {"0" | "1" | "random"} side
+ * @property {"public" | "unlisted"} visibility
+ * @property {string | null} [start] the position from which the match starts, as text; it is not kept
+ */
+
+/** The number of choices that the lobby offers again with one click. */
+export const MAX_OFFERED = 3;
+/** The number of choices that the browser keeps, the latest first. */
+const MAX_KEPT = 12;
+/** The storage's key of the latest choices. */
+const STORAGE_KEY = "choices";
+
+/**
+ * Valid choices for a game: the earlier ones where they are possible, otherwise the defaults.
+ * @param {GameDescription} game
+ * @param {Partial<Choices>} [before]
+ * @returns {Choices}
+ */
+export function validChoices(game, before = {}) {
+    const options = Object.entries(game.options).map(([name, option]) => {
+        const value = before.game === game.id ? before.options?.[name] : undefined;
+        return [name, value !== undefined && (option.free || option.offered.includes(value)) ? value : option.default];
+    });
+    return {
+        game: game.id,
+        options: Object.fromEntries(options),
+        opponent: oneOf(before.opponent, ["friend", "ai", "duel", "screen"], "ai"),
+        level: validLevel(game, before.level),
+        secondLevel: validLevel(game, before.secondLevel),
+        side: oneOf(before.side, ["0", "1", "random"], "0"),
+        visibility: oneOf(before.visibility, ["public", "unlisted"], "public"),
+    };
+}
+
+/**
+ * @param {GameDescription} game
+ * @param {string | undefined} level
+ */
+function validLevel(game, level = String(Math.ceil(game.levels / 2))) {
+    const strategy = level.startsWith(STRATEGY_PREFIX) ? level.slice(STRATEGY_PREFIX.length) : "";
+    if (Object.hasOwn(STRATEGIES, strategy)) return level;
+    // Strategies play a game without levels.
+    if (game.levels === 0) return `${STRATEGY_PREFIX}alphabeta`;
+    if (Object.hasOwn(PERSONAS, level)) return level;
+    const number = Math.round(Number(level));
+    return String(Math.min(Math.max(1, Number.isNaN(number) ? 1 : number), game.levels));
+}
+
+/**
+ * @template {string} T
+ * @param {T | undefined} value
+ * @param {readonly T[]} values
+ * @param {T} fallback
+ */
+function oneOf(value, values, fallback) {
+    return value !== undefined && values.includes(value) ? value : fallback;
+}
+
+/**
+ * The command that creates a room. If the side is random, `chance`, a number from 0 to 1, chooses it.
+ * @param {Choices} choices
+ * @param {number} chance
+ * @returns {Omit<Create, "id">}
+ */
+export function createCommand(choices, chance) {
+    const { game, options, visibility } = choices;
+    const start = choices.start == null ? null : { start: choices.start };
+    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start });
+    if (choices.opponent === "screen") return { ...room, one_screen: true };
+    return { ...room, seats: seatsFor(choices, chance) };
+}
+
+/**
+ * @param {Choices} choices
+ * @param {number} chance
+ * @returns {NonNullable<Create["seats"]>}
+ */
+function seatsFor({ opponent, level, secondLevel, side }, chance) {
+    if (opponent === "duel") return [aiSeat(level), aiSeat(secondLevel)];
+    const otherSeat = opponent === "ai" ? aiSeat(level) : /** @type {const} */ ({ who: "open" });
+    const isFirst = side === "random" ? chance < 0.5 : side === "0";
+    return isFirst ? [{ who: "me" }, otherSeat] : [otherSeat, { who: "me" }];
+}
+
+/**
+ * @param {string} level
+ * @returns {NonNullable<Create["seats"]>[number]}
+ */
+function aiSeat(level) {
+    return { who: "ai", ...aiFields(level) };
+}
+
+/**
+ * The choices in words: "Chess, level 4, White".
+ * @param {GameDescription} game
+ * @param {Choices} choices
+ */
+export function describeChoices(game, { options, opponent, level, secondLevel, side }) {
+    const changed = Object.entries(options).filter(([name, value]) => value !== game.options[name]?.default);
+    const duelText = `${levelText(level)} against ${levelText(secondLevel)}`;
+    const opponentText = { friend: "", screen: "", ai: levelText(level), duel: duelText };
+    const titles = { friend: `${game.title} with a friend`, screen: `${game.title} on one screen` };
+    const hasSide = opponent === "friend" || opponent === "ai";
+    const sideText = side === "random" ? "either side" : sideName(game.view, Number(side));
+    const parts = [
+        opponent === "friend" || opponent === "screen" ? titles[opponent] : game.title,
+        optionsText(Object.fromEntries(changed)),
+        opponentText[opponent],
+        hasSide ? sideText : "",
+    ];
+    return parts.filter(Boolean).join(", ");
+}
+
+/** @param {string} level */
+function levelText(level) {
+    const strategy = STRATEGIES[level.slice(STRATEGY_PREFIX.length)];
+    return PERSONAS[level]?.name ?? strategy ?? `level ${level}`;
+}
+
+/** The verb of the button that creates the room. @type {Record<Choices["opponent"], string>} */
+export const VERBS = { friend: "Invite", ai: "Play", duel: "Watch", screen: "Play" };
+
+/**
+ * The latest valid choices that the browser keeps, the latest first.
+ * @param {GameDescription[]} games
+ * @returns {Choices[]}
+ */
+export function readChoices(games) {
+    return readStored().flatMap((stored) => {
+        const game = games.find(({ id }) => id === stored?.game);
+        return game ? [validChoices(game, stored)] : [];
+    });
+}
+
+/**
+ * Keeps choices as the latest ones.
+ * @param {Choices} choices
+ */
+export function keepChoices({ start: _, ...choices }) {
+    const others = readStored().filter((stored) => !isSame(stored, choices));
+    try {
+        localStorage.setItem(STORAGE_KEY, JSON.stringify([choices, ...others].slice(0, MAX_KEPT)));
+    } catch {
+        // Without storage the choices last as long as the page.
+    }
+}
+
+/** @returns {Partial<Choices>[]} */
+function readStored() {
+    try {
+        const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
+        return Array.isArray(stored) ? stored.filter((entry) => typeof entry === "object" && entry !== null) : [];
+    } catch {
+        return [];
+    }
+}
+
+/**
+ * @param {Partial<Choices>} a
+ * @param {Choices} b
+ */
+function isSame(a, b) {
+    const entries = (/** @type {Partial<Choices>} */ choices) =>
+        JSON.stringify(Object.entries({ ...choices, options: Object.entries(choices.options ?? {}).sort() }).sort());
+    return entries(a) === entries(b);
+}

@@ -1,0 +1,283 @@
+/**
+ * The sheet of a game: a dialog with the choices for a new match, and the button that creates it.
+ *
+ * @import {GameDescription, GameOption} from "../../shell/api.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {Choices} from "./choices.js"
+ */
+
+import { drawPicture } from "../../board/picture.js";
+import { h, render } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+import { VERBS } from "./choices.js";
+import { PositionField } from "./position-field.js";
+import { drawRules } from "../../ui/rules.js";
+import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, sideName } from "../../shell/words.js";
+
+export class GameSheet {
+    #game;
+    #choices;
+    #create;
+    #dialog = document.createElement("dialog");
+    #isBusy = false;
+    #position = new PositionField(() => this.#draw());
+    /** The server's refusal of the last attempt, or empty. */
+    #refusal = "";
+
+    /**
+     * @param {GameDescription} game
+     * @param {Choices} choices the initial choices
+     * @param {(choices: Choices) => Promise<string | null>} create creates the room; resolves with
+     *     the refusal, or with null when the room exists
+     */
+    constructor(game, choices, create) {
+        this.#game = game;
+        this.#choices = choices;
+        this.#create = create;
+        this.#dialog.className = "sheet";
+        this.#dialog.setAttribute("aria-labelledby", "sheet-title");
+        this.#dialog.addEventListener("close", () => this.#dialog.remove());
+        this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.close());
+    }
+
+    open() {
+        this.#draw();
+        document.body.append(this.#dialog);
+        this.#dialog.showModal();
+    }
+
+    close() {
+        this.#dialog.close();
+    }
+
+    /** @param {Partial<Choices>} changes */
+    #change(changes) {
+        this.#choices = { ...this.#choices, ...changes };
+        this.#refusal = "";
+        this.#draw();
+    }
+
+    async #submit() {
+        if (this.#isBusy) return;
+        this.#isBusy = true;
+        this.#draw();
+        const refusal = await this.#create({ ...this.#choices, start: this.#position.start });
+        this.#isBusy = false;
+        if (refusal === null) return this.close();
+        this.#refusal = refusal;
+        this.#draw();
+    }
+
+    #draw() {
+        const [game, choices] = [this.#game, this.#choices];
+        const change = (/** @type {Partial<Choices>} */ changes) => this.#change(changes);
+        const submit = (/** @type {Event} */ event) => {
+            event.preventDefault();
+            void this.#submit();
+        };
+        render(
+            this.#dialog,
+            h(
+                "form",
+                { onsubmit: submit },
+                h(
+                    "header",
+                    null,
+                    drawPicture(game),
+                    h("h2", { id: "sheet-title" }, game.title),
+                    h(
+                        "button",
+                        { type: "button", class: "icon-button", "aria-label": "Close", onclick: () => this.close() },
+                        icon("cross"),
+                    ),
+                ),
+                h(
+                    "div",
+                    { class: "choices" },
+                    drawChoices(game, choices, change),
+                    this.#position.draw(game, choices.options),
+                    h("details", { key: "rules" }, h("summary", null, `Rules of ${game.title}`), drawRules(game.rules)),
+                ),
+                h(
+                    "footer",
+                    null,
+                    this.#refusal ? h("p", { class: "refusal", role: "alert" }, this.#refusal) : null,
+                    h("button", { class: "main large", disabled: this.#isBusy, autofocus: true }, VERBS[choices.opponent]),
+                ),
+            ),
+        );
+    }
+}
+
+/**
+ * @param {GameDescription} game
+ * @param {Choices} choices
+ * @param {(changes: Partial<Choices>) => void} change
+ * @returns {Content}
+ */
+function drawChoices(game, choices, change) {
+    return [
+        drawChoice(
+            "opponent",
+            "Against",
+            [
+                { friend: "A friend", ai: "The AI" },
+                { screen: "One screen for two", duel: "AI against AI" },
+            ],
+            choices.opponent,
+            (opponent) => change({ opponent: /** @type {Choices["opponent"]} */ (opponent) }),
+        ),
+        choices.opponent === "ai" || choices.opponent === "duel" ? drawLevels(game, choices, change) : null,
+        choices.opponent === "ai" || choices.opponent === "friend" ? drawSides(game, choices, change) : null,
+        Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, change)),
+        drawChoice(
+            "visibility",
+            "The room is",
+            { public: "Public", unlisted: "Unlisted" },
+            choices.visibility,
+            (visibility) => change({ visibility: /** @type {Choices["visibility"]} */ (visibility) }),
+            choices.visibility === "public"
+                ? "Anyone on this server can watch."
+                : "Only people with its link can find it.",
+        ),
+    ];
+}
+
+/**
+ * A choice between a few values, as rows of segments.
+ * @param {string} name
+ * @param {string} legend
+ * @param {Record<string, Content> | Record<string, Content>[]} labels by value: one row, or several
+ * @param {string} value
+ * @param {(value: string) => void} pick
+ * @param {string} [about] a text about the chosen value
+ */
+function drawChoice(name, legend, labels, value, pick, about) {
+    const rows = (Array.isArray(labels) ? labels : [labels]).map((row) =>
+        h(
+            "div",
+            { class: "segments" },
+            Object.entries(row).map(([key, label]) =>
+                h(
+                    "label",
+                    { key, class: "segment" },
+                    h("input", {
+                        type: "radio",
+                        name,
+                        value: key,
+                        ".checked": key === value,
+                        onchange: () => pick(key),
+                    }),
+                    h("span", null, label),
+                ),
+            ),
+        ),
+    );
+    return h(
+        "fieldset",
+        { class: "choice", key: name },
+        h("legend", null, legend),
+        rows,
+        about ? h("p", { class: "about" }, about) : null,
+    );
+}
+
+/**
+ * @param {GameDescription} game
+ * @param {Choices} choices
+ * @param {(changes: Partial<Choices>) => void} change
+ */
+function drawLevels(game, choices, change) {
+    const isDuel = choices.opponent === "duel";
+    const noun = game.levels > 0 ? "Level" : "Strategy";
+    const legend = isDuel ? `${noun} of ${sideName(game.view, 0)}` : noun;
+    return [
+        drawLevel("level", legend, game, choices.level, (level) => change({ level })),
+        isDuel
+            ? drawLevel("second-level", `${noun} of ${sideName(game.view, 1)}`, game, choices.secondLevel, (secondLevel) =>
+                  change({ secondLevel }),
+              )
+            : null,
+    ];
+}
+
+/** Maximum number of levels in one row. */
+const MAX_ROW_LEVELS = 4;
+
+/**
+ * A choice of a level or, in a row of their own, of a persona.
+ * @param {string} name
+ * @param {string} legend
+ * @param {GameDescription} game
+ * @param {string} value
+ * @param {(value: string) => void} pick
+ */
+function drawLevel(name, legend, game, value, pick) {
+    const levels = Array.from({ length: game.levels }, (_, i) => i + 1);
+    const rowCount = Math.ceil(game.levels / MAX_ROW_LEVELS);
+    const rows = Array.from({ length: rowCount }, (_, row) =>
+        Object.fromEntries(
+            levels
+                .filter((level) => Math.ceil((level * rowCount) / game.levels) === row + 1)
+                .map((level) => [level, [`${level} `, h("small", null, game.level_names?.[level - 1] ?? "")]]),
+        ),
+    );
+    const personas = Object.fromEntries(Object.entries(PERSONAS).map(([key, { name }]) => [key, name]));
+    const choices = game.levels > 0 ? [...rows, personas] : strategyRows();
+    return drawChoice(name, legend, choices, value, pick, PERSONAS[value]?.about);
+}
+
+/** Maximum number of strategies in one row. */
+const MAX_ROW_STRATEGIES = 3;
+
+/** The strategies, which play the games without levels, in rows. */
+function strategyRows() {
+    const strategies = Object.entries(STRATEGIES).map(([key, name]) => [`${STRATEGY_PREFIX}${key}`, name]);
+    const rowCount = Math.ceil(strategies.length / MAX_ROW_STRATEGIES);
+    return Array.from({ length: rowCount }, (_, row) =>
+        Object.fromEntries(strategies.slice(row * MAX_ROW_STRATEGIES, (row + 1) * MAX_ROW_STRATEGIES)),
+    );
+}
+
+/**
+ * @param {GameDescription} game
+ * @param {Choices} choices
+ * @param {(changes: Partial<Choices>) => void} change
+ */
+function drawSides(game, choices, change) {
+    const swatch = (/** @type {number} */ seat) => [
+        h("i", { class: "swatch", "--colour": game.view.seats[seat]?.colour ?? "" }),
+        sideName(game.view, seat),
+        h("small", { class: "begins" }, seat === 0 ? " begins" : ""),
+    ];
+    return drawChoice("side", "You play", { 0: swatch(0), 1: swatch(1), random: "Either" }, choices.side, (side) =>
+        change({ side: /** @type {Choices["side"]} */ (side) }),
+    );
+}
+
+/**
+ * @param {string} name
+ * @param {GameOption} option
+ * @param {Choices} choices
+ * @param {(changes: Partial<Choices>) => void} change
+ */
+function drawOption(name, option, choices, change) {
+    const value = choices.options[name] ?? option.default;
+    const pick = (/** @type {string} */ text) => change({ options: { ...choices.options, [name]: text } });
+    const offered = Object.fromEntries(option.offered.map((text) => [text, text]));
+    if (!option.free) return drawChoice(`option-${name}`, option.title, offered, value, pick);
+    const isOther = !option.offered.includes(value);
+    const onInput = (/** @type {Event} */ event) =>
+        event.currentTarget instanceof HTMLInputElement && pick(event.currentTarget.value.trim());
+    const field = isOther
+        ? h("input", {
+              key: `other-${name}`,
+              class: "other-value",
+              ".value": value,
+              "aria-label": option.title,
+              autofocus: true,
+              oninput: onInput,
+          })
+        : null;
+    return [drawChoice(`option-${name}`, option.title, { ...offered, "": "Other…" }, isOther ? "" : value, pick), field];
+}

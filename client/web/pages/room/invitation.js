@@ -1,0 +1,178 @@
+/**
+ * The card over the board before the first match: for a guest the invitation to play, for the host
+ * the link to send.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Model, Room} from "../../shell/model.js"
+ * @import {Share} from "../../ui/share.js"
+ */
+
+import { registerGuest } from "../../shell/api.js";
+import { h } from "../../shell/elements.js";
+import { MAX_NAME_CHARACTERS } from "../../shell/frame.js";
+import { mySeat, permits } from "../../shell/model.js";
+import { drawAddAi } from "./actions.js";
+import { sideName } from "../../shell/words.js";
+
+export class Invitation {
+    #app;
+    #share;
+    /** Whether the viewer has chosen to watch. */
+    #isWatching = false;
+    #isBusy = false;
+    /** The server's refusal of the name, or empty. */
+    #refusal = "";
+
+    /**
+     * @param {App} app
+     * @param {Share} share
+     */
+    constructor(app, share) {
+        this.#app = app;
+        this.#share = share;
+    }
+
+    /**
+     * The card; null during and after a match, and for a viewer who has chosen to watch.
+     * @param {Room} room
+     * @returns {Content}
+     */
+    draw(room) {
+        const { model } = this.#app;
+        if (room.match !== null || room.frozen !== null || room.seats.every((occupant) => occupant !== null)) return null;
+        if (invites(model, room)) return this.#drawForHost(room);
+        if (this.#isWatching || !permits(model, "sit")) return null;
+        return this.#drawForGuest(room);
+    }
+
+    /** @param {Room} room */
+    #drawForHost(room) {
+        const seat = room.seats.indexOf(null);
+        return h(
+            "section",
+            { class: "invite card", "aria-label": "Invitation", key: "host" },
+            h("h2", null, "Invite a friend"),
+            h("p", { class: "muted" }, "Send the link, or let your friend scan the code. The match starts as soon as both seats are taken."),
+            this.#share.drawLarge(),
+            permits(this.#app.model, "add_ai")
+                ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "or put an AI here:"), drawAddAi(this.#app, room, seat))
+                : null,
+        );
+    }
+
+    /** @param {Room} room */
+    #drawForGuest(room) {
+        const { description, seats } = room;
+        const free = seats.flatMap((occupant, seat) => (occupant === null ? [seat] : []));
+        const watch = () => {
+            this.#isWatching = true;
+            this.#app.update();
+            focusMain();
+        };
+        const submit = (/** @type {SubmitEvent} */ event) => {
+            event.preventDefault();
+            const form = event.currentTarget;
+            const seat = Number(event.submitter?.getAttribute("value") ?? free[0]);
+            if (form instanceof HTMLFormElement) void this.#play(room, seat, String(new FormData(form).get("name")));
+        };
+        const play = free.map((seat, i) =>
+            h(
+                "button",
+                { class: i === 0 ? "main large" : "large", value: seat, disabled: this.#isBusy, key: `play ${seat}` },
+                free.length > 1 ? `Play ${sideName(description?.view, seat)}` : "Play",
+            ),
+        );
+        const hint =
+            free.length > 1
+                ? "Choose your side."
+                : `You play ${sideName(description?.view, free[0])}.`;
+        return h(
+            "section",
+            { class: "invite card", "aria-label": "Invitation", key: "guest" },
+            h("h2", null, invitationText(room)),
+            h("p", { class: "muted" }, hint),
+            h(
+                "form",
+                { onsubmit: submit },
+                h("label", null, h("span", null, "Your name"), this.#drawNameField()),
+                this.#refusal ? h("p", { class: "refusal", role: "alert", id: "name-refusal" }, this.#refusal) : null,
+                h(
+                    "div",
+                    { class: "buttons" },
+                    play,
+                    h("button", { type: "button", class: "large", onclick: watch, key: "watch" }, "Watch"),
+                ),
+            ),
+        );
+    }
+
+    #drawNameField() {
+        const clearRefusal = () => {
+            this.#refusal = "";
+            this.#app.update();
+        };
+        return h("input", {
+            name: "name",
+            value: this.#app.model.you?.name ?? "",
+            maxlength: MAX_NAME_CHARACTERS,
+            autocomplete: "nickname",
+            spellcheck: "false",
+            "aria-invalid": this.#refusal ? "true" : null,
+            "aria-describedby": this.#refusal ? "name-refusal" : null,
+            // Not when it is left: the button under the pointer would move away before the click.
+            oninput: this.#refusal ? clearRefusal : null,
+        });
+    }
+
+    /**
+     * Takes a seat, under another name if the user has changed it.
+     * @param {Room} room
+     * @param {number} seat
+     * @param {string} name
+     */
+    async #play(room, seat, name) {
+        if (this.#isBusy) return;
+        this.#isBusy = true;
+        this.#refusal = "";
+        this.#app.update();
+        try {
+            if (name.trim() !== "" && name.trim() !== this.#app.model.you?.name) {
+                await registerGuest(name.trim());
+                this.#app.session.renew();
+            }
+            await this.#app.command({ t: "sit", room: room.id, seat });
+            focusMain();
+        } catch (error) {
+            this.#refusal = error instanceof Error ? error.message : String(error);
+        }
+        this.#isBusy = false;
+        this.#app.update();
+    }
+}
+
+/**
+ * Whether the viewer is the one who invites: a player who waits, or the host of an empty room.
+ * @param {Model} model
+ * @param {Room} room
+ */
+function invites(model, room) {
+    return mySeat(model) !== null || (model.you !== null && room.description?.host === model.you.identity);
+}
+
+/**
+ * Who invites to what: "Ada invites you to chess."
+ * @param {Room} room
+ */
+function invitationText({ description, seats }) {
+    const title = description?.title ?? "a match";
+    const game = title.charAt(0).toLowerCase() + title.slice(1);
+    const occupant = seats.find((other) => other !== null);
+    if (!occupant) return `You are invited to ${game}.`;
+    return occupant.kind === "ai" ? `${occupant.name} plays ${game} with you.` : `${occupant.name} invites you to ${game}.`;
+}
+
+/** Moves the focus to the page's content: the focused button has gone. */
+function focusMain() {
+    document.querySelector("main")?.focus({ preventScroll: true });
+}

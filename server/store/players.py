@@ -1,0 +1,52 @@
+"""The players of a match, as the columns `first` and `second` of its row hold them."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from engine.view import SEATS
+from server.rooms.events import Occupant
+from server.store.base import StoredMatch
+
+_decode = msgspec.json.Decoder(list[Occupant]).decode
+
+
+class Players(Struct, frozen=True):
+    """The players on both seats; None for a seat that the log does not name."""
+
+    first: str | None = None
+    second: str | None = None
+
+
+def player_key(occupant: Occupant) -> str:
+    """The identity of a person; `ai:` and the level or the persona of an AI."""
+    if occupant.kind != "ai":
+        return occupant.identity
+    return f"ai:{occupant.level if occupant.level is not None else occupant.persona}"
+
+
+def players(seats: Sequence[Occupant]) -> Players:
+    """The players of a match with these occupants of its seats."""
+    return Players(*map(player_key, seats[:SEATS]))
+
+
+def players_of(seats: bytes) -> Players:
+    """The players of a match, from its seats as JSON."""
+    return players(_decode(seats))
+
+
+def latest_matches(
+    matches: Iterable[StoredMatch], running: int, finished: int
+) -> list[StoredMatch]:
+    """The latest `running` matches that are running, then the latest `finished` that are not.
+
+    A match that occurs twice counts once.
+    """
+    unique = {match.match: match for match in matches}.values()
+    by_start = sorted(unique, key=lambda match: (-match.started_ms, match.match))
+    by_end = sorted(unique, key=lambda match: (-(match.finished_ms or 0), match.match))
+    return [
+        *[match for match in by_start if match.finished_ms is None][:running],
+        *[match for match in by_end if match.finished_ms is not None][:finished],
+    ]

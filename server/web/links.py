@@ -1,0 +1,80 @@
+"""The HTTP API for links: the address of a room or match for people elsewhere, and its QR code."""
+
+import asyncio
+import re
+from functools import lru_cache
+from http import HTTPStatus
+from io import BytesIO
+
+from aiohttp import web
+
+from server.address import public_urls
+from server.ports import Ports
+from server.process.network import network_addresses
+from server.web.answers import ORIGIN, ApiError, json_answer
+
+#: An id of a room or match as the browser's pages accept it.
+PAGE_ID = re.compile(r"[\w-]{1,24}", re.ASCII)
+#: Number of QR codes in memory, about 10 KB each.
+CACHED_CODES = 256
+#: Longest address in a QR code, in characters.
+MAX_URL = 300
+#: Cache-Control of a QR code: this machine may get another address.
+CACHE = "private, max-age=300"
+#: Hosts to listen on that stand for all networks of this machine.
+WILDCARD_HOSTS = ("", "0.0.0.0", "::")
+
+
+class Links:
+    """The handlers, each documented in docs/reference/protocol.md."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._settings = ports.settings
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the handlers."""
+        return [
+            web.get("/api/links/{page:room|match}/{id}", self.links),
+            web.get("/api/links/{page:room|match}/{id}/qr.svg", self.qr_code),
+        ]
+
+    async def links(self, request: web.Request) -> web.Response:
+        """Answers with `links`: the addresses of a page for other people, the most likely first.
+
+        It is empty if only this machine can reach the server.
+        """
+        return json_answer({"links": self._links(request)})
+
+    async def qr_code(self, request: web.Request) -> web.Response:
+        """Answers with a QR code of the first of the page's `links`, as SVG; 404 if it has none."""
+        links = self._links(request)
+        if not links or len(links[0]) > MAX_URL:
+            raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "there is no address to share")
+        svg = draw_qr_code(links[0])
+        await asyncio.sleep(0)  # a new code takes milliseconds: serve other requests
+        return web.Response(
+            body=svg, content_type="image/svg+xml", headers={"Cache-Control": CACHE}
+        )
+
+    def _links(self, request: web.Request) -> list[str]:
+        """The addresses of the request's page for other people, the most likely first."""
+        page, page_id = request.match_info["page"], request.match_info["id"]
+        if not PAGE_ID.fullmatch(page_id):
+            raise ApiError(HTTPStatus.NOT_FOUND, "http.404", f"there is no such {page}")
+        settings = self._settings
+        is_wildcard = settings.host in WILDCARD_HOSTS
+        addresses = network_addresses(settings.host == "::") if is_wildcard else ()
+        urls = public_urls(settings.url, request.host, request[ORIGIN].is_https, addresses)
+        return [f"{url}/{page}/{page_id}" for url in urls]
+
+
+@lru_cache(CACHED_CODES)
+def draw_qr_code(text: str) -> bytes:
+    """A QR code with a quiet zone of four modules, black on white, as an SVG of its own size."""
+    import segno  # most servers of tests and programs never need it
+
+    output = BytesIO()
+    segno.make(text, error="m", micro=False).save(
+        output, kind="svg", border=4, light="#fff", xmldecl=False, omitsize=True
+    )
+    return output.getvalue()

@@ -1,0 +1,83 @@
+"""The HTTP API for the matches of the person who asks."""
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from server.codes import Code
+from server.identity.credentials import parse_credentials
+from server.identity.guests import find_guest
+from server.ids import IdentityId
+from server.ports import Ports
+from server.protocol import messages as wire
+from server.store.base import DAY_MS
+from server.web.answers import ApiError, json_answer
+from server.web.matches import Matches
+
+#: Maximum number of running matches in the answer.
+MAX_RUNNING = 20
+#: Maximum number of finished matches in the answer.
+MAX_FINISHED = 3
+#: Maximum number of rooms in the answer in which the person waits for a player.
+MAX_WAITING = 10
+#: Time since which a room must have had a follower to be in the answer, in ms.
+WAITING_MS = 7 * DAY_MS
+#: Number of rooms of a person that are read to find those that wait.
+READ_ROOMS = 50
+
+_decode = msgspec.json.Decoder(wire.RoomSummary).decode
+
+
+class MyMatches:
+    """The handler, documented in docs/reference/protocol.md."""
+
+    def __init__(self, ports: Ports, matches: Matches) -> None:
+        self._ports = ports
+        self._matches = matches
+
+    def routes(self) -> list[web.RouteDef]:
+        """The route of the handler."""
+        return [web.get("/api/me/matches", self.my_matches)]
+
+    async def my_matches(self, request: web.Request) -> web.Response:
+        """Answers with the matches of the guest of the token or the cookie, public or not.
+
+        `running` and `finished` have entries as in `GET /api/matches`, latest first, and `waiting`
+        the rooms in which the guest waits for a player. A request without a guest gets a 401.
+        """
+        identity = await self._identity(request)
+        projections = self._ports.store.projections
+        matches = await projections.player_matches(identity, MAX_RUNNING, MAX_FINISHED)
+        entries = [(match, self._matches.entry(match, match.plies or 0)) for match in matches]
+        body = {
+            "running": [entry for match, entry in entries if match.finished_ms is None],
+            "finished": [entry for match, entry in entries if match.finished_ms is not None],
+            "waiting": await self._waiting(identity),
+        }
+        return json_answer(body)
+
+    async def _identity(self, request: web.Request) -> IdentityId:
+        """The guest of a request. Raises ApiError and StoreError."""
+        headers = request.headers
+        credentials = parse_credentials(
+            headers.getall("Cookie", ()), headers.getall("Authorization", ())
+        )
+        secret = credentials.token if credentials.token is not None else credentials.cookie
+        guest = await find_guest(self._ports, secret, None) if secret is not None else None
+        if guest is None:
+            raise ApiError(HTTPStatus.UNAUTHORIZED, Code.TOKEN_UNKNOWN, "only a guest has matches")
+        return guest.id
+
+    async def _waiting(self, identity: IdentityId) -> list[dict[str, Any]]:
+        """The rooms in which an identity that created them waits for a player."""
+        since_ms = self._ports.now_ms() - WAITING_MS
+        rows = await self._ports.store.projections.hosted_rooms(identity, since_ms, READ_ROOMS)
+        summaries = [_decode(row.summary) for row in rows if row.summary != b"{}"]
+        return [
+            msgspec.to_builtins(summary)
+            for summary in summaries
+            if summary.state == "open"
+            and any(seat is not None and seat.identity == identity for seat in summary.seats)
+        ][:MAX_WAITING]

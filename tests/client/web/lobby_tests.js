@@ -1,0 +1,139 @@
+import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
+import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
+import { render } from "/client/web/shell/elements.js";
+import { assertEqual, test } from "./testing.js";
+
+const CHESS = {
+    id: "chess",
+    title: "Chess",
+    levels: 8,
+    options: {},
+    view: {
+        board: { kind: "grid", cols: 2, rows: 2, style: "plain" },
+        seats: [
+            { name: "White", colour: "#fff" },
+            { name: "Black", colour: "#000" },
+        ],
+        kinds: {},
+    },
+};
+const HEX = { ...CHESS, id: "hex", title: "Hex", levels: 3, options: { swap: { default: "yes", offered: ["yes", "no"] } } };
+const GAMES = [CHESS, HEX];
+const ADA = { identity: "ada", name: "Ada" };
+const BEN = { identity: "ben", name: "Ben" };
+const AI = { identity: "ai", name: "AI level 3", kind: "ai", level: 3 };
+
+/** Returns a room of the lobby. */
+function room(id, state, seats) {
+    return { room: id, game: "chess", title: "Chess", options: {}, seats, state, created_ms: 1 };
+}
+
+/** Returns the text of what a function of a page draws. */
+function textOf(content) {
+    const parent = document.createElement("div");
+    render(parent, content);
+    return parent.textContent;
+}
+
+/** Returns Ada's model of a lobby with these rooms. */
+const lobbyOf = (...rooms) => ({ you: ADA, lobby: Object.fromEntries(rooms.map((each) => [each.room, each])) });
+
+test("choices that a game does not have become its defaults", () => {
+    const before = { game: "chess", opponent: "robot", level: "7", secondLevel: "swindler", side: "1", options: { swap: "no" } };
+    assertEqual(validChoices(HEX, before), {
+        game: "hex",
+        options: { swap: "yes" },
+        opponent: "ai",
+        level: "3",
+        secondLevel: "swindler",
+        side: "1",
+        visibility: "public",
+    });
+    assertEqual(validChoices(HEX, { ...before, game: "hex" }).options, { swap: "no" });
+    assertEqual([validChoices(HEX).level, validChoices(CHESS).level, validChoices(CHESS, { level: "x" }).level], ["2", "4", "1"]);
+});
+
+test("the latest choices are kept, each once and the latest first", () => {
+    // This page has no storage of its own; a page without storage has no latest choices.
+    let stored = null;
+    const storage = { getItem: () => stored, setItem: (_, text) => (stored = text) };
+    Object.defineProperty(window, "localStorage", { configurable: true, value: storage });
+    const [a, b] = [validChoices(CHESS), validChoices(HEX)];
+    for (const choices of [a, b, a]) keepChoices(choices);
+    assertEqual(readChoices(GAMES), [a, b]);
+    assertEqual(readChoices([HEX]), [b]);
+    for (let level = 1; level <= 20; level += 1) keepChoices({ ...a, secondLevel: String(level) });
+    assertEqual(readChoices(GAMES).length, 12);
+    for (const text of ["", "{", "7", "[1, null]", '[{"game":"go"}]']) {
+        stored = text;
+        assertEqual(readChoices(GAMES), []);
+    }
+});
+
+test("choices are described in one line", () => {
+    const choices = validChoices(HEX);
+    assertEqual(describeChoices(HEX, choices), "Hex, level 2, White");
+    assertEqual(
+        describeChoices(HEX, { ...choices, opponent: "friend", side: "random", options: { swap: "no" } }),
+        "Hex with a friend, no swap, either side",
+    );
+    assertEqual(
+        describeChoices(HEX, { ...choices, opponent: "duel", secondLevel: "swindler" }),
+        "Hex, level 2 against Swindler",
+    );
+    assertEqual(describeChoices(HEX, { ...choices, opponent: "screen" }), "Hex on one screen");
+});
+
+test("the chosen side and opponents become the seats of the room", () => {
+    const choices = validChoices(CHESS, { side: "random", level: "2" });
+    const [me, ai] = [{ who: "me" }, { who: "ai", level: 2 }];
+    assertEqual([0.4, 0.6].map((chance) => createCommand(choices, chance).seats), [[me, ai], [ai, me]]);
+    const friend = { ...choices, opponent: "friend", side: "1" };
+    assertEqual(createCommand(friend, 0).seats, [{ who: "open" }, me]);
+    const duel = { ...choices, opponent: "duel", secondLevel: "swindler" };
+    assertEqual(createCommand(duel, 0).seats, [ai, { who: "ai", persona: "swindler" }]);
+    const screen = createCommand({ ...choices, opponent: "screen" }, 0);
+    assertEqual([screen.one_screen, screen.seats], [true, undefined]);
+});
+
+test("a start position is part of the room, and is not kept for the next one", () => {
+    localStorage.clear();
+    const choices = validChoices(CHESS, {});
+    assertEqual("start" in createCommand({ ...choices, start: null }, 0), false);
+    assertEqual(createCommand({ ...choices, start: "8/8 w" }, 0).start, "8/8 w");
+    keepChoices({ ...choices, start: "8/8 w" });
+    assertEqual(readChoices(GAMES).map(({ start }) => start), [undefined]);
+});
+
+test("the text in place of missing rooms is true", () => {
+    const text = (model) => textOf(drawPublic(model, GAMES, () => {}));
+    const open = room("o", "open", [BEN, null]);
+    const playing = room("p", "playing", [BEN, AI]);
+    assertEqual(text({ you: ADA, lobby: null }).includes("Loading"), true);
+    assertEqual(text(lobbyOf()).includes("No public match is open now."), true);
+    assertEqual(text(lobbyOf(room("m", "playing", [ADA, AI]))).includes("No public match is open now."), true);
+    assertEqual(text(lobbyOf(playing)).includes("No room waits for a player. You can watch a match"), true);
+    assertEqual(/No |Loading/.test(text(lobbyOf(playing, open))), false);
+    assertEqual(text(lobbyOf(open)).includes("Being played"), false);
+});
+
+test("your own rooms are among your matches and not among the public ones", () => {
+    const model = lobbyOf(room("m", "playing", [ADA, AI]), room("w", "open", [ADA, null]), room("p", "playing", [BEN, AI]));
+    const mine = textOf(drawMine(model, GAMES, null));
+    assertEqual(["against AI level 3", "waits for a second player", "Ben"].map((words) => mine.includes(words)), [true, true, false]);
+    assertEqual(textOf(drawPublic(model, GAMES, () => {})).includes("Ada"), false);
+    assertEqual(drawMine(lobbyOf(), GAMES, null), null);
+});
+
+test("a match of yours is listed once, with its result", () => {
+    const match = { match: "m", room: "r", game: "chess", title: "Chess", seats: [ADA, BEN], plies: 9, length: "5 moves", started_ms: 1 };
+    const over = (winner, how) => ({ ...match, match: `${winner}`, finished_ms: 2, over: { winner, how, reason: "" } });
+    const finished = [over(0, "board"), over(1, "resign"), over(null, "agreement"), over(null, "abort")];
+    const mine = { running: [match], finished, waiting: [room("r", "open", [ADA, null])] };
+    const text = textOf(drawMine(lobbyOf(room("r", "playing", [ADA, BEN])), GAMES, mine));
+    const screen = { ...over(1, "board"), seats: [ADA, ADA], match: "s" };
+    const onOneScreen = textOf(drawMine(lobbyOf(), GAMES, { ...mine, finished: [screen] }));
+    assertEqual(["on one screen", "Black won", "You lost"].map((words) => onOneScreen.includes(words)), [true, true, false]);
+    for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
+    assertEqual(text.includes("waits"), false);
+});

@@ -1,0 +1,120 @@
+"""Links that work on other machines, and their QR codes."""
+
+import re
+
+import pytest
+
+from server.address import is_local_host, public_urls
+from server.process.network import network_addresses
+from server.settings import SettingError, settings_from_env
+from server.web.links import MAX_URL, draw_qr_code
+from tests.support.node import serve
+
+#: This machine's addresses in its networks, as a server finds them.
+NETWORK = ("192.168.1.7", "10.0.0.5")
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "is_https", "urls"),
+    [
+        ("https://play.example.org", "localhost:8000", False, ["https://play.example.org"]),
+        ("", "play.example.org", True, ["https://play.example.org"]),
+        ("", "192.168.1.9:8000", False, ["http://192.168.1.9:8000"]),
+        ("", "host.local:8000", False, ["http://host.local:8000"]),
+        ("", "localhost:8000", False, ["http://192.168.1.7:8000", "http://10.0.0.5:8000"]),
+        ("", "127.0.0.1", False, ["http://192.168.1.7", "http://10.0.0.5"]),
+        ("", "[::1]:8000", False, ["http://192.168.1.7:8000", "http://10.0.0.5:8000"]),
+        ("", "[2001:db8::2]:8000", False, ["http://[2001:db8::2]:8000"]),
+    ],
+)
+def test_a_link_works_on_another_machine(
+    url: str, host: str, is_https: bool, urls: list[str]
+) -> None:
+    """A link has the operator's address, else the request's unless it is this machine's own, else
+    the machine's address in its network, the most likely one first.
+    """
+    assert list(public_urls(url, host, is_https, NETWORK)) == urls
+
+
+def test_an_ipv6_network_address_stands_in_brackets() -> None:
+    """A host that is an IPv6 address has brackets in a URL."""
+    assert public_urls("", "[::1]:8000", False, ["fd00::7"]) == ("http://[fd00::7]:8000",)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        ("localhost", True), ("LOCALHOST:8000", True), ("a.localhost:8000", True),
+        ("127.0.0.2:8000", True), ("[::1]", True), ("[::1]:8000", True), ("0.0.0.0:8000", True),
+        ("localhost.example.org", False), ("192.168.1.7", False), ("[fe80::1]:8000", False),
+        ("", False),
+    ],
+)  # fmt: skip
+def test_a_local_host(host: str, is_local: bool) -> None:
+    """Names and addresses of the loopback network work on this machine only."""
+    assert is_local_host(host) == is_local
+
+
+def test_network_addresses_are_not_loopback() -> None:
+    """Each address of this machine's networks is there once, and none is a loopback address."""
+    addresses = network_addresses()
+    assert len(set(addresses)) == len(addresses)
+    assert not [address for address in addresses if is_local_host(address)]
+
+
+async def test_the_links_of_a_room() -> None:
+    """With PLYROOM_URL, the link and the QR code have that address, for rooms and matches."""
+    async with serve(url="https://play.example.org") as node:
+        answer = await node.get("/api/links/room/abc-_9")
+        assert answer.json == {"links": ["https://play.example.org/room/abc-_9"]}
+        answer = await node.get("/api/links/match/abc")
+        assert answer.json == {"links": ["https://play.example.org/match/abc"]}
+        code = await node.get("/api/links/room/abc/qr.svg")
+        assert code.headers["content-type"] == "image/svg+xml"
+        assert code.body == draw_qr_code("https://play.example.org/room/abc")
+        for target in (
+            "/api/links/other/abc",
+            "/api/links/room/" + "a" * 25,
+            "/api/links/room/a.b",
+        ):
+            assert (await node.get(target)).status == 404
+
+
+async def test_the_links_of_a_request() -> None:
+    """Without PLYROOM_URL, a link has the address of the request. A server that only this machine
+    can reach has no link and no QR code.
+    """
+    async with serve() as node:
+        answer = await node.get("/api/links/room/abc", Host="192.168.1.9:8000")
+        assert answer.json == {"links": ["http://192.168.1.9:8000/room/abc"]}
+        assert (await node.get("/api/links/room/abc")).json == {"links": []}
+        assert (await node.get("/api/links/room/abc/qr.svg")).status == 404
+        too_long = {"Host": "a" * MAX_URL}
+        assert (await node.get("/api/links/room/abc/qr.svg", **too_long)).status == 404
+
+
+def test_a_qr_code_is_readable() -> None:
+    """A code is black on white with a quiet zone, scales to any size and has no script."""
+    svg = draw_qr_code("http://192.168.1.7:8000/room/abcdefghijkl").decode()
+    width = int(re.search(r'viewBox="0 0 (\d+) \1"', svg)[1])  # type: ignore[index]
+    assert width >= 25 + 2 * 4
+    assert 'fill="#fff"' in svg
+    assert not re.search(r"<script| on\w+=|<style| width=", svg)
+    assert draw_qr_code("http://192.168.1.7:8000/room/abcdefghijkl").decode() == svg
+
+
+def test_the_setting_of_the_address() -> None:
+    """PLYROOM_URL is a scheme and a host; browsers may use that host."""
+    settings = settings_from_env(
+        {"PLYROOM_URL": "https://Play.example.org/", "PLYROOM_NAMES": "a.example"}
+    )
+    assert settings.url == "https://Play.example.org"
+    assert settings.names == ("a.example", "play.example.org")
+    assert settings_from_env({"PLYROOM_URL": "http://192.168.1.7:8000"}).url == (
+        "http://192.168.1.7:8000"
+    )
+    assert settings_from_env({"PLYROOM_URL": ""}).url == ""
+    for text in ("play.example.org", "ftp://a", "https://", "https://a/b", "https://u@a", "http://[",
+                 "http://a:x"):  # fmt: skip
+        with pytest.raises(SettingError, match=r"PLYROOM_URL is .*expected"):
+            settings_from_env({"PLYROOM_URL": text})

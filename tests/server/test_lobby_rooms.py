@@ -1,0 +1,116 @@
+"""Rooms that everyone has left leave the lobby; your matches stay, on every node."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from server.protocol import messages as wire
+from server.rooms.commands import AiSeat, MySeat, OpenSeat
+from server.runtime.attendance import REFRESH_MS
+from server.runtime.hub import Hub
+from server.runtime.lobby import LEFT_ROOM_MS
+from tests.support.fake_server import Client, FakeServer, virtual
+
+#: More than the time between two records of attendance and two comparisons of the list, in seconds.
+SOON_S = 12
+LEFT_S = LEFT_ROOM_MS / 1000
+
+
+async def listed(hub: Hub) -> set[str]:
+    """Returns the rooms that a new watcher of the lobby receives."""
+    watcher = Client(hub, "watcher")
+    await hub.lobby.watch(watcher, wire.Ack("watch", None))
+    watcher.close()
+    return {entry["room"] for entry in watcher.of("lobby")[0].get("rooms", ())}
+
+
+class Watcher(Client):
+    """A client that watches the lobby."""
+
+    def rooms(self) -> set[str]:
+        """Returns the rooms of the list after all changes."""
+        rooms: set[str] = set()
+        for message in self.of("lobby"):
+            rooms = set() if message["full"] else rooms
+            rooms |= {entry["room"] for entry in message.get("rooms", ())}
+            rooms -= set(message.get("gone", ()))
+        return rooms
+
+
+@virtual
+async def test_a_room_that_everyone_has_left_leaves_the_list() -> None:
+    """A room stays in the list for ten minutes after its last follower has left, not longer.
+
+    Watchers of the lobby are told; a visitor puts it back.
+    """
+    async with FakeServer().hub() as hub:
+        eve = Watcher(hub, "eve")
+        await hub.lobby.watch(eve, wire.Ack("watch", None))
+        ada = Client(hub, "ada")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(2 * LEFT_S)
+        assert eve.rooms() == await listed(hub) == {room}
+        ada.close()
+        await asyncio.sleep(LEFT_S - SOON_S)
+        assert eve.rooms() == await listed(hub) == {room}
+        await asyncio.sleep(2 * SOON_S)
+        assert eve.rooms() == await listed(hub) == set()
+        ben = Client(hub, "ben")
+        await ben.ack(ben.join(room))
+        await asyncio.sleep(SOON_S)
+        assert eve.rooms() == await listed(hub) == {room}
+
+
+@virtual
+async def test_a_match_between_ai_seats_that_nobody_watches_leaves_the_list() -> None:
+    """Its moves do not bring it back."""
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, ai_duel_pace_ms=60_000)
+    async with fake.hub() as hub:
+        eve = Watcher(hub, "eve")
+        await hub.lobby.watch(eve, wire.Ack("watch", None))
+        ada = Client(hub, "ada")
+        room = await ada.create("gomoku", seats=(AiSeat(level=1), AiSeat(level=1)))
+        await ada.ack(ada.join(room))
+        ada.close()
+        await asyncio.sleep(LEFT_S + SOON_S)
+        assert eve.rooms() == set()
+        searches, messages = len(fake.engines.jobs), len(eve.messages)
+        await asyncio.sleep(LEFT_S / 2)
+        assert len(fake.engines.jobs) > searches
+        assert not [message for message in eve.messages[messages:] if message.get("rooms")]
+
+
+@virtual
+async def test_the_list_is_the_same_after_a_restart_and_on_another_node() -> None:
+    """A node that never had a room in memory lists it as long as its followers are elsewhere."""
+    fake = FakeServer()
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(fake.hub("n1"))
+        second = await stack.enter_async_context(fake.hub("n2"))
+        ada = Client(first, "ada")
+        followed, left = await ada.create(), await ada.create()
+        await ada.ack(ada.join(followed))
+        eve = Watcher(second, "eve")
+        await second.lobby.watch(eve, wire.Ack("watch", None))
+        await asyncio.sleep(LEFT_S + SOON_S)
+        assert eve.rooms() == await listed(first) == await listed(second) == {followed}
+    async with fake.hub("n3") as third:
+        assert await listed(third) == {followed}
+        assert left not in await listed(third)
+
+
+@virtual
+async def test_attendance_costs_one_write_in_minutes() -> None:
+    """A followed room is recorded once in REFRESH_MS, and a move never changes that."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create("tic-tac-toe", seats=(MySeat(), OpenSeat()))
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "a1"))
+        await asyncio.sleep(3.5 * REFRESH_MS / 1000)
+        assert fake.store.calls["mark_rooms_followed"] == 3

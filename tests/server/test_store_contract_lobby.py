@@ -1,0 +1,113 @@
+"""The contract of server/store/base.py: the lobby's list, a player's matches, popular games."""
+
+from msgspec.structs import replace
+
+from server.ids import IdentityId
+from server.store.base import MatchStarted, Projection, Store
+from tests.support.log_entries import NOW_MS, append, finished, listing, new_room, started
+
+
+def played(match: str, first: str, second: str, *, at_ms: int = NOW_MS) -> MatchStarted:
+    """Returns the projection of a match that starts, with its players."""
+    return replace(started(match, at_ms=at_ms), first=first, second=second)
+
+
+async def store_matches(store: Store, *groups: list[Projection]) -> None:
+    """Commits each group of projections with one event of a new room."""
+    await store.logs.create_room(new_room("r1", count=1))
+    for number, group in enumerate(groups):
+        await store.logs.append(append("r1", number + 1, projections=group))
+
+
+async def test_the_matches_of_a_player_are_found_on_either_seat(store: Store) -> None:
+    """`player_matches` has running matches first, each group latest first, public or not."""
+    await store_matches(
+        store,
+        [played("old", "ada", "ben", at_ms=NOW_MS + 1)],
+        [played("new", "ben", "ada", at_ms=NOW_MS + 2)],
+        [played("alone", "ada", "ada", at_ms=NOW_MS + 3)],
+        [replace(played("won", "ada", "ai:4"), public=False), finished("won", at_ms=NOW_MS + 8)],
+        [played("lost", "ai:4", "ada"), finished("lost", at_ms=NOW_MS + 9)],
+        [played("other", "ben", "cyd")],
+    )
+
+    async def own(player: str, running: int = 9, over: int = 9) -> list[str]:
+        found = await store.projections.player_matches(player, running, over)
+        return [match.match for match in found]
+
+    assert await own("ada") == ["alone", "new", "old", "lost", "won"]
+    assert await own("ada", 2, 1) == ["alone", "new", "lost"]
+    assert await own("ai:4") == ["lost", "won"]
+    assert await own("dan") == []
+
+
+async def test_a_match_that_ends_moves_among_the_finished_ones(store: Store) -> None:
+    """`player_matches` has a finished match after the running ones, with its result."""
+    await store_matches(
+        store,
+        [played("m1", "ada", "ben", at_ms=NOW_MS + 5)],
+        [played("m2", "ada", "ben")],
+        [finished("m1", at_ms=NOW_MS + 9)],
+    )
+    running, over = await store.projections.player_matches("ben", 9, 9)
+    assert (running.match, running.over) == ("m2", None)
+    assert (over.match, over.over) == ("m1", b'{"winner":0}')
+
+
+async def test_matches_with_their_players_need_no_filling(store: Store) -> None:
+    """`fill_players` changes only matches whose players are missing, each once."""
+    seats = b'[{"identity":"ada","name":"Ada"},{"identity":"ai","name":"AI","kind":"ai","level":3}]'
+    await store_matches(
+        store, [played("known", "ben", "cyd")], [replace(started("unknown"), seats=seats)]
+    )
+    assert await store.projections.fill_players(9) == 1
+    assert await store.projections.fill_players(9) == 0
+    for player, match_ids in (("ada", ["unknown"]), ("ai:3", ["unknown"]), ("ben", ["known"])):
+        found = await store.projections.player_matches(player, 9, 9)
+        assert [match.match for match in found] == match_ids
+
+
+async def test_rooms_without_followers_for_long_are_not_in_the_list(store: Store) -> None:
+    """`rooms` omits rooms that had neither a change nor a follower since then."""
+    for n in range(3):
+        await store.logs.create_room(new_room(f"r{n}", projections=[listing(str(n))]))
+    await store.projections.mark_rooms_followed(["r1", "unknown"], NOW_MS + 5)
+    await store.projections.mark_rooms_followed(["r1", "r2"], NOW_MS + 3)
+    await store.projections.mark_rooms_followed([], NOW_MS + 9)
+    rooms = await store.projections.rooms(9, since_ms=NOW_MS + 1)
+    assert [(room.room, room.changed_ms) for room in rooms] == [
+        ("r1", NOW_MS + 5),
+        ("r2", NOW_MS + 3),
+    ]
+    assert len(await store.projections.rooms(9)) == 3
+
+
+async def test_the_rooms_of_a_host_are_found_listed_or_not(store: Store) -> None:
+    """`hosted_rooms` has the rooms that an identity created, the last changed first."""
+    for n, (host, is_listed) in enumerate([("ada", True), ("ada", False), ("ben", True)]):
+        entry = listing(str(n), listed=is_listed)
+        new = new_room(f"r{n}", host, at_ms=NOW_MS + n, projections=[entry])
+        await store.logs.create_room(new)
+
+    async def hosted(since_ms: int, limit: int = 9) -> list[str]:
+        rooms = await store.projections.hosted_rooms(IdentityId("ada"), since_ms, limit)
+        return [room.room for room in rooms]
+
+    assert await hosted(0) == ["r1", "r0"]
+    assert await hosted(0, 1) == ["r1"]
+    assert await hosted(NOW_MS + 1) == ["r1"]
+
+
+async def test_the_latest_matches_of_each_game_are_counted(store: Store) -> None:
+    """`game_counts` counts finished public matches only, the latest `limit` of them."""
+    chess = replace(started("c1"), game="chess")
+    await store_matches(
+        store,
+        [chess, finished("c1", at_ms=NOW_MS + 1)],
+        [started("s1"), finished("s1", at_ms=NOW_MS + 2)],
+        [started("s2"), finished("s2", at_ms=NOW_MS + 3)],
+        [replace(started("hidden"), public=False), finished("hidden")],
+        [started("running")],
+    )
+    assert await store.projections.game_counts(9) == {"chess": 1, "sticks": 2}
+    assert await store.projections.game_counts(2) == {"sticks": 2}
