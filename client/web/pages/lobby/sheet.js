@@ -10,6 +10,7 @@ import { drawPicture } from "../../board/picture.js";
 import { h, render } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { VERBS } from "./choices.js";
+import { PositionField } from "./position-field.js";
 import { drawRules } from "../../ui/rules.js";
 import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, sideName } from "../../shell/words.js";
 
@@ -19,6 +20,7 @@ export class GameSheet {
     #create;
     #dialog = document.createElement("dialog");
     #isBusy = false;
+    #position = new PositionField(() => this.#draw());
     /** The server's refusal of the last attempt, or empty. */
     #refusal = "";
 
@@ -59,7 +61,7 @@ export class GameSheet {
         if (this.#isBusy) return;
         this.#isBusy = true;
         this.#draw();
-        const refusal = await this.#create(this.#choices);
+        const refusal = await this.#create({ ...this.#choices, start: this.#position.start });
         this.#isBusy = false;
         if (refusal === null) return this.close();
         this.#refusal = refusal;
@@ -89,7 +91,13 @@ export class GameSheet {
                         icon("cross"),
                     ),
                 ),
-                h("div", { class: "choices" }, drawChoices(game, choices, change)),
+                h(
+                    "div",
+                    { class: "choices" },
+                    drawChoices(game, choices, change),
+                    this.#position.draw(game, choices.options),
+                    h("details", { key: "rules" }, h("summary", null, `Rules of ${game.title}`), drawRules(game.rules)),
+                ),
                 h(
                     "footer",
                     null,
@@ -132,7 +140,6 @@ function drawChoices(game, choices, change) {
                 ? "Anyone on this server can watch."
                 : "Only people with its link can find it.",
         ),
-        h("details", null, h("summary", null, `Rules of ${game.title}`), drawRules(game.rules)),
     ];
 }
 
