@@ -104,7 +104,7 @@ def test_a_match_of_sticks_against_minimax(tmp_path: Path) -> None:
     command = played.stderr.strip().splitlines()[-1].removeprefix("Replay: plyroom ").split()
     replayed = run_plyroom(env, *command)
     assert replayed.stdout.count(STICKS["log"].strip("\n")) == 1
-    assert f"AI: depth 2, value {STICKS['value']}, 7 nodes, 2x2" in replayed.stdout
+    assert f"and values the position at {STICKS['value']}." in replayed.stdout
 
 
 def run_plyroom(

@@ -96,6 +96,15 @@ test("the chosen side and opponents become the seats of the room", () => {
     assertEqual([screen.one_screen, screen.seats], [true, undefined]);
 });
 
+test("a start position is part of the room, and is not kept for the next one", () => {
+    localStorage.clear();
+    const choices = validChoices(CHESS, {});
+    assertEqual("start" in createCommand({ ...choices, start: null }, 0), false);
+    assertEqual(createCommand({ ...choices, start: "8/8 w" }, 0).start, "8/8 w");
+    keepChoices({ ...choices, start: "8/8 w" });
+    assertEqual(readChoices(GAMES).map(({ start }) => start), [undefined]);
+});
+
 test("the text in place of missing rooms is true", () => {
     const text = (model) => textOf(drawPublic(model, GAMES, () => {}));
     const open = room("o", "open", [BEN, null]);

@@ -17,6 +17,7 @@ import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, aiFields, optionsText, sideName 
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
  * @property {"public" | "unlisted"} visibility
+ * @property {string | null} [start] the position from which the match starts, as text; it is not kept
  */
 
 /** The number of choices that the lobby offers again with one click. */
@@ -80,7 +81,8 @@ function oneOf(value, values, fallback) {
  */
 export function createCommand(choices, chance) {
     const { game, options, visibility } = choices;
-    const room = /** @type {const} */ ({ t: "create", game, options, visibility });
+    const start = choices.start == null ? null : { start: choices.start };
+    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start });
     if (choices.opponent === "screen") return { ...room, one_screen: true };
     return { ...room, seats: seatsFor(choices, chance) };
 }
@@ -151,7 +153,7 @@ export function readChoices(games) {
  * Keeps choices as the latest ones.
  * @param {Choices} choices
  */
-export function keepChoices(choices) {
+export function keepChoices({ start: _, ...choices }) {
     const others = readStored().filter((stored) => !isSame(stored, choices));
     try {
         localStorage.setItem(STORAGE_KEY, JSON.stringify([choices, ...others].slice(0, MAX_KEPT)));

@@ -10,6 +10,7 @@ import { drawPicture } from "../../board/picture.js";
 import { h, render } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { VERBS } from "./choices.js";
+import { PositionField } from "./position-field.js";
 import { drawRules } from "../../ui/rules.js";
 import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, sideName } from "../../shell/words.js";
 
@@ -19,6 +20,7 @@ export class GameSheet {
     #create;
     #dialog = document.createElement("dialog");
     #isBusy = false;
+    #position = new PositionField(() => this.#draw());
     /** The server's refusal of the last attempt, or empty. */
     #refusal = "";
 
@@ -59,7 +61,7 @@ export class GameSheet {
         if (this.#isBusy) return;
         this.#isBusy = true;
         this.#draw();
-        const refusal = await this.#create(this.#choices);
+        const refusal = await this.#create({ ...this.#choices, start: this.#position.start });
         this.#isBusy = false;
         if (refusal === null) return this.close();
         this.#refusal = refusal;
@@ -89,7 +91,13 @@ export class GameSheet {
                         icon("cross"),
                     ),
                 ),
-                h("div", { class: "choices" }, drawChoices(game, choices, change)),
+                h(
+                    "div",
+                    { class: "choices" },
+                    drawChoices(game, choices, change),
+                    this.#position.draw(game, choices.options),
+                    h("details", { key: "rules" }, h("summary", null, `Rules of ${game.title}`), drawRules(game.rules)),
+                ),
                 h(
                     "footer",
                     null,
@@ -132,7 +140,6 @@ function drawChoices(game, choices, change) {
                 ? "Anyone on this server can watch."
                 : "Only people with its link can find it.",
         ),
-        h("details", null, h("summary", null, `Rules of ${game.title}`), drawRules(game.rules)),
     ];
 }
 
@@ -182,11 +189,12 @@ function drawChoice(name, legend, labels, value, pick, about) {
  */
 function drawLevels(game, choices, change) {
     const isDuel = choices.opponent === "duel";
-    const legend = isDuel ? `Level of ${sideName(game.view, 0)}` : "Level";
+    const noun = game.levels > 0 ? "Level" : "Strategy";
+    const legend = isDuel ? `${noun} of ${sideName(game.view, 0)}` : noun;
     return [
         drawLevel("level", legend, game, choices.level, (level) => change({ level })),
         isDuel
-            ? drawLevel("second-level", `Level of ${sideName(game.view, 1)}`, game, choices.secondLevel, (secondLevel) =>
+            ? drawLevel("second-level", `${noun} of ${sideName(game.view, 1)}`, game, choices.secondLevel, (secondLevel) =>
                   change({ secondLevel }),
               )
             : null,
@@ -219,11 +227,16 @@ function drawLevel(name, legend, game, value, pick) {
     return drawChoice(name, legend, choices, value, pick, PERSONAS[value]?.about);
 }
 
-/** The strategies, which play the games without levels, in two rows. */
+/** Maximum number of strategies in one row. */
+const MAX_ROW_STRATEGIES = 3;
+
+/** The strategies, which play the games without levels, in rows. */
 function strategyRows() {
     const strategies = Object.entries(STRATEGIES).map(([key, name]) => [`${STRATEGY_PREFIX}${key}`, name]);
-    const half = Math.ceil(strategies.length / 2);
-    return [strategies.slice(0, half), strategies.slice(half)].map((row) => Object.fromEntries(row));
+    const rowCount = Math.ceil(strategies.length / MAX_ROW_STRATEGIES);
+    return Array.from({ length: rowCount }, (_, row) =>
+        Object.fromEntries(strategies.slice(row * MAX_ROW_STRATEGIES, (row + 1) * MAX_ROW_STRATEGIES)),
+    );
 }
 
 /**
