@@ -8,7 +8,7 @@ that a list of moves can be piped in, and it ends with the match.
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -40,6 +40,7 @@ from server.protocol.messages import (
     Chat,
     Claim,
     ClaimWin,
+    Configure,
     Decline,
     LetAiPlay,
     Move,
@@ -285,6 +286,11 @@ class LineMode:
         elif name in QUESTIONS and self._output.interactive and is_permitted(name, self._model):
             self._unconfirmed = name
             self._output.prompt(QUESTIONS[name])
+        elif name is CommandName.THINKING and argument in words.THINKING_SETTING_TEXTS:
+            setting: Any = argument
+            new_id, room = self._connection.new_id(), self._model.room
+            await self._send_and_wait(Configure(id=new_id, room=room, thinking=setting))
+            self._transcript.prompt(self._model)
         elif name in ROOM_COMMANDS:
             await self._run_room_command(name)
         elif name in SEAT_COMMANDS:

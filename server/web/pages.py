@@ -119,10 +119,11 @@ class Pages:
                 status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100])
             )
         scheme = "https" if is_https(request) else "http"
+        origin = self._ports.settings.url or f"{scheme}://{host}"
         text = fill(
             self._html,
             base=self.base,
-            origin=f"{scheme}://{host}",
+            origin=origin,
             path=request.path,
             title=preview.title,
             text=preview.text,

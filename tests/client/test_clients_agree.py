@@ -12,8 +12,8 @@ from server.protocol.messages import ClientMessage, Occupant, RoomCommand
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
-#: that is a move or begins with / is played or said.
-WITHOUT_A_WORD = {"join", "leave", "move", "chat"}
+#: that is a move or begins with / is played or said. `thinking` with an argument configures.
+WITHOUT_A_WORD = {"join", "leave", "move", "chat", "configure"}
 
 
 def protocol_commands() -> set[str]:
@@ -57,8 +57,9 @@ def test_line_mode_has_a_word_for_every_command() -> None:
 def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     shown = {"board", "moves", "last", "pieces", "thinking", "help", "quit"}
     of_seats = {"sit", "stand", "ai"}
+    of_reader = {"mute", "unmute"}
     of_room = {name.value for name in ROOM_COMMANDS}
-    assert shown | of_seats | of_room == {name.value for name in CommandName}
+    assert shown | of_seats | of_reader | of_room == {name.value for name in CommandName}
 
 
 def test_seats_are_named_by_their_sides() -> None:

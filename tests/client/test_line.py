@@ -412,6 +412,14 @@ def test_a_room_of_a_newer_version_is_shown_and_cannot_be_played() -> None:
     assert "offered" not in run.messages
 
 
+def test_the_host_says_who_sees_the_thinking() -> None:
+    """`thinking after` configures the room between matches, and the new setting is printed."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    run = play(room, TypedLines("thinking after", "q"), interactive=True)
+    assert "What the AI thinks is shown after each match." in run.messages
+    assert room.room.thinking == "after"
+
+
 def test_a_later_snapshot_does_not_introduce_the_room_again() -> None:
     """After a restart of the server with another log, the room is announced as up to date."""
     run = CapturedOutput(True)

@@ -467,8 +467,9 @@ def _check_claims(
                 if entry.direction == "out"
                 and entry.message.get("t") in CLAIMS
                 and entry.message.get("room") == log.room
+                and _is_acked(entries, entry.message["id"], v)
             ]
-            sent_s = [entry.at_s for entry in claims if _is_acked(entries, entry.message["id"], v)]
+            sent_s = [entry.at_s for entry in claims]
             claimants = {identities[entry.client] for entry in claims}
             if not sent_s:
                 continue

@@ -36,7 +36,8 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 async def set_name(person: Person, name: str) -> None:
     await person.page.get_by_role("button", name=re.compile("^Your name is")).click()
-    await person.page.get_by_label("Your name", exact=True).fill(name)
+    field = person.page.get_by_role("banner").get_by_role("textbox", name="Your name")
+    await field.fill(name)
     await person.page.keyboard.press("Enter")
     await expect(person.button(f"Your name is {name}; change it")).to_be_visible()
 
@@ -48,7 +49,7 @@ async def sit_together(ada: Person, bob: Person) -> None:
     await ada.create("Tic-tac-toe", "A friend", side="begins")
     await bob.page.goto(ada.page.url)
     await set_name(bob, "Bob")
-    await bob.button("Sit here").click()
+    await bob.button("Play").click()
     await ada.wait_for_turn()
 
 

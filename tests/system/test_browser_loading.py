@@ -83,8 +83,16 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
         await expect(ada.page.get_by_text("There are no finished matches yet.")).to_be_visible()
         await ada.page.get_by_role("link", name="Lobby", exact=True).click()
         await expect(ada.page.locator(".lobby")).to_be_visible()
+        bob = await visitor(chromium, server)
+        await bob.go("/")
+        await expect(bob.page.locator(".thumbnail").first).to_be_visible()
+        await open_replays(bob)
+        await expect(bob.page.get_by_role("heading", name="Replays")).to_be_visible()
         await server.kill()
         await expect(ada.banner).to_be_visible()
+        await expect(bob.banner).to_be_visible()
+        await bob.page.get_by_role("link", name="Lobby", exact=True).click()
+        await expect(bob.page.locator(".lobby")).to_be_visible()
         banner = await ada.banner.bounding_box()
         page = await ada.page.locator("main").bounding_box()
         assert banner is not None
@@ -96,6 +104,7 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
         await server.start()
         await expect(ada.page.get_by_text("There are no finished matches yet.")).to_be_visible()
         await expect(ada.banner).to_have_count(0)
+        await expect(bob.page.locator(".thumbnail").first).to_be_visible()
 
 
 async def test_an_address_without_a_page_says_so(chromium: Browser, server: ServerProcess) -> None:

@@ -75,6 +75,10 @@ export class LobbyPage {
         else if (you && before.lobby && before.lobby !== lobby) void this.#refreshMine(REFRESH_MS);
     }
 
+    onReconnect() {
+        if (this.#games === null) void this.#load();
+    }
+
     onKey() {}
 
     afterDraw() {}

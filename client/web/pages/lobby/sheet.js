@@ -198,11 +198,12 @@ function drawChoice(name, legend, labels, value, pick, about) {
  */
 function drawLevels(game, choices, change) {
     const isDuel = choices.opponent === "duel";
-    const legend = isDuel ? `Level of ${sideName(game.view, 0)}` : "Level";
+    const noun = game.levels > 0 ? "Level" : "Strategy";
+    const legend = isDuel ? `${noun} of ${sideName(game.view, 0)}` : noun;
     return [
         drawLevel("level", legend, game, choices.level, (level) => change({ level })),
         isDuel
-            ? drawLevel("second-level", `Level of ${sideName(game.view, 1)}`, game, choices.secondLevel, (secondLevel) =>
+            ? drawLevel("second-level", `${noun} of ${sideName(game.view, 1)}`, game, choices.secondLevel, (secondLevel) =>
                   change({ secondLevel }),
               )
             : null,
@@ -235,11 +236,16 @@ function drawLevel(name, legend, game, value, pick) {
     return drawChoice(name, legend, choices, value, pick, PERSONAS[value]?.about);
 }
 
-/** The strategies, which play the games without levels, in two rows. */
+/** Maximum number of strategies in one row. */
+const MAX_ROW_STRATEGIES = 3;
+
+/** The strategies, which play the games without levels, in rows. */
 function strategyRows() {
     const strategies = Object.entries(STRATEGIES).map(([key, name]) => [`${STRATEGY_PREFIX}${key}`, name]);
-    const half = Math.ceil(strategies.length / 2);
-    return [strategies.slice(0, half), strategies.slice(half)].map((row) => Object.fromEntries(row));
+    const rowCount = Math.ceil(strategies.length / MAX_ROW_STRATEGIES);
+    return Array.from({ length: rowCount }, (_, row) =>
+        Object.fromEntries(strategies.slice(row * MAX_ROW_STRATEGIES, (row + 1) * MAX_ROW_STRATEGIES)),
+    );
 }
 
 /**
