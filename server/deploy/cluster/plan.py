@@ -44,8 +44,9 @@ def service(name: str, places: Mapping[str, str]) -> Service:
     """
     described = compose()["services"][name]
     argv = [*described.get("entrypoint", IMAGE_ENTRYPOINT), *described["command"]]
+    # An empty value is null in YAML, as for a variable with an empty default.
     environ = {
-        key: with_local_places(str(value), places)
+        key: with_local_places("" if value is None else str(value), places)
         for key, value in described.get("environment", {}).items()
     }
     return Service(
