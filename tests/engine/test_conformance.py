@@ -291,8 +291,8 @@ def test_all_checks_run_after_an_overrun(
 
 #: Changes that give the game a button.
 BUTTON = {
-    'board=Grid(cols=3, rows=3, style="plain", labels=False)': None,
-    'style="plain", labels=False),': "style=\"plain\", labels=False), targets={'centre': ()},",
+    'board=Grid(cols=3, rows=3, style="plain")': None,
+    'style="plain"),': "style=\"plain\"), targets={'centre': ()},",
     "path=(CELLS[m],)": "path=(CELLS[m],) if m != 4 else ('centre',)",
 }
 
