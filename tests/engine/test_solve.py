@@ -293,7 +293,7 @@ def test_positions_outside_the_tables_are_not_solved(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["checkers"], "there is no game 'checkers'"),
+        (["go"], "there is no game 'go'"),
         (["tic-tac-toe", "--position", "XX"], "nine characters"),
         (["tic-tac-toe", "--position", "XXXOO...."], "the match is already over"),
         (["sticks", "--option", "rows=0"], "rows"),

@@ -13,6 +13,7 @@ from server.rooms import rules
 from server.rooms.commands import (
     Abort,
     AddAi,
+    Configure,
     Decline,
     LetAiPlay,
     ReclaimSeat,
@@ -64,6 +65,7 @@ def test_the_log_alone_makes_the_room() -> None:
         played.do(AI, played.ai_move("3x5"))
         played.do(BEN, Takeback("b", 2))
     played.do(BEN, plain(Resign))
+    played.do(ADA, Configure("c", "spectators"))
     played.do(ADA, remove_ai(1))
     played.do(CYD, sit(1))
     played.do(CYD, plain(Abort))
