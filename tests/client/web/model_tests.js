@@ -1,14 +1,5 @@
-import {
-    EMPTY_MODEL,
-    apply,
-    follow,
-    headPly,
-    legalMoves,
-    mySeat,
-    permits,
-    withThoughts,
-    withViews,
-} from "/client/web/shell/model.js";
+import { EMPTY_MODEL, apply, follow, headPly, withThoughts, withViews } from "/client/web/shell/model.js";
+import { legalMoves, mySeat, permits } from "/client/web/shell/viewer.js";
 import { countText, moveText, pointsText, resultText, scoreText, durationText } from "/client/web/shell/words.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
 import { assert, assertEqual, test } from "./testing.js";

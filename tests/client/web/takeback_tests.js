@@ -1,4 +1,5 @@
-import { EMPTY_MODEL, apply, follow, headPly, legalMoves, viewerSeat } from "/client/web/shell/model.js";
+import { EMPTY_MODEL, apply, follow, headPly } from "/client/web/shell/model.js";
+import { legalMoves, viewerSeat } from "/client/web/shell/viewer.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
 import { logLine, toastText } from "/client/web/pages/room/events.js";
 import { sideOfBoard } from "/client/web/pages/room/one-screen.js";

@@ -10,7 +10,8 @@
 import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { claimReason, headPly, isNewer, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/model.js";
+import { headPly, isNewer } from "../../shell/model.js";
+import { claimReason, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { drawTakeback, drawTakebackRequest } from "./takeback.js";
 import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, aiFields, frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";

@@ -7,7 +7,8 @@
  * @import {Sound} from "./sounds.js"
  */
 
-import { headPly, isOneScreen, legalMoves } from "../../shell/model.js";
+import { headPly } from "../../shell/model.js";
+import { isOneScreen, legalMoves } from "../../shell/viewer.js";
 import { resultFor } from "../../ui/table.js";
 import { occupantName, plural, resultText, sideName } from "../../shell/words.js";
 

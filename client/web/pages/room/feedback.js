@@ -8,7 +8,7 @@
  */
 
 import { notifyTurn } from "./bell.js";
-import { isOneScreen, mySeat, viewerSeat } from "../../shell/model.js";
+import { isOneScreen, mySeat, viewerSeat } from "../../shell/viewer.js";
 import { isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
 import { playSound } from "./sounds.js";
 import { occupantName, versus } from "../../shell/words.js";

@@ -7,7 +7,7 @@
  */
 
 import { h } from "../../shell/elements.js";
-import { keptSeat, mySeat, permits } from "../../shell/model.js";
+import { keptSeat, mySeat, permits } from "../../shell/viewer.js";
 import { occupantName } from "../../shell/words.js";
 
 /** The milliseconds between two steps of the countdown. */

@@ -11,7 +11,7 @@
 import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { MAX_NAME_CHARACTERS } from "../../shell/frame.js";
-import { mySeat, permits } from "../../shell/model.js";
+import { mySeat, permits } from "../../shell/viewer.js";
 import { drawAddAi } from "./actions.js";
 import { sideName } from "../../shell/words.js";
 

@@ -14,16 +14,8 @@ import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { Invitation } from "./invitation.js";
-import {
-    headPly,
-    isNewer,
-    isOneScreen,
-    keptSeat,
-    legalMoves,
-    mySeat,
-    permits,
-    viewerSeat,
-} from "../../shell/model.js";
+import { headPly, isNewer } from "../../shell/model.js";
+import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { RoomFeedback } from "./feedback.js";

@@ -8,7 +8,8 @@
 
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { headPly, isOneScreen, mySeat, permits } from "../../shell/model.js";
+import { headPly } from "../../shell/model.js";
+import { isOneScreen, mySeat, permits } from "../../shell/viewer.js";
 import { occupantName } from "../../shell/words.js";
 import { hasAi } from "../../ui/table.js";
 

@@ -1,0 +1,83 @@
+/**
+ * What the viewer of a room holds and may do, from the model.
+ *
+ * @import {MoveView} from "./protocol.js"
+ * @import {Model, Room} from "./model.js"
+ */
+
+/**
+ * The seat that you hold, or null.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function mySeat(model) {
+    const { you, room } = model;
+    if (you === null || room === null) return null;
+    const seat = room.seats.findIndex((occupant) => occupant?.kind !== "ai" && occupant?.identity === you.identity);
+    return seat < 0 ? null : seat;
+}
+
+/**
+ * The seat that an AI keeps for you, or null.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function keptSeat({ you, room }) {
+    const seat = room?.seats.findIndex((occupant) => occupant?.kept_for && occupant.kept_for.identity === you?.identity);
+    return seat === undefined || seat < 0 ? null : seat;
+}
+
+/**
+ * Whether one player holds both seats of the room.
+ * @param {Room} room
+ */
+export function isOneScreen(room) {
+    return room.description?.one_screen ?? false;
+}
+
+/**
+ * The seat whose side the viewer takes, or null: on one screen the viewer takes neither.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function viewerSeat(model) {
+    return model.room !== null && isOneScreen(model.room) ? null : mySeat(model);
+}
+
+/** The commands that are offered to every spectator. */
+const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
+
+/**
+ * Whether a command is offered to you. The server may still refuse it.
+ *
+ * Spectators receive their list of commands only when they join, and a seat may become free later.
+ * So the commands of OPEN_TO_SPECTATORS are always offered to them, unless the room is frozen.
+ * @param {Model} model
+ * @param {string} command
+ */
+export function permits(model, command) {
+    const { room } = model;
+    if (room === null) return false;
+    if (room.may === null || room.may.includes(command)) return true;
+    const isSpectator = mySeat(model) === null && keptSeat(model) === null;
+    return OPEN_TO_SPECTATORS.has(command) && isSpectator && room.frozen === null;
+}
+
+/**
+ * The reason that lets you claim a draw now, or null.
+ * @param {Room} room
+ */
+export function claimReason(room) {
+    return legalMoves(room).length > 0 ? (room.turn?.claim ?? null) : null;
+}
+
+/**
+ * Your legal moves in the current position; none when it is not your turn.
+ * @param {Room} room
+ * @returns {MoveView[]}
+ */
+export function legalMoves(room) {
+    const { match, turn } = room;
+    if (!match || match.over || room.frozen || turn?.match !== match.id || turn.ply !== match.moves.length) return [];
+    return turn.moves;
+}
