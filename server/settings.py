@@ -154,7 +154,7 @@ class Settings:
     limit_guests_per_minute: int = 60
     #: Connections that an address may have open.
     limit_sockets: int = 2000
-    #: Rooms that an address may create in a minute.
+    #: Rooms that an address may create in a minute, and QR codes that it may request.
     limit_rooms_per_minute: int = 60
     #: Share of `max_rooms` that an address may hold, in percent.
     limit_rooms_percent: int = 10

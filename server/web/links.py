@@ -9,9 +9,10 @@ from io import BytesIO
 from aiohttp import web
 
 from server.address import public_urls
+from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.process.network import network_addresses
-from server.web.answers import ORIGIN, ApiError, json_answer
+from server.web.answers import ORIGIN, ApiError, json_answer, too_many_requests
 
 #: An id of a room or match as the browser's pages accept it.
 PAGE_ID = re.compile(r"[\w-]{1,24}", re.ASCII)
@@ -29,7 +30,12 @@ class Links:
     """The handlers, each documented in docs/reference/protocol.md."""
 
     def __init__(self, ports: Ports) -> None:
-        self._settings = ports.settings
+        self._ports = ports
+        self._settings = settings = ports.settings
+        #: A room has one code, and a new code takes milliseconds: the limit is that of new rooms.
+        self._rate = RateLimit(
+            "QR codes", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute
+        )
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of the handlers."""
@@ -46,10 +52,17 @@ class Links:
         return json_answer({"links": self._links(request)})
 
     async def qr_code(self, request: web.Request) -> web.Response:
-        """Answers with a QR code of the first of the page's `links`, as SVG; 404 if it has none."""
+        """Answers with a QR code of the first of the page's `links`, as SVG; 404 if it has none.
+
+        An address may have as many a minute as it may create rooms.
+        """
         links = self._links(request)
         if not links or len(links[0]) > MAX_URL:
             raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "there is no address to share")
+        try:
+            self._rate.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+        except LimitExceeded as limit:
+            raise too_many_requests(limit) from limit
         svg = draw_qr_code(links[0])
         await asyncio.sleep(0)  # a new code takes milliseconds: serve other requests
         return web.Response(

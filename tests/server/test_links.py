@@ -80,6 +80,16 @@ async def test_the_links_of_a_room() -> None:
             assert (await node.get(target)).status == 404
 
 
+async def test_qr_codes_are_limited() -> None:
+    """An address may have as many codes as rooms; links without a code are not counted."""
+    async with serve(url="https://play.example.org", limit_rooms_per_minute=2) as node:
+        codes = [await node.get(f"/api/links/room/{room}/qr.svg") for room in "abc"]
+        assert [answer.status for answer in codes] == [200, 200, 429]
+        assert int(codes[2].headers["retry-after"]) >= 1
+        assert "QR codes" in codes[2].json["message"]
+        assert (await node.get("/api/links/room/c")).status == 200
+
+
 async def test_the_links_of_a_request() -> None:
     """Without PLYROOM_URL, a link has the address of the request. A server that only this machine
     can reach has no link and no QR code.
