@@ -66,6 +66,14 @@ async def play_by_clicks(person: Person, max_moves: int, seed: int = 1) -> int:
     return int(await person.page.evaluate(DRIVER, [seed, max_moves, 60_000]))
 
 
+# The clickable cells, or none once the list of moves has grown. It must ask for both at once:
+# between two questions the AI may reply, and a click would then select a piece for the next move.
+CLICKABLE = """before => {
+    if (document.querySelectorAll(".moves .move").length > before) return [];
+    return [...document.querySelectorAll("ply-board .cell.next")].map((cell) => cell.dataset.cell);
+}"""
+
+
 async def play_with_pointer(person: Person, max_moves: int) -> None:
     """Plays `max_moves` moves with a mouse or a finger, or fewer if the match ends.
 
@@ -79,10 +87,8 @@ async def play_with_pointer(person: Person, max_moves: int) -> None:
             return
         before = len(await person.moves())
         clicked: set[str] = set()
-        while len(await person.moves()) == before:
-            cells: list[str] = await person.page.locator("ply-board .cell.next").evaluate_all(
-                "cells => cells.map(cell => cell.dataset.cell)"
-            )
+        while True:
+            cells: list[str] = await person.page.evaluate(CLICKABLE, before)
             remaining = [cell for cell in cells if cell not in clicked]
             if not remaining:
                 break
