@@ -202,7 +202,7 @@ export class SearchViewer {
             { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
             h(
                 "div",
-                { class: "parts" },
+                { class: ["parts", hasOverview && "with-overview"] },
                 this.#drawTree(state),
                 hasOverview ? this.#drawOverview(state) : null,
                 h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
