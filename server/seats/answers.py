@@ -111,8 +111,9 @@ class Checker:
         _check_counts(info)
         if not 0 <= info.time_ms <= MAX_TIME_MS:
             raise ImpossibleAnswer("an impossible time")
-        scored = (info, *info.moves, *info.depths)
-        if any(abs(each.score) > MATE for each in scored):
+        scores = [info.score, *[move.score for move in info.moves]]
+        scores += [best.score for best in info.depths]
+        if any(abs(score) > MATE for score in scores):
             raise ImpossibleAnswer("an impossible score")
         tokens = {scored.move for scored in info.moves}
         if len(tokens) != len(info.moves) or not tokens <= self._tokens:

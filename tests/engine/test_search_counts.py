@@ -15,6 +15,8 @@ from engine.game import Position
 from engine.rules.registry import load_game
 from engine.search.driver import Control, Running, Searcher, Table, answer
 from engine.search.job import MATE, MAX_LINE_MOVES, Counts, Info, Job, Limit
+from engine.search.layout import INF
+from engine.search.report import Report
 
 #: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
@@ -82,17 +84,16 @@ class Oracle:
 
     def search(self, position: Position, moves: list[int], depth: int) -> list[int]:
         """Searches the root moves in this order; returns them in the order of the next depth."""
-        best, scores = None, []
-        for move in moves:
+        best, scores = -INF, list[int]()
+        for number, move in enumerate(moves):
             child = position.play(move)
-            value = None
-            if best is not None:
+            value = best + 1
+            if number > 0:
                 value = self.child(child, depth, best, best + 1, 0)
-            if best is None or (value is not None and value > best):
-                value = self.child(child, depth, -32_000 if best is None else best, 32_000, 0)
-                best = value
+            if value > best:
+                best = value = self.child(child, depth, best, INF, 0)
             scores.append(value)
-        order = sorted(range(len(moves)), key=lambda i: -(scores[i] or 0))
+        order = sorted(range(len(moves)), key=lambda i: -scores[i])
         return [moves[i] for i in order]
 
 
@@ -103,7 +104,7 @@ def test_cut_offs_are_those_of_the_algorithm(
     """The cut-offs, and those by the first move, are as many as in the same search on positions."""
     searcher = searcher_of(game_id)
     for position in sample(game_id, 6):
-        reports = []
+        reports = list[Report]()
         searcher.search(
             position, Limit(depth=depth), Table(10), Control(), features=NO_FEATURES,
             on_depth=reports.append,
