@@ -17,8 +17,10 @@ import { maxValue, nodeAt, placeIcicle, scaleOf, scaleTexts, visitedPart } from 
 import { countText, sideText } from "./notation.js";
 
 /**
- * What the overview shows. `hidesFuture` hides what is not visited yet.
- * @typedef {{trace: SearchTrace, state: State, isReadOnly?: boolean, hidesFuture?: boolean}} OverviewScene
+ * What the overview shows. `hidesFuture` hides what is not visited yet; `label` is its name for screen
+ * readers.
+ * @typedef {{trace: SearchTrace, state: State, isReadOnly?: boolean, hidesFuture?: boolean, label?:
+ *     string}} OverviewScene
  */
 /** A colour: red, green and blue, from 0 to 255. @typedef {number[]} Colour */
 /** @typedef {Record<"max" | "min" | "middle" | "cut" | "pale" | "path" | "paper", Colour>} Colours */
@@ -119,8 +121,7 @@ export class GlassOverview extends HTMLElement {
     }
 
     #sliderAttributes() {
-        const { trace, state, isReadOnly } = /** @type {OverviewScene} */ (this.#scene);
-        const label = "The whole search";
+        const { trace, state, isReadOnly, label = "The whole search" } = /** @type {OverviewScene} */ (this.#scene);
         if (isReadOnly) return { role: "img", "aria-label": `${label}: ${this.#text()}` };
         return {
             role: "slider",

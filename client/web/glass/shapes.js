@@ -209,7 +209,7 @@ function drawNode(context, item) {
         h("title", null, nodeLabel(context, item)),
         drawMove(trace.move(row)),
         state.row === row ? drawOutline(kind, width, 0, 3, "halo") : null,
-        isDouble ? drawOutline(kind, width + 14, -5, 3) : null,
+        isDouble ? drawOutline(kind, width + 9, -3, 3) : null,
         drawOutline(kind, width, 0, trace.reason(row) === "depth" ? LEAF_HEIGHT / 2 : 3),
         kind.startsWith("p") ? h("text", { class: "name", y: SHAPE_Y + 14 }, kind) : null,
         value === "" ? null : h("text", { class: "value", y: SHAPE_Y + valueY(kind) }, value),
@@ -458,7 +458,7 @@ export function drawSample(name) {
     const text = (/** @type {string} */ value, y = 0) => h("text", { class: "value", y: SHAPE_Y + y }, value);
     const shapes = {
         estimate: ["leaf", drawOutline("leaf", 34, 0, LEAF_HEIGHT / 2), text("~ 3", valueY("leaf"))],
-        table: ["max", drawOutline("max", 48, -5, 3), drawOutline("max", 36, 0, 3)],
+        table: ["max", drawOutline("max", 48, -3, 3), drawOutline("max", 39, 0, 3)],
         bound: ["min", drawOutline("min", 46, 0, 3), text("≤ 3", valueY("min"))],
         skipped: ["skipped", h("path", { class: "line", d: `M0 ${SHAPE_Y - 4}V${SHAPE_Y + 40}` }), h("path", { class: "bars", d: `M-7 ${SHAPE_Y + 15}H7M-7 ${SHAPE_Y + 21}H7` })],
     }[name] ?? [kindClass(name), drawOutline(name, name === "leaf" ? 34 : 44, 0, 3)];

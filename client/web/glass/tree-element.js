@@ -58,9 +58,14 @@ export class GlassTree extends HTMLElement {
     /** The running movement of the view. */
     #glide = 0;
     #observer = new ResizeObserver(() => this.#onResize());
+    // Its `matches` would make the browser compute styles at once.
+    #motion = matchMedia("(prefers-reduced-motion: reduce)");
+    #hasLessMotion = this.#motion.matches;
+    #onMotion = () => (this.#hasLessMotion = this.#motion.matches);
 
     connectedCallback() {
         this.#observer.observe(this);
+        this.#motion.addEventListener("change", this.#onMotion);
         if (this.dataset.ready) return;
         this.dataset.ready = "yes";
         this.addEventListener("click", (event) => this.#onClick(event));
@@ -75,6 +80,7 @@ export class GlassTree extends HTMLElement {
 
     disconnectedCallback() {
         this.#observer.disconnect();
+        this.#motion.removeEventListener("change", this.#onMotion);
         cancelAnimationFrame(this.#glide);
     }
 
@@ -217,7 +223,7 @@ export class GlassTree extends HTMLElement {
      */
     #glideTo(target) {
         cancelAnimationFrame(this.#glide);
-        if (matchMedia("(prefers-reduced-motion: reduce)").matches || this.#screen.width === 0) return this.#show(target);
+        if (this.#hasLessMotion || this.#screen.width === 0) return this.#show(target);
         const from = this.#camera;
         const start = performance.now();
         const frame = (/** @type {number} */ now) => {
