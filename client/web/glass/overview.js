@@ -144,18 +144,18 @@ export class GlassOverview extends HTMLElement {
             "span",
             { class: "scale" },
             `${players[0]} ${low}`,
-            h("span", { class: "swatch min" }),
-            h("span", { class: "swatch middle" }),
-            h("span", { class: "swatch max" }),
+            h("span", { class: "ink min" }),
+            h("span", { class: "ink middle" }),
+            h("span", { class: "ink max" }),
             `${high} ${players[1]}`,
             h("span", { class: "visually-hidden" }, `, ${middle} in the middle`),
-            h("span", { class: "swatch cut" }),
+            h("span", { class: "ink cut" }),
             "cut-off",
-            h("span", { class: "swatch path" }),
+            h("span", { class: "ink path" }),
             "path",
-            h("span", { class: "swatch pale" }),
+            h("span", { class: "ink pale" }),
             "not visited yet",
-            h("span", { class: "swatch paper" }),
+            h("span", { class: "ink paper" }),
         );
     }
 
@@ -248,14 +248,14 @@ export class GlassOverview extends HTMLElement {
     }
 
     /**
-     * The colours of the style sheet: those of the swatches of the key.
+     * The colours of the style sheet: those of the inkes of the key.
      * @returns {Colours}
      */
     #colours() {
         const names = /** @type {const} */ (["max", "min", "middle", "cut", "pale", "path", "paper"]);
         const colours = names.map((name) => {
-            const swatch = /** @type {Element} */ (this.querySelector(`.swatch.${name}`));
-            return [name, (getComputedStyle(swatch).backgroundColor.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number)];
+            const ink = /** @type {Element} */ (this.querySelector(`.ink.${name}`));
+            return [name, (getComputedStyle(ink).backgroundColor.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number)];
         });
         return Object.fromEntries(colours);
     }

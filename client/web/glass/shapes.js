@@ -229,7 +229,7 @@ function nodeClasses({ trace, state, differs, best }, { node: { row, fold } }) {
     return [
         "node",
         kindClass(kind),
-        isLeft ? "left" : state.isEntered(row) ? "open" : "future",
+        isLeft ? "finished" : state.isEntered(row) ? "open" : "future",
         isLeft && trace.bound(row) !== "exact" && "bound",
         isLeft && trace.reason(row) === "depth" && "estimate",
         state.isOnPath(row) && "path",
@@ -317,7 +317,7 @@ function valueY(kind) {
  * @param {string} move
  */
 function drawMove(move) {
-    return move === "" ? null : h("text", { class: "move", y: MOVE_Y }, moveText(move));
+    return move === "" ? null : h("text", { class: "move-label", y: MOVE_Y }, moveText(move));
 }
 
 /**
@@ -463,12 +463,12 @@ export function drawSample(name) {
         skipped: ["skipped", h("path", { class: "line", d: `M0 ${SHAPE_Y - 4}V${SHAPE_Y + 40}` }), h("path", { class: "bars", d: `M-7 ${SHAPE_Y + 15}H7M-7 ${SHAPE_Y + 21}H7` })],
     }[name] ?? [kindClass(name), drawOutline(name, name === "leaf" ? 34 : 44, 0, 3)];
     const [kind, ...parts] = shapes;
-    return h("svg", { class: "sample", viewBox, "aria-hidden": "true" }, h("g", { class: `${name === "skipped" ? "edge" : "node left"} ${kind}` }, parts));
+    return h("svg", { class: "sample", viewBox, "aria-hidden": "true" }, h("g", { class: `${name === "skipped" ? "edge" : "node finished"} ${kind}` }, parts));
 }
 
 /** @param {string} kind */
 function kindClass(kind) {
-    return kind.startsWith("p") ? "player" : kind;
+    return kind.startsWith("p") ? "of-player" : kind;
 }
 
 /**

@@ -79,7 +79,7 @@ function checkFacts(box, step) {
         const { text } = entries[index];
         const words = item.querySelector("title").textContent.replace(/^[^:]*: /, "").split(", ");
         for (const word of words) assert(text.includes(word), `"${text}" has "${word}" at step ${step}`);
-        const move = item.querySelector(".move")?.textContent ?? "";
+        const move = item.querySelector(".move-label")?.textContent ?? "";
         assert(text.includes(move) || item.matches(".skipped"), `"${text}" has the move ${move}`);
         for (const shown of item.querySelectorAll(".value, .note, .count"))
             for (const number of numbersIn(shown.textContent)) assert(text.includes(number) || item.matches(".skipped"), `"${text}" has ${number}`);
