@@ -25,19 +25,8 @@ export const VIEW_TEXTS = {
     interval: "The interval of a node: its value lies between these two numbers. It narrows as the moves return their values.",
 };
 
-/** The names of algorithms that people write otherwise. @type {Record<string, string>} */
-const ALGORITHMS = { alphabeta: "alpha-beta", "fail-soft": "fail-soft alpha-beta", "fail-hard": "fail-hard alpha-beta", strict: "strict alpha-beta", "one-bound": "one-bound alpha-beta" };
-
 /** The end of a game in words. @type {Record<string, string>} */
 const ENDINGS = { won: "MAX has won", lost: "MAX has lost", drawn: "It is a draw" };
-
-/**
- * An algorithm's name for people.
- * @param {string} algorithm
- */
-export function algorithmName(algorithm) {
-    return ALGORITHMS[algorithm] ?? algorithm;
-}
 
 /**
  * What the last step did.
