@@ -65,7 +65,7 @@ class MyMatches:
             headers.getall("Cookie", ()), headers.getall("Authorization", ())
         )
         secret = credentials.token if credentials.token is not None else credentials.cookie
-        guest = await find_guest(self._ports, secret, None) if secret is not None else None
+        guest = await find_guest(self._ports, secret) if secret is not None else None
         if guest is None:
             raise ApiError(HTTPStatus.UNAUTHORIZED, Code.TOKEN_UNKNOWN, "only a guest has matches")
         return guest.id
