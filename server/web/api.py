@@ -32,6 +32,7 @@ from server.web.cookies import set_guest_cookie
 from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.links import Links
+from server.web.match_events import MatchEvents
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
 from server.web.positions import Positions
@@ -95,6 +96,7 @@ def make_app(
             web.post("/api/guest", api.guest),
             *Games(api.ports).routes(),
             *matches.routes(),
+            *MatchEvents(api.ports).routes(),
             *MyMatches(api.ports, matches).routes(),
             *Links(api.ports).routes(),
             web.get("/api/strategies", strategies),

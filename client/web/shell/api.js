@@ -2,8 +2,8 @@
  * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
  * error.
  *
- * @import {Assessment, BoardView, Info, Occupant, MatchResult, Played, PositionView,
- *     RoomSummary} from "./protocol.js"
+ * @import {Assessment, BoardView, EventMessage, HiddenMessage, Info, Occupant, MatchResult, Played,
+ *     PositionView, RoomSummary} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
@@ -211,4 +211,13 @@ export async function readViews(match, from, to) {
 export async function readAssessments(match, from, to) {
     const { assessments } = await request(`/api/matches/${encodeURIComponent(match)}/assessments?from=${from}&to=${to}`);
     return assessments;
+}
+
+/**
+ * The events around a match, from its start up to the room's next match, without chat.
+ * @param {string} match
+ * @returns {Promise<(EventMessage | HiddenMessage)[]>}
+ */
+export async function readEvents(match) {
+    return (await request(`/api/matches/${encodeURIComponent(match)}/events`)).events;
 }
