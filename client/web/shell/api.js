@@ -24,6 +24,7 @@
  * @property {string} length as text, such as "12 moves"; the game counts the moves
  * @property {number} started_ms
  * @property {number | null} [finished_ms]
+ * @property {number | null} [turn] the seat to move, in your running matches
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
@@ -144,12 +145,25 @@ export function listGames() {
 /**
  * Finished matches, the latest first.
  * @param {number} limit
- * @param {string | null} [before] the `next` of the previous page
+ * @param {{before?: string | null, player?: string, game?: string}} [filter] `before` is the `next` of
+ *     the previous page; `player`, an identity, and `game` leave out the matches of others
  * @returns {Promise<{matches: MatchSummary[], next: string | null}>}
  */
-export function listMatches(limit, before = null) {
-    const query = before === null ? "" : `&before=${encodeURIComponent(before)}`;
-    return request(`/api/matches?limit=${limit}${query}`);
+export function listMatches(limit, filter = {}) {
+    const query = new URLSearchParams({ limit: String(limit) });
+    for (const [name, value] of Object.entries(filter)) if (value) query.set(name, value);
+    return request(`/api/matches?${query}`);
+}
+
+/**
+ * The strategies of this server: a `fixed_depth` of null means that its seat says how deep it searches,
+ * within the limits of `depth`, in plies.
+ * @typedef {{strategies: {name: string, title: string, fixed_depth: number | null}[], depth: {default: number, max: number}}} StrategyList
+ */
+
+/** @returns {Promise<StrategyList>} */
+export function listStrategies() {
+    return request("/api/strategies");
 }
 
 /**

@@ -47,6 +47,11 @@ export class PositionField {
         return this.#isOpen && this.#text.trim() !== "" ? this.#text.trim() : null;
     }
 
+    /** The seat that moves first from the text's position; null while it is unknown. @returns {number | null} */
+    get turn() {
+        return this.start === null ? null : (this.#position?.view.turn ?? null);
+    }
+
     /**
      * Shows the server's refusal of the text at the field.
      * @param {string} message
