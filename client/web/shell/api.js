@@ -108,7 +108,8 @@ export async function readRefusalReason() {
 
 /**
  * A position from which a match can start: its text as the server stores it, the board and the view.
- * @typedef {{start: string, board: BoardView, view: PositionView}} StartPosition
+ * `placeable` is there for the game's own start: whether `readPlaced` accepts pieces of this game.
+ * @typedef {{start: string, board: BoardView, view: PositionView, placeable?: boolean}} StartPosition
  */
 
 /**
@@ -122,6 +123,19 @@ export async function readRefusalReason() {
 export function readPosition(game, options, start) {
     const query = new URLSearchParams({ ...options, game, ...(start === null ? null : { start }) });
     return request(`/api/position?${query}`);
+}
+
+/**
+ * The position with these pieces. An ApiError says why the game has none.
+ * @param {string} game
+ * @param {Record<string, string>} options
+ * @param {Record<string, string>} pieces the kinds of the pieces, by cell
+ * @param {number} turn the seat to move
+ * @returns {Promise<StartPosition>}
+ */
+export function readPlaced(game, options, pieces, turn) {
+    const text = Object.entries(pieces).map(([cell, kind]) => `${cell}:${kind}`);
+    return request(`/api/position?${new URLSearchParams({ ...options, game, pieces: text.join(","), turn: String(turn) })}`);
 }
 
 /** The cached list of games. @type {Promise<GameDescription[]> | null} */

@@ -103,7 +103,7 @@ export class GameSheet {
                     "footer",
                     null,
                     this.#refusal ? h("p", { class: "refusal", role: "alert" }, this.#refusal) : null,
-                    h("button", { class: "main large", disabled: this.#isBusy, autofocus: true }, VERBS[choices.opponent]),
+                    h("button", { class: "main large", disabled: this.#isBusy || this.#position.isRefused, autofocus: true }, VERBS[choices.opponent]),
                 ),
             ),
         );
