@@ -346,13 +346,11 @@ async def test_your_running_matches_say_whose_turn_it_is(game: str, moves: str, 
         ada_and_ben = Client(node.hub, ada.identity), Client(node.hub, "ben")
         room = (await ada.ack("create", game=game))["room"]
         await ada_and_ben[1].ack(ada_and_ben[1].sit(room, 1))
+        position = load_game(game).start({})
         for ply, move in enumerate(moves.split()):
-            runner = node.hub.runner(room)
-            assert runner is not None
-            assert runner.room is not None
-            assert runner.room.match is not None
-            mover = ada_and_ben[runner.room.match.position.turn]
+            mover = ada_and_ben[position.turn]
             await mover.ack(mover.move(room, ply, move))
+            _, position, _ = position.advance(move)
 
         async def read_turn() -> int:
             answer = await node.get("/api/me/matches", Authorization=f"Bearer {ada.token}")
