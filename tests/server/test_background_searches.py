@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace as with_settings
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ JOB = replace(job(), limit=Limit(nodes=1000))
 class Desk:
     """Background searches on scripted engines that answer only when `may_answer` is set."""
 
-    def __init__(self, **settings: int) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.engines = ScriptedEngines(self._answer)
         self.may_answer = asyncio.Event()
         self.now_s = 0.0

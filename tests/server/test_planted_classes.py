@@ -1,5 +1,6 @@
 """Planted faults in the classes of searches over a broker: the test listed with each one fails."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,7 @@ def nobody_waits_for_a_turn(patch: Patch) -> None:
 
         async def __aexit__(self, *error: object) -> None: ...
 
-    patch.setattr(background.asyncio, "Semaphore", Open)
+    patch.setattr(asyncio, "Semaphore", Open)
 
 
 def a_refusal_counts(patch: Patch) -> None:
