@@ -137,6 +137,8 @@ def test_limits_are_settings() -> None:
         3000,
         120,
         600,
+        600,
+        600,
         200,
         60,
         2000,
