@@ -1,0 +1,395 @@
+/**
+ * The viewer of a search: the tree, the overview, the step in words, the controls, the board of the
+ * current node, the pseudo-code and the counters.
+ *
+ * @import {App} from "../shell/app.js"
+ * @import {Content, VNode} from "../shell/elements.js"
+ * @import {NodeBoard} from "./node-board.js"
+ * @import {State} from "./fold.js"
+ * @import {SearchTrace} from "./trace.js"
+ * @import {View} from "./sentences.js"
+ */
+
+import { h } from "../shell/elements.js";
+import { codeOf, lineOfStep } from "./code.js";
+import { Controls } from "./controls.js";
+import { drawCounters } from "./counters.js";
+import { Fold } from "./fold.js";
+import { VIEW_TEXTS, sentence } from "./sentences.js";
+import { toggle } from "./shown.js";
+import { drawLegend, drawTree } from "./tree.js";
+import { nextStep } from "./walk.js";
+
+/**
+ * `step` is the number of steps that are shown first, null for all of them. `onStep` is called when the
+ * user goes to another step, `onView` when the user chooses the other view. `differs` and `differsCut`
+ * mark what another search treats otherwise. `isCompact` folds the board and the code. `label` names
+ * the tree where a page has several.
+ * @typedef {object} ViewerOptions
+ * @property {Pick<App, "update" | "announce">} app
+ * @property {SearchTrace} trace
+ * @property {number | null} [step]
+ * @property {(step: number) => void} [onStep]
+ * @property {View} [view]
+ * @property {(view: View) => void} [onView]
+ * @property {boolean} [isReadOnly]
+ * @property {boolean} [hasControls]
+ * @property {boolean} [isCompact]
+ * @property {string} [label]
+ * @property {(row: number) => boolean} [differs]
+ * @property {(row: number, move: string) => boolean} [differsCut]
+ */
+
+/** Smaller trees than this are drawn as a whole and need no overview, in nodes. */
+const MIN_OVERVIEW_NODES = 60;
+/** The names of the views. @type {[View, string][]} */
+const VIEWS = [
+    ["window", "Windows"],
+    ["interval", "Intervals"],
+];
+/** The modules that a viewer loads when it needs them. @type {Record<string, () => Promise<any>>} */
+const LATER = {
+    board: () => import("./node-board.js"),
+    overview: () => import("./overview.js"),
+    outline: () => import("./outline.js"),
+    files: () => import("./export.js"),
+};
+/** The files that a search can be saved as: function, name, media type, words. @type {[string, string, string, string][]} */
+const FILES = [
+    ["svg", "svg", "image/svg+xml", "Picture (SVG)"],
+    ["json", "json", "application/json", "Trace (JSON)"],
+    ["log", "txt", "text/plain", "Log (text)"],
+];
+
+export class SearchViewer {
+    #options;
+    #fold;
+    #code;
+    /** The board of the current node, in a game. @type {NodeBoard | null} */
+    #board = null;
+    /** The modules that were loaded later, by name; null while one is under way. @type {Map<string, any>} */
+    #modules = new Map();
+    #controls;
+    /** The shown step; null is the end, also while the trace grows. @type {number | null} */
+    #step;
+    /** @type {View} */
+    #view;
+    /** The nodes that the user has opened and closed. @type {Set<number>} */
+    #opened = new Set();
+    /** @type {Set<number>} */
+    #closed = new Set();
+    /** The state that is shown. @type {State | null} */
+    #state = null;
+    /** The parts that the user has opened. @type {Set<string>} */
+    #openParts = new Set();
+    /** The frame in which the growing trace is drawn next, 0 without one. */
+    #frame = 0;
+
+    /** @param {ViewerOptions} options */
+    constructor(options) {
+        const { app, trace, step = null, view = "window" } = options;
+        this.trace = trace;
+        this.#options = options;
+        this.#fold = new Fold(trace);
+        this.#code = codeOf(trace.head);
+        this.#step = step;
+        this.#view = view;
+        this.#controls = new Controls({
+            app,
+            count: () => trace.stepCount,
+            step: () => this.step,
+            go: (to) => this.#go(to),
+            next: (from, unit, direction) => nextStep(trace, from, unit, direction),
+            text: () => this.#sentence(),
+        });
+    }
+
+    /** The shown step. */
+    get step() {
+        return Math.min(this.#step ?? Infinity, this.trace.stepCount);
+    }
+
+    /** Ends what the viewer has started. */
+    stop() {
+        this.#controls.stop();
+        this.#board?.stop();
+        cancelAnimationFrame(this.#frame);
+    }
+
+    /** Draws what has arrived of a growing trace, at most once in a frame. */
+    onGrow() {
+        if (this.#frame !== 0) return;
+        this.#frame = requestAnimationFrame(() => {
+            this.#frame = 0;
+            this.#options.app.update();
+        });
+    }
+
+    /**
+     * Shows a step.
+     * @param {number} step
+     */
+    goTo(step) {
+        this.#step = Math.max(0, Math.min(step, this.trace.stepCount));
+        this.#options.app.update();
+    }
+
+    /**
+     * Handles a key; returns whether it did.
+     * @param {KeyboardEvent} event
+     */
+    onKey(event) {
+        if (event.defaultPrevented) return false;
+        if (event.key === "v" && !event.ctrlKey && !event.metaKey && !event.altKey) {
+            this.#setView(this.#view === "window" ? "interval" : "window");
+            return true;
+        }
+        return (this.#options.hasControls ?? true) && this.#controls.onKey(event);
+    }
+
+    /** @param {number} step */
+    #go(step) {
+        this.goTo(step);
+        this.#options.onStep?.(this.step);
+    }
+
+    /**
+     * Goes to a node: to its end if it is left by now, otherwise to its start.
+     * @param {number} row
+     */
+    #select(row) {
+        const { trace } = this;
+        const leave = trace.leaveStep(row);
+        const isLeft = leave >= 0 && leave < this.step;
+        this.#controls.stop();
+        this.#go((isLeft && this.#shown().row !== row ? leave : trace.enterStep(row)) + 1);
+        this.#options.app.announce(this.#sentence());
+    }
+
+    /** @param {View} view */
+    #setView(view) {
+        this.#view = view;
+        this.#options.onView?.(view);
+        this.#options.app.update();
+    }
+
+    /** The state of the shown step. */
+    #shown() {
+        if (this.#state?.step !== this.step) this.#state = this.#fold.at(this.step);
+        return this.#state;
+    }
+
+    /** What the last step did; at the end of a search that was stopped, why it was. */
+    #sentence() {
+        const { trace } = this;
+        const state = this.#shown();
+        const text = sentence(trace, state, this.#view);
+        const isStopped = trace.end !== null && state.step === trace.stepCount && !state.isLeft(0);
+        return isStopped ? `${text} The search was stopped here: ${trace.end?.meaning}.` : text;
+    }
+
+    // --- drawing
+
+    /** @returns {VNode} */
+    draw() {
+        const { hasControls = true, isCompact = false } = this.#options;
+        const state = this.#shown();
+        const hasOverview = this.trace.count > MIN_OVERVIEW_NODES;
+        this.#board ??= this.#makeBoard();
+        this.#board?.prefetch(state);
+        return h(
+            "div",
+            { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
+            h(
+                "div",
+                { class: ["parts", hasOverview && "with-overview", hasControls && "has-bar"] },
+                this.#drawTree(state),
+                hasOverview ? this.#drawOverview(state) : null,
+                h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
+                hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                h("div", { class: "side", key: "side" }, this.#drawSide(state, isCompact)),
+            ),
+        );
+    }
+
+    /**
+     * A module that is loaded when it is first needed; null until it is there.
+     * @param {string} name
+     */
+    #module(name) {
+        if (!this.#modules.has(name)) {
+            this.#modules.set(name, null);
+            LATER[name]().then(
+                (module) => {
+                    this.#modules.set(name, module);
+                    this.#options.app.update();
+                },
+                () => this.#modules.delete(name),
+            );
+        }
+        return this.#modules.get(name);
+    }
+
+    /** @returns {NodeBoard | null} */
+    #makeBoard() {
+        const module = this.trace.head.board ? this.#module("board") : null;
+        return module && new module.NodeBoard(this.trace, () => this.#options.app.update());
+    }
+
+    /** @param {State} state */
+    #scene(state) {
+        const { isReadOnly = false, differs, differsCut } = this.#options;
+        return {
+            trace: this.trace,
+            state,
+            view: this.#view,
+            opened: this.#opened,
+            closed: this.#closed,
+            onToggle: (/** @type {number} */ row, /** @type {boolean} */ isOpen) => {
+                toggle(this.#opened, this.#closed, row, isOpen);
+                this.#options.app.update();
+            },
+            onSelect: (/** @type {number} */ row) => !isReadOnly && this.#select(row),
+            label: this.#label("Search tree"),
+            ...(differs && { differs }),
+            ...(differsCut && { differsCut }),
+        };
+    }
+
+    /** @param {string} text */
+    #label(text) {
+        const { label } = this.#options;
+        return label ? `${text}: ${label}` : text;
+    }
+
+    /** @param {State} state */
+    #drawTree(state) {
+        return h(
+            "section",
+            { class: ["card", "tree", this.trace.isWindowed && "has-views"], "aria-label": this.#label("Search tree"), key: "tree" },
+            this.#drawViews(),
+            drawTree(this.#scene(state)),
+        );
+    }
+
+    #drawViews() {
+        if (!this.trace.isWindowed) return null;
+        const button = (/** @type {[View, string]} */ [view, name]) =>
+            h("button", { key: view, class: "small", "aria-pressed": view === this.#view, title: VIEW_TEXTS[view], onclick: () => this.#setView(view) }, name);
+        return h("div", { class: "views", role: "group", "aria-label": "What stands below a node" }, VIEWS.map(button));
+    }
+
+    /** @param {State} state */
+    #drawOverview(state) {
+        const { isReadOnly = false } = this.#options;
+        const onStep = (/** @type {CustomEvent<{step: number}>} */ event) => {
+            this.#controls.stop();
+            this.#go(event.detail.step);
+        };
+        const scene = { trace: this.trace, state, isReadOnly };
+        // The element is drawn once its class is there: a property that is set before would hide the class's.
+        const isLoaded = this.#module("overview") !== null;
+        return h(
+            "section",
+            { class: "card overview", "aria-label": this.#label("Overview"), key: "overview" },
+            isLoaded && h("glass-overview", { ".scene": scene, managesChildren: true, "onglass-step": onStep }),
+        );
+    }
+
+    /**
+     * @param {State} state
+     * @param {boolean} isCompact
+     * @returns {Content}
+     */
+    #drawSide(state, isCompact) {
+        const { isReadOnly = false } = this.#options;
+        return [
+            this.trace.head.board ? this.#drawPart("board", "Board", !isCompact, () => this.#board?.draw(state)) : null,
+            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm_title ?? this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
+            this.#drawPart("counters", "Counts", !isCompact, () => drawCounters(this.trace, state)),
+            this.#drawPart("legend", "Key and views", false, () => this.#drawKey()),
+            this.#drawPart("outline", "The tree as a list", false, () => this.#module("outline")?.drawOutline(this.#scene(state))),
+            isReadOnly ? null : this.#drawPart("save", "Save", false, () => this.#drawSave(state)),
+        ];
+    }
+
+    /**
+     * A part that can be folded; it is drawn only while it is open.
+     * @param {string} name
+     * @param {string} title
+     * @param {boolean} isOpenAtFirst
+     * @param {() => Content} draw
+     */
+    #drawPart(name, title, isOpenAtFirst, draw) {
+        const isOpen = this.#openParts.has(name) !== isOpenAtFirst;
+        const onToggle = (/** @type {Event} */ event) => {
+            const details = event.currentTarget;
+            if (!(details instanceof HTMLDetailsElement) || details.open === isOpen) return;
+            if (details.open === isOpenAtFirst) this.#openParts.delete(name);
+            else this.#openParts.add(name);
+            this.#options.app.update();
+        };
+        return h(
+            "details",
+            { class: ["card", "part", `part-${name}`], key: name, open: isOpen, ontoggle: onToggle },
+            h("summary", null, title),
+            isOpen ? draw() : null,
+        );
+    }
+
+    /** @param {State} state */
+    #drawCode(state) {
+        const current = state.step > 0 ? lineOfStep(this.#code, this.trace, state.step - 1) : -1;
+        return h(
+            "ol",
+            { class: "code-lines" },
+            this.#code.lines.map((line, index) => {
+                const isCurrent = index === current;
+                const indent = line.search(/\S|$/) / 4;
+                const attributes = { key: index, class: isCurrent ? "current" : null, "aria-current": isCurrent ? "step" : null, "--indent": indent };
+                return h("li", attributes, line.trim() || "\u00a0");
+            }),
+        );
+    }
+
+    /** @param {State} state */
+    #drawSave(state) {
+        const module = this.#module("files");
+        if (!module) return null;
+        const { trace } = this;
+        /** @type {Record<string, () => string>} */
+        const write = {
+            svg: () => module.toSvg({ trace, state, view: this.#view, opened: this.#opened, closed: this.#closed }),
+            json: () => module.toJson(trace),
+            log: () => module.toLog(trace, "tree"),
+        };
+        const files = FILES.filter(([format]) => format === "svg" || trace.end !== null);
+        return h(
+            "div",
+            { class: "files" },
+            files.map(([format, suffix, type, words]) =>
+                h("button", { key: format, class: "small", onclick: () => save(`search.${suffix}`, type, write[format]()) }, words),
+            ),
+        );
+    }
+
+    /** The key to the shapes, and what the views show. */
+    #drawKey() {
+        const views = this.trace.isWindowed ? VIEWS : VIEWS.slice(1);
+        return [drawLegend(this.trace), views.map(([view]) => h("p", { key: view, class: "muted" }, VIEW_TEXTS[view]))];
+    }
+}
+
+/**
+ * Lets the browser save a text as a file.
+ * @param {string} name
+ * @param {string} type
+ * @param {string} text
+ */
+function save(name, type, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
