@@ -264,7 +264,7 @@ def _serve_metrics_port(
 
     ports = hub.ports
     gauges = Gauges(
-        lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.studies.load, ports.bus
+        lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus, ports.studies.load
     )
     return serve_metrics(
         ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details

@@ -22,6 +22,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from engine.search.job import USES, Load
 from server.bus.base import Bus
 from server.net.listener import CannotListen
+from server.ports import NoStudies
 from server.process.metrics import Histogram, Metrics
 from server.settings import Settings
 from server.web.connection import HttpConnections
@@ -67,8 +68,8 @@ class Gauges:
     rooms: Callable[[], int]
     connections: Callable[[], int]
     searches: Callable[[], Load]
-    studies: Callable[[], Load]
     bus: Bus
+    studies: Callable[[], Load] = NoStudies().load
 
 
 class NodeCollector:

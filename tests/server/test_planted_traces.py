@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -9,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from engine.study_pool import gzip_lines
 from engine.study_pool.messages import Ended, Limits
 from engine.study_pool.pool import StudyPool
 from engine.teach import stream
@@ -64,7 +64,7 @@ def a_job_ends_with_its_first_reader(patch: Patch) -> None:
 
 
 def parts_wait_for_the_end(patch: Patch) -> None:
-    patch.setattr(gzip_lines.zlib, "Z_SYNC_FLUSH", gzip_lines.zlib.Z_NO_FLUSH)
+    patch.setattr(zlib, "Z_SYNC_FLUSH", zlib.Z_NO_FLUSH)
 
 
 def an_error_breaks_the_file_off(patch: Patch) -> None:
@@ -91,7 +91,7 @@ def each_request_has_a_job(patch: Patch) -> None:
 def the_right_is_not_checked(patch: Patch) -> None:
     async def searchable(self: Matches, request: Any, match_id: str) -> Any:
         match = await self._find(match_id)
-        return match, [played.move for played in (await self._record(match)).moves]
+        return match, [played.move for played in (await self.record(match)).moves]
 
     patch.setattr(Matches, "searchable", searchable)
 
