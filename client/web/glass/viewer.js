@@ -52,7 +52,7 @@ const LATER = {
     board: () => import("./node-board.js"),
     overview: () => import("./overview.js"),
     outline: () => import("./outline.js"),
-    export: () => import("./export.js"),
+    files: () => import("./export.js"),
 };
 /** The files that a search can be saved as: function, name, media type, words. @type {[string, string, string, string][]} */
 const FILES = [
@@ -202,7 +202,7 @@ export class SearchViewer {
             { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
             h(
                 "div",
-                { class: "parts" },
+                { class: ["parts", hasOverview && "with-overview", hasControls && "has-bar"] },
                 this.#drawTree(state),
                 hasOverview ? this.#drawOverview(state) : null,
                 h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
@@ -266,7 +266,7 @@ export class SearchViewer {
     #drawTree(state) {
         return h(
             "section",
-            { class: "card tree", "aria-label": this.#label("Search tree"), key: "tree" },
+            { class: ["card", "tree", this.trace.isWindowed && "has-views"], "aria-label": this.#label("Search tree"), key: "tree" },
             this.#drawViews(),
             drawTree(this.#scene(state)),
         );
@@ -305,7 +305,7 @@ export class SearchViewer {
         const { isReadOnly = false } = this.#options;
         return [
             this.trace.head.board ? this.#drawPart("board", "Board", !isCompact, () => this.#board?.draw(state)) : null,
-            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
+            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm_title ?? this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
             this.#drawPart("counters", "Counts", !isCompact, () => drawCounters(this.trace, state)),
             this.#drawPart("legend", "Key and views", false, () => this.#drawKey()),
             this.#drawPart("outline", "The tree as a list", false, () => this.#module("outline")?.drawOutline(this.#scene(state))),
@@ -331,7 +331,7 @@ export class SearchViewer {
         };
         return h(
             "details",
-            { class: ["card", "part", name], key: name, open: isOpen, ontoggle: onToggle },
+            { class: ["card", "part", `part-${name}`], key: name, open: isOpen, ontoggle: onToggle },
             h("summary", null, title),
             isOpen ? draw() : null,
         );
@@ -342,7 +342,7 @@ export class SearchViewer {
         const current = state.step > 0 ? lineOfStep(this.#code, this.trace, state.step - 1) : -1;
         return h(
             "ol",
-            { class: "lines" },
+            { class: "code-lines" },
             this.#code.lines.map((line, index) => {
                 const isCurrent = index === current;
                 const indent = line.search(/\S|$/) / 4;
@@ -354,7 +354,7 @@ export class SearchViewer {
 
     /** @param {State} state */
     #drawSave(state) {
-        const module = this.#module("export");
+        const module = this.#module("files");
         if (!module) return null;
         const { trace } = this;
         /** @type {Record<string, () => string>} */
