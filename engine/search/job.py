@@ -10,8 +10,23 @@ Persona = Literal["average", "swindler", "random"]
 #: The ways of playing other than levels: see `engine.search.persona`.
 PERSONAS: tuple[Persona, ...] = get_args(Persona)
 
+#: What a search is for, which is its class: an AI's move (live), a person who waits for an answer
+#: (ask), or the analysis of a match (study).
+Use = Literal["live", "ask", "study"]
+#: The classes of searches, the most urgent first. A search never waits for one of a later class.
+USES: tuple[Use, ...] = get_args(Use)
+#: The class of live searches, and the classes whose searches they may preempt.
+LIVE, BACKGROUND = USES[:1], USES[1:]
+#: The classes whose searches leave no place for one of this class, as far as they fill the places.
+RIVALS: dict[Use, tuple[Use, ...]] = {"live": LIVE, "ask": ("ask",), "study": BACKGROUND}
+
 #: The greatest depth of a strategy's search, in plies.
 MAX_STRATEGY_DEPTH = 30
+
+#: The greatest numbers of depths in a report: of a move's exact scores, and of the best moves.
+MAX_EXACT_DEPTHS, MAX_DEPTHS = 24, 32
+#: The longest line of a `DepthBest`, in moves.
+MAX_LINE_MOVES = 5
 
 #: A won position scores MATE minus the plies to its end; evaluations stay far below.
 MATE = 30_000
@@ -49,6 +64,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     `digest`, when given, is the digest of the position to search: a worker refuses the job if the
     moves lead to another position. `needs` names what a worker's program must be able to do beyond
     what every program can: a worker that does not know one of the names refuses the job.
+    `use` is the class of the search. A job of the classes ask and study is searched in isolation:
+    with fixed nodes, its result depends on nothing but the job.
     """
 
     game: str
@@ -65,22 +82,63 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     needs: tuple[str, ...] = ()
     strategy: str | None = None
     evaluator: str = ""
+    use: Use = "live"
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):
     """The search's verdict on one move: the score for the side to move, in the evaluation's units
     (MATE minus plies for a forced win).
+
+    `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score
+    was exact, ascending, the last 24 of them: at the other depths the search only proved that the
+    move is no better than the best one.
     """
 
     move: str
     score: int
     bound: Bound = "exact"
+    nodes: int = 0
+    exact: tuple[int, ...] = ()
+
+
+class DepthBest(Struct, frozen=True):
+    """The best move of a depth, at the head of the line that the search expected, and its score.
+
+    The last depth of a search may be incomplete.
+    """
+
+    depth: int
+    score: int
+    line: tuple[str, ...]
+
+
+class Counts(Struct, frozen=True, omit_defaults=True):
+    """How much a search has cut off above its horizon.
+
+    - `cuts` counts the positions where a move refuted the opponent's last one, so that the
+      remaining moves were cut off; at `first_cuts` of them it was the first move searched.
+    - `table_hits` counts the positions that were found in the transposition table, `table_cuts`
+      those of them whose stored value made a search unnecessary.
+
+    All are 0 where nothing counts them: in answers of a solver, a persona or a strategy.
+    """
+
+    cuts: int = 0
+    first_cuts: int = 0
+    table_hits: int = 0
+    table_cuts: int = 0
+
+
+#: The counts of a search that has not begun, or that does not count.
+NO_COUNTS = Counts()
 
 
 class Info(Struct, frozen=True, omit_defaults=True):
     """The progress of a search, after a completed depth or during one; `pv` begins with the best
     move. `warming` means that the game is not compiled yet, so the search is less deep than its
     level. A strategy reports its `value`, in its own units, and its `log` as text.
+
+    `depths` are the last 32 depths of the search.
     """
 
     depth: int
@@ -93,6 +151,8 @@ class Info(Struct, frozen=True, omit_defaults=True):
     warming: bool = False
     value: str = ""
     log: str = ""
+    counts: Counts = NO_COUNTS
+    depths: tuple[DepthBest, ...] = ()
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
@@ -104,16 +164,40 @@ class Result(Struct, frozen=True, omit_defaults=True):
     info: Info
 
 
+class ClassLoad(Struct, frozen=True):
+    """The searches of one class: running, waiting, and preempted since the start."""
+
+    running: int = 0
+    waiting: int = 0
+    preempted: int = 0
+
+    def __add__(self, other: "ClassLoad") -> "ClassLoad":
+        return ClassLoad(
+            self.running + other.running,
+            self.waiting + other.waiting,
+            self.preempted + other.preempted,
+        )
+
+
 class Load(Struct, frozen=True):
     """The load of a pool: searches running and waiting, and the workers that are ready.
 
     `other_rules` counts the games that remote workers offer with other rules than this server's.
+    `background` has the share of the searches that are not live, by class.
     """
 
     running: int
     waiting: int
     workers: int
     other_rules: int = 0
+    background: dict[Use, ClassLoad] = {}
+
+    def of(self, use: Use) -> ClassLoad:
+        """The searches of one class. A live search is never preempted."""
+        if use != "live":
+            return self.background.get(use, ClassLoad())
+        others = sum(self.background.values(), ClassLoad())
+        return ClassLoad(self.running - others.running, self.waiting - others.waiting)
 
 
 class SearchError(Exception):

@@ -9,6 +9,7 @@
 
 import { h } from "../shell/elements.js";
 import { drawSearchLog } from "./search-log.js";
+import { FoldedPicture } from "./folded-picture.js";
 import { countText, durationText, moveNumber, numberedMove, scoreText } from "../shell/words.js";
 
 /** The texts for the states of a search. @type {Record<Thought["state"], string>} */
@@ -49,9 +50,10 @@ export function thoughtHeading(side, { ply, thought }, played) {
 
 /**
  * What the panel shows. `side` is the side that searched, and `played` the token of the move that was
- * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it.
+ * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it, and
+ * `glass` the address of the position in the glass box.
  * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
- *     string, setting?: Content}} Shown
+ *     string, setting?: Content, glass?: string}} Shown
  */
 
 /** The panel, with the move that the user points at and the choice to hide it. */
@@ -59,10 +61,12 @@ export class ThinkingPanel {
     #update;
     /** The candidate that the user points at: its search, its move and its arrow. @type {{thought: Thought, move: string, arrows: string[][]} | null} */
     #pointed = null;
+    #picture;
 
     /** @param {() => void} update draws the page again */
     constructor(update) {
         this.#update = update;
+        this.#picture = new FoldedPicture(update);
     }
 
     /**
@@ -77,7 +81,7 @@ export class ThinkingPanel {
      * @param {Shown} shown
      * @returns {VNode}
      */
-    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null }) {
+    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, glass = "" }) {
         if (this.#pointed && !isSameSearch(this.#pointed.thought, thought)) this.#point(null);
         const isRunning = thought !== null && thought.state !== "done";
         const isHidden = isThinkingHidden();
@@ -102,7 +106,7 @@ export class ThinkingPanel {
                 h("button", { class: "small quiet toggle", "aria-pressed": !isHidden, onclick: toggle }, isHidden ? "Show" : "Hide"),
             ),
             thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
-            isHidden ? null : this.#drawSearch(thought, side, played, empty),
+            isHidden ? null : this.#drawSearch(thought, side, played, empty, glass),
             isHidden ? null : setting,
         );
     }
@@ -112,9 +116,10 @@ export class ThinkingPanel {
      * @param {string} side
      * @param {string | null} played
      * @param {string} empty
+     * @param {string} glass
      * @returns {Content}
      */
-    #drawSearch(thought, side, played, empty) {
+    #drawSearch(thought, side, played, empty, glass) {
         if (thought === null) return h("p", { class: "muted empty" }, empty);
         if (thought.state === "absent")
             return h("p", { class: "muted empty" }, "No engine is connected. The match continues when one connects.");
@@ -126,6 +131,7 @@ export class ThinkingPanel {
             assessment?.chance != null ? drawChance(side, assessment.chance, assessment.says ?? "") : null,
             assessment?.candidates ? this.#drawCandidates(thought, assessment.candidates, played) : null,
             assessment?.note ? h("p", { class: "note" }, assessment.note) : null,
+            assessment?.depths?.length ? this.#picture.draw({ thought, assessment, side, played, glass }) : null,
             thought.depth > 0 ? drawEngineTable(thought, played, !assessment) : null,
             thought.log ? drawSearchLog(thought.log) : null,
         ];
