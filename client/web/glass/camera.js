@@ -13,7 +13,7 @@ const MIN_SCALE = 0.08;
 const MAX_SCALE = 3;
 /** The largest scale of a drawing that fits, and the least at which its text can be read. */
 const MAX_FIT = 1.35;
-const MIN_FIT = 0.66;
+const MIN_FIT = 0.64;
 /** The scale of a drawing that does not fit. */
 const READABLE_SCALE = 0.8;
 /** The margin around a drawing that fits, and around a node that is brought into view, in pixels. */

@@ -58,7 +58,7 @@ function wordsOf({ trace, state, differs, best }, row) {
     if (state.row === row) words.push("current node");
     else if (state.isOnPath(row)) words.push("on the path");
     if (best.has(row)) words.push("on the best line");
-    if (differs?.(row)) words.push("only in this search");
+    if (state.isEntered(row) && differs?.(row)) words.push("only in this search");
     return words.join(", ");
 }
 

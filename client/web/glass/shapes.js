@@ -106,7 +106,7 @@ function hasNotes(trace, view) {
 
 /**
  * What all items of a drawing share.
- * @typedef {TreeScene & {tabStop: TabStop, widths: ReturnType<typeof shapeWidths>, best: Set<number>}} Context
+ * @typedef {TreeScene & {differs: (row: number) => boolean, tabStop: TabStop, widths: ReturnType<typeof shapeWidths>, best: Set<number>}} Context
  */
 
 /**
@@ -118,7 +118,9 @@ function hasNotes(trace, view) {
  * @returns {VNode[]}
  */
 export function drawItems(scene, layout, drawn, tabStop) {
-    const context = { ...scene, tabStop, widths: shapeWidths(scene.trace), best: bestRows(scene) };
+    const { state, differs } = scene;
+    const isDifferent = (/** @type {number} */ row) => differs !== undefined && state.isEntered(row) && differs(row);
+    const context = { ...scene, differs: isDifferent, tabStop, widths: shapeWidths(scene.trace), best: bestRows(scene) };
     const edges = [];
     const shapes = [];
     for (const item of layout.items) {
@@ -180,7 +182,7 @@ function factsKey({ state, view, differs, differsCut, trace, best }, { node, cut
     if (cut) return `${state.hasSkipped(row)} ${differsCut && cut.some(({ move }) => differsCut(row, move))}`;
     if (row < 0) return `${state.isEntered(node.hidden[0])} ${node.fold}`;
     const ends = !state.isEntered(row) ? "" : state.isLeft(row) ? "left" : `${state.window(row)} ${state.interval(row)}`;
-    const marks = [state.row === row, state.isOnPath(row), state.isCut(row), differs?.(row), best.has(row), node.isOpen];
+    const marks = [state.row === row, state.isOnPath(row), state.isCut(row), differs(row), best.has(row), node.isOpen];
     return `${ends} ${marks} ${node.fold} ${view} ${trace.reason(row)}`;
 }
 
@@ -212,7 +214,7 @@ function drawNode(context, item) {
     const look = { isHouse: widths.isHouse, isRound: trace.reason(row) === "depth" };
     return h(
         "g",
-        { ...itemAttributes(context, item, nodeClasses(context, item), nodeLabel(context, item)), "aria-current": state.row === row ? "step" : null },
+        { ...itemAttributes(context, item, nodeClasses(context, item)), "aria-current": state.row === row ? "step" : null },
         h("title", null, nodeLabel(context, item)),
         drawMove(trace.move(row)),
         state.row === row ? drawFigure(kind, width, { ...look, name: "halo" }) : null,
@@ -221,7 +223,7 @@ function drawNode(context, item) {
         kind.startsWith("p") ? h("text", { class: "name", y: SHAPE_Y + 14 }, kind) : null,
         value === "" ? null : h("text", { class: "value", y: SHAPE_Y + valueY(kind) }, value),
         fold > 0 && state.isEntered(row) ? drawFold(item.node.fold) : note === "" ? null : h("text", { class: isCutNote ? "note cut" : "note", y: NOTE_Y }, note),
-        context.differs?.(row) ? drawDifference(width / 2) : null,
+        context.differs(row) ? drawDifference(width / 2) : null,
         isClosable(context, item) ? drawHandle(note !== "") : null,
     );
 }
@@ -243,7 +245,7 @@ function nodeClasses({ trace, state, differs, best }, { node: { row, fold } }) {
         state.row === row && "current",
         best.has(row) && "best",
         fold > 0 && "folded",
-        differs?.(row) && "differs",
+        differs(row) && "differs",
     ];
 }
 
@@ -254,7 +256,7 @@ function nodeClasses({ trace, state, differs, best }, { node: { row, fold } }) {
 function nodeLabel({ trace, state, differs }, { node: { row, fold } }) {
     const words = nodeWords(trace, state, row);
     const folded = fold > 0 && state.isEntered(row) ? `, ${foldWords(fold)}` : "";
-    return `${words}${folded}${differs?.(row) ? ", only in this search" : ""}`;
+    return `${words}${folded}${differs(row) ? ", only in this search" : ""}`;
 }
 
 /**
@@ -267,13 +269,12 @@ function isClosable({ trace, tabStop }, { node }) {
 }
 
 /**
- * The attributes of an item's group. `data-key` names the item for clicks.
+ * The attributes of an item's group; its name is its title. `data-key` names the item for clicks.
  * @param {Context} context
  * @param {Item} item
  * @param {unknown[]} classes
- * @param {string} label
  */
-function itemAttributes({ tabStop, trace }, { key, x, y, node, cut }, classes, label) {
+function itemAttributes({ tabStop, trace }, { key, x, y, node, cut }, classes) {
     const place = { key, class: classes, transform: `translate(${round(x)} ${y})` };
     if (tabStop === null) return place;
     if (cut) return { ...place, "data-key": key };
@@ -282,7 +283,6 @@ function itemAttributes({ tabStop, trace }, { key, x, y, node, cut }, classes, l
         ...place,
         role: "button",
         tabindex: tabStop === key ? 0 : -1,
-        "aria-label": label,
         "aria-expanded": hasChildren ? String(node.isOpen) : null,
         "data-key": key,
     };
@@ -345,14 +345,14 @@ function drawCut(context, item, cut) {
     const { differsCut, state } = context;
     const width = Math.max(MIN_LEAF_WIDTH, textWidth(cutText(cut), NOTE_PX) + 24);
     const box = h("rect", { class: "shape", x: -width / 2, y: SHAPE_Y, width, height: LEAF_HEIGHT, rx: 3 });
-    if (!state.hasSkipped(item.node.row)) return h("g", itemAttributes(context, item, ["node future"], ""), drawMove(cutLabel(cut)), box);
+    if (!state.hasSkipped(item.node.row)) return h("g", itemAttributes(context, item, ["node future"]), drawMove(cutLabel(cut)), box);
     const differs = differsCut && cut.some(({ move }) => differsCut(item.node.row, move));
     const text = cutText(cut);
     const crossX = text === "" ? 0 : 9 - width / 2 + 2;
     const y = SHAPE_Y + LEAF_HEIGHT / 2;
     return h(
         "g",
-        itemAttributes(context, item, ["skipped", differs && "differs"], ""),
+        itemAttributes(context, item, ["skipped", differs && "differs"]),
         h("title", null, `${cutWords(cut)}${differs ? "; visited in the other search" : ""}`),
         drawMove(cutLabel(cut)),
         box,
@@ -392,8 +392,8 @@ function drawRest(context, item) {
     const classes = ["rest", !context.state.isEntered(node.hidden[0]) && "future"];
     return h(
         "g",
-        itemAttributes(context, item, classes, `${node.hidden.length} more moves, ${foldWords(node.fold)}`),
-        h("title", null, foldWords(node.fold)),
+        itemAttributes(context, item, classes),
+        h("title", null, `${restText(node)}, ${foldWords(node.fold)}`),
         h("rect", { class: "fan", x: -width / 2, y: REST_Y, width, height: REST_HEIGHT, rx: REST_HEIGHT / 2 }),
         h("text", { class: "count", y: REST_Y + REST_HEIGHT / 2 + 4 }, text),
     );

@@ -9,7 +9,7 @@
 
 import { h, render } from "../shell/elements.js";
 import { begin, fit, reveal, zoom } from "./camera.js";
-import { LEVEL_PX, layOut } from "./layout.js";
+import { LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
 import { measure } from "./measures.js";
 import { drawItems, itemMeasure } from "./shapes.js";
 import { MAX_SHAPES, MAX_WHOLE_WIDTH, canBeWhole, shownNodes } from "./shown.js";
@@ -127,16 +127,25 @@ export class GlassTree extends HTMLElement {
     #update() {
         const scene = this.#scene;
         if (!scene || scene.trace.count === 0) return;
-        const structure = `${structureOf(scene)} ${this.#maxWidth}`;
+        const level = this.#levelPx(measure(scene.trace).levels.length);
+        const structure = `${structureOf(scene)} ${this.#maxWidth} ${level}`;
         if (structure === this.#structure) return;
         const isFirst = this.#structure === "";
         const anchor = this.#item(this.#anchor);
         this.#structure = structure;
         const shown = shownNodes(scene.trace, scene.state, { ...scene, maxWidth: this.#maxWidth });
-        this.#layout = shown && layOut(shown, itemMeasure(scene.trace, scene.view));
+        this.#layout = shown && layOut(shown, itemMeasure(scene.trace, scene.view), level);
         if (isFirst) this.#begin();
         if (anchor) this.#hold(anchor);
         this.#anchor = "";
+    }
+
+    /**
+     * The distance of two levels: on a low screen the tree is lower, so that its text is larger.
+     * @param {number} levels
+     */
+    #levelPx(levels) {
+        return levels * LEVEL_PX > this.#screen.height ? LOW_LEVEL_PX : LEVEL_PX;
     }
 
     /**
@@ -159,7 +168,7 @@ export class GlassTree extends HTMLElement {
         if (!this.#scene || !this.#layout) return this.#camera;
         const levels = measure(this.#scene.trace).levels.length;
         const isWhole = this.#layout.items.length >= this.#scene.trace.count;
-        const height = isWhole ? this.#layout.bottom : Math.max(this.#layout.bottom, levels * LEVEL_PX);
+        const height = isWhole ? this.#layout.bottom : Math.max(this.#layout.bottom, levels * this.#levelPx(levels));
         return begin(this.#layout, this.#screen, height);
     }
 
@@ -182,11 +191,12 @@ export class GlassTree extends HTMLElement {
 
     #onResize() {
         this.#screen = { width: this.clientWidth, height: this.clientHeight };
+        this.#update();
         if (!this.#layout) return;
         if (!this.#isMoved) this.#begin();
         this.#followed = "";
         this.#follow();
-        this.#place();
+        this.#draw();
     }
 
     // --- drawing
