@@ -204,7 +204,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
-        api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms)
+        api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename)
         pages = Pages(client, ports)
         encode_task = asyncio.create_task(
             pages.encode_files(cache_folder), name="compressed client files"
@@ -263,7 +263,9 @@ def _serve_metrics_port(
     from server.web.metrics import Gauges, NodeCollector, serve_metrics
 
     ports = hub.ports
-    gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
+    gauges = Gauges(
+        lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus, ports.studies.load
+    )
     return serve_metrics(
         ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details
     )
