@@ -21,7 +21,8 @@ function someRows(trace, count) {
 }
 
 function everyRow(trace) {
-    return new Set([...Array(trace.count).keys()].flatMap((row) => [row, ~row]));
+    const rows = [...Array(trace.count).keys()];
+    return new Set(random(2) === 0 ? rows : rows.flatMap((row) => [row, ~row]));
 }
 
 /** The drawn trees at some steps of a trace, some with nodes that the user has opened or closed. */
@@ -31,7 +32,7 @@ function* shownTrees(trace, count) {
         const state = fold.at(step);
         const closed = new Set([...someRows(trace, random(4)), ...state.path.filter(() => random(6) === 0)]);
         const choice = random(2) === 0 ? {} : { opened: random(2) === 0 ? everyRow(trace) : someRows(trace, random(40)), closed };
-        const limit = [4 * 65, 300, Math.max(4 * 65, Math.min(trace.count, 400))][random(3)];
+        const limit = [4 * 65, 280 + random(20), Math.max(4 * 65, Math.min(trace.count, 400))][random(3)];
         yield { state, choice, limit, shown: shownNodes(trace, state, { ...choice, limit }) };
     }
 }
