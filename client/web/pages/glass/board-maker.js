@@ -83,7 +83,7 @@ export class BoardMaker {
                 h("span", { class: "muted" }, toMove),
                 h("span", { class: "gap" }),
                 drawButton("undo", "Take back", line.moves.length === 0, back(line.moves.length - 1)),
-                drawButton("first", "No moves", line.moves.length === 0, back(0)),
+                drawButton("first", "Reset", line.moves.length === 0, back(0)),
             ),
             line.moves.length > 0 ? h("p", { class: "line muted" }, line.moves.join(" ")) : null,
         );

@@ -227,11 +227,10 @@ export class GlassPage {
     draw() {
         return h(
             "div",
-            { class: ["page glass-page", this.#pair && "has-pair"], key: "glass" },
+            { class: ["page glass-page", this.#isFormOpen && "has-form"], key: "glass" },
             this.#drawHead(),
             this.#isFormOpen ? this.#drawForm() : null,
-            this.#drawStatus(),
-            this.#drawSearch(),
+            h("div", { class: "glass-main", key: "main" }, this.#drawStatus(), this.#drawSearch()),
         );
     }
 
@@ -319,7 +318,9 @@ export class GlassPage {
             for (const run of runs) if (run.error) run.retry();
             this.#app.update();
         };
-        const failed = runs.filter(({ error }) => error !== null);
+        // A mistake in a text stands at the text, if the form is open.
+        const isAtText = (/** @type {Error | null} */ error) => this.#isFormOpen && error instanceof TraceError && error.line !== null;
+        const failed = runs.filter(({ error }) => error !== null && !isAtText(error));
         const isRunning = runs.some((run) => run.isRunning);
         return h(
             "div",
