@@ -39,11 +39,6 @@ export class BoardMaker {
         this.#request?.abort();
     }
 
-    /** The names of the sides, once they are known. */
-    get sides() {
-        return this.#shown?.board.seats.map(({ name }) => name) ?? [];
-    }
-
     /**
      * @param {Line} line
      * @param {(moves: string[]) => void} change
@@ -132,5 +127,5 @@ function keyOf({ game, options, position, moves }) {
  * @param {() => void} onclick
  */
 function drawButton(name, label, disabled, onclick) {
-    return h("button", { type: "button", class: "small", disabled, onclick }, icon(name), label);
+    return h("button", { type: "button", class: "small", "aria-label": label, title: label, disabled, onclick }, icon(name));
 }
