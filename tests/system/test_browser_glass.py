@@ -56,7 +56,12 @@ async def marked(page: Page, side: int) -> set[int]:
         .locator(".node.differs")
         .evaluate_all("nodes => nodes.map(node => node.dataset.key)")
     )
-    return {int(key) for key in keys}
+    return {row_of(key) for key in keys}
+
+
+def row_of(key: str) -> int:
+    """Returns the row of a drawn node."""
+    return int(key.removeprefix("node "))
 
 
 async def sentence(page: Page) -> str:
@@ -172,7 +177,7 @@ async def test_two_searches_in_step(chromium: Browser, server: ServerProcess) ->
             await ada.page.keyboard.press("ArrowRight")
             current = ada.page.locator(".node[aria-current=step]")
             keys = await current.evaluate_all("nodes => nodes.map(node => node.dataset.key)")
-            assert left[int(keys[0])] == right[int(keys[1])]
+            assert left[row_of(keys[0])] == right[row_of(keys[1])]
         await kim.page.goto(ada.page.url)
         await expect(kim.page.locator(".pair-side")).to_have_count(1)
         await kim.button("minimax").click()
