@@ -23,7 +23,7 @@ import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { AddressBar } from "./address-bar.js";
 import { EXAMPLES } from "./examples.js";
-import { drawFailure, drawStopped } from "./failure.js";
+import { drawFailure, drawStopped, drawTruncated } from "./failure.js";
 import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
 
 /** What the page says if a part of it does not arrive. */
@@ -271,7 +271,9 @@ export class GlassPage {
         return h(
             "div",
             { class: "glass-status", role: "status", key: "status" },
-            failed.map((run) => (run.error ? (run.isStale || !run.trace ? drawFailure(run.error, retry) : drawStopped(run.error)) : null)),
+            failed.map((run) => (run.error ? (run.isStale || !run.trace ? drawFailure(run.error, retry) : drawStopped(run.error.message)) : null)),
+            runs.map((run) => (run.error || run.isRunning ? null : drawTruncated(run.trace?.end ?? null, run.trace?.count ?? 0))),
+            runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "Below is the search before.") : null,
             isRunning ? h("p", { class: "muted running" }, "Searching…") : null,
         );
     }
