@@ -68,7 +68,7 @@ export class SeatTree {
     #setOpen(isOpen) {
         if (isOpen === this.#isOpen) return;
         this.#isOpen = isOpen;
-        if (isOpen) void loadStyleSheet(STYLE_SHEET);
+        if (isOpen) void loadStyleSheet(STYLE_SHEET).catch(() => {});
         this.#app.update();
     }
 
