@@ -88,11 +88,8 @@ def test_every_import_is_found_and_its_module_exists() -> None:
 
 
 def test_every_style_sheet_is_loaded() -> None:
-    """Each style sheet is in the table of pages or the HTML page, or a module loads it by name;
-    glass/ waits for its page.
-    """
+    """Each style sheet is in the table of pages or the HTML page, or a module loads it by name."""
     files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.css")}
-    files -= {"glass/glass.css", "glass/viewer.css"} - {*STYLE_SHEET.findall(SOURCES["pages.js"])}
     later = re.findall(r'loadStyleSheet\("([^"]+\.css)"\)', "\n".join(SOURCES.values()))
     html = re.findall(r'"\{\{base\}\}/([^"]+\.css)"', (FOLDER / "index.html").read_text("utf-8"))
     assert files == {*html, *later, *STYLE_SHEET.findall(SOURCES["pages.js"])}

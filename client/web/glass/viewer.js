@@ -354,7 +354,7 @@ export class SearchViewer {
 
     /** @param {State} state */
     #drawSave(state) {
-        const module = this.#module("export");
+        const module = this.#module("files");
         if (!module) return null;
         const { trace } = this;
         /** @type {Record<string, () => string>} */
