@@ -1,7 +1,8 @@
 """What a search can be made of: what a form offers, each choice with what it refuses.
 
-An entry has `name` and `text`, an algorithm also a `title`. `refuses` maps a field of a request to the values that do not go
-with the entry, each with the reason; the value "*" stands for all but the default.
+An entry has `name` and `text`, an algorithm also a `title`. `refuses` maps a field of a request to
+the values that do not go with the entry, each with the reason; the value "*" stands for all but the
+default.
 """
 
 from collections.abc import Mapping

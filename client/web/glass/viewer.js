@@ -305,7 +305,7 @@ export class SearchViewer {
         const { isReadOnly = false } = this.#options;
         return [
             this.trace.head.board ? this.#drawPart("board", "Board", !isCompact, () => this.#board?.draw(state)) : null,
-            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
+            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm_title ?? this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
             this.#drawPart("counters", "Counts", !isCompact, () => drawCounters(this.trace, state)),
             this.#drawPart("legend", "Key and views", false, () => this.#drawKey()),
             this.#drawPart("outline", "The tree as a list", false, () => this.#module("outline")?.drawOutline(this.#scene(state))),
