@@ -202,7 +202,7 @@ export class SearchViewer {
             { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
             h(
                 "div",
-                { class: ["parts", hasOverview && "with-overview"] },
+                { class: ["parts", hasOverview && "with-overview", hasControls && "has-bar"] },
                 this.#drawTree(state),
                 hasOverview ? this.#drawOverview(state) : null,
                 h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
@@ -266,7 +266,7 @@ export class SearchViewer {
     #drawTree(state) {
         return h(
             "section",
-            { class: "card tree", "aria-label": this.#label("Search tree"), key: "tree" },
+            { class: ["card", "tree", this.trace.isWindowed && "has-views"], "aria-label": this.#label("Search tree"), key: "tree" },
             this.#drawViews(),
             drawTree(this.#scene(state)),
         );

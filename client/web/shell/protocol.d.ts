@@ -274,7 +274,7 @@ export interface Joined {
     start_view?: PositionView | null;
 }
 
-/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
+/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -288,6 +288,7 @@ export interface RoomDescription {
     one_screen?: boolean;
     takeback?: boolean;
     search?: string;
+    level_names?: string[];
 }
 
 /** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
