@@ -9,6 +9,7 @@
  * @import {View} from "../../glass/sentences.js"
  * @import {SearchTrace} from "../../glass/trace.js"
  * @import {Content} from "../../shell/elements.js"
+ * @import {Share} from "../../ui/share.js"
  * @import {SearchForm} from "./form.js"
  */
 
@@ -19,13 +20,13 @@ import { SearchViewer } from "../../glass/viewer.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { sentenceOf } from "../../shell/words.js";
-import { Share } from "../../ui/share.js";
-import { openKeysHelp } from "../../ui/sheets.js";
 import { AddressBar } from "./address-bar.js";
 import { EXAMPLES } from "./examples.js";
 import { drawFailure, drawStopped, drawTruncated, isCorrectable } from "./failure.js";
 import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
 
+/** On wide windows an empty page opens with its form; form.css has the same width. */
+const wideWindow = matchMedia("(min-width: 1100px)");
 /** What the page says if a part of it does not arrive. */
 const NOT_LOADED = "A part of the page could not be loaded; try again";
 
@@ -35,7 +36,8 @@ export class GlassPage {
     /** @type {Address} */
     #state;
     #bar;
-    #share;
+    /** The field with the link, once it has arrived. @type {Share | null} */
+    #share = null;
     /** The first and the second search. @type {[Run, Run]} */
     #runs;
     /** The searches of the shown lesson. @type {{lesson: string, runs: LessonRun[]} | null} */
@@ -53,15 +55,15 @@ export class GlassPage {
         this.#app = app;
         this.#bar = new AddressBar();
         this.#state = this.#bar.read();
-        this.#isFormOpen = subjectOf(this.#state) === null;
-        if (this.#isFormOpen) this.#state = { ...this.#state, tree: EXAMPLES.tree };
-        this.#share = new Share("Link to this step", "/glass", () => app.update(), (text) => app.announce(text));
+        const isEmpty = subjectOf(this.#state) === null;
+        if (isEmpty) this.#state = { ...this.#state, tree: EXAMPLES.tree };
+        this.#isFormOpen = isEmpty && wideWindow.matches;
         const onChange = () => this.#onTrace();
         this.#runs = [new Run(onChange), new Run(onChange)];
     }
 
     start() {
-        void this.#share.load();
+        void this.#loadShare();
         if (this.#isFormOpen) void this.#openForm();
         if (subjectOf(this.#state) === "lesson") void this.#loadLesson();
         this.#search();
@@ -90,9 +92,16 @@ export class GlassPage {
 
     /** @param {KeyboardEvent} event */
     onKey(event) {
-        if (event.key === "?") openKeysHelp(this.#app);
-        else if (!(this.#pair ?? this.#viewer)?.onKey(event)) return;
-        event.preventDefault();
+        if ((this.#pair ?? this.#viewer)?.onKey(event)) event.preventDefault();
+    }
+
+    async #loadShare() {
+        const loaded = await import("../../ui/share.js").catch(() => null);
+        if (loaded === null) return;
+        const app = this.#app;
+        this.#share = new loaded.Share("Link to this step", "/glass", () => app.update(), (text) => app.announce(text));
+        void this.#share.load();
+        app.update();
     }
 
     async #openForm() {
@@ -222,6 +231,7 @@ export class GlassPage {
 
     #drawHead() {
         const head = this.#runs[0].trace?.head;
+        const what = !head ? "" : this.#pair ? `${head.title}: ${this.#pair.names.join(" and ")}` : describeSearch(head);
         const isOpen = this.#isFormOpen;
         const toggle = () => {
             if (!isOpen) return void this.#openForm();
@@ -232,7 +242,7 @@ export class GlassPage {
             "div",
             { class: "glass-head", key: "head" },
             h("h1", null, "Glass box"),
-            h("p", { class: "what muted" }, head ? describeSearch(head) : ""),
+            h("p", { class: "what muted", title: what }, what),
             h(
                 "button",
                 { class: "toggle-form", "aria-expanded": isOpen, "aria-controls": isOpen ? "glass-form" : null, onclick: toggle },
@@ -241,7 +251,7 @@ export class GlassPage {
             ),
             this.#bar.isTooLong
                 ? h("p", { class: "muted too-long" }, "This text is too long for a link: save it as a file to pass it on.")
-                : this.#share.draw(this.#bar.query),
+                : (this.#share?.draw(this.#bar.query) ?? h("div", { class: "share" })),
         );
     }
 
