@@ -29,6 +29,11 @@ export const PAGES = [
         async () => (await import("./pages/replays/page.js")).ReplaysPage,
         ["ui/matches.css"],
     ],
+    [
+        /^\/glass$/,
+        async () => (await import("./pages/glass/page.js")).GlassPage,
+        ["glass/glass.css", "glass/viewer.css", "pages/glass/page.css"],
+    ],
 ];
 
 /** A path of the page that is most likely opened next: it is loaded while the browser is idle. */
