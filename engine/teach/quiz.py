@@ -3,8 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from engine.teach.drawing import tree_lines
@@ -49,6 +49,9 @@ class Question:
     answer: bool | Number | tuple[str, ...] = False
     #: The names of all leaves, if the answer is some of them.
     choices: tuple[str, ...] = ()
+    #: The search of the whole tree, if it is about all leaves, and their names by their paths.
+    plain: Trace | None = None
+    names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
 
 def ask_questions(trace: Trace, root: State, screen: Screen) -> bool:
@@ -214,6 +217,8 @@ def _unseen_question(trace: Trace, root: State) -> list[Question]:
             f"never seen are {', '.join(in_order)}",
             answer=in_order,
             choices=tuple(names[path] for path in paths if path in leaves),
+            plain=plain,
+            names=names,
         )
     ]
 

@@ -6,20 +6,11 @@ from engine.teach.explain import Plan, explain
 from engine.teach.lessons.hints import cut_reason, unseen_hint, unseen_reason, value_hint
 from engine.teach.lessons.hints import value_reason as reason_of_value
 from engine.teach.lessons.lesson import Figure, Lesson, Ordering
-from engine.teach.lessons.question import Answer, AnswerKind, QuizQuestion
+from engine.teach.lessons.question import Answer, AnswerKind, FigureNode, QuizQuestion
 from engine.teach.notation import RELATIONS
 from engine.teach.state import TreeState
-from engine.teach.trace import Number, Trace
+from engine.teach.trace import Trace
 from engine.teach.tree import Node, Tree
-
-
-class FigureNode(Struct, frozen=True):
-    """A node to draw: the move to it, who chooses there (`leaf` for a leaf), a leaf's value."""
-
-    move: str
-    kind: str
-    value: Number | None
-    children: "tuple[FigureNode, ...]"
 
 
 class FigureExercise(Struct, frozen=True, tag="figure", tag_field="kind"):
@@ -65,7 +56,7 @@ def drawn(node: Node, move: str = "") -> FigureNode:
     value = node.utility if isinstance(node.utility, int | float) else None
     below = zip(node.labels(), node.branches(), strict=True)
     children = tuple(drawn(child, label) for label, child in below)
-    return FigureNode(move, node.kind or "leaf", value, children)
+    return FigureNode(move, move, node.kind or "leaf", value, children)
 
 
 def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, ...]:

@@ -11,6 +11,19 @@ AnswerKind = Literal["yes_no", "number", "names", "choice"]
 Answer = bool | Number | tuple[str, ...] | str
 
 
+class FigureNode(Struct, frozen=True):
+    """A node to draw: its name in answers, the move to it, who chooses there, and its children.
+
+    A leaf is of the kind `leaf` and has a value.
+    """
+
+    name: str
+    move: str
+    kind: str
+    value: Number | None
+    children: "tuple[FigureNode, ...]"
+
+
 class QuizQuestion(Struct, frozen=True):
     """A question about a run, asked after `step` steps of it, about the node in `row`.
 
@@ -27,3 +40,5 @@ class QuizQuestion(Struct, frozen=True):
     hint: str
     answer: Answer
     reason: str
+    #: The whole tree, if the question is about all of it.
+    figure: FigureNode | None = None

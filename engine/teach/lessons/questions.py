@@ -1,6 +1,6 @@
 """The quiz and the exercise of a lesson as data: what a page asks, and the right answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from msgspec import Struct
@@ -11,13 +11,14 @@ from engine.teach.lessons.hints import (
     cut_hint,
     cut_reason,
     node_name,
+    path_of,
     unseen_hint,
     unseen_reason,
     value_hint,
     value_reason,
 )
 from engine.teach.lessons.lesson import Figure, Lesson, root_of
-from engine.teach.lessons.question import QuizQuestion
+from engine.teach.lessons.question import FigureNode, QuizQuestion
 from engine.teach.quiz import Question, make_questions
 from engine.teach.trace import Trace
 
@@ -76,7 +77,28 @@ def as_data(run: int, trace: Trace, question: Question) -> QuizQuestion:
         text = f"Which leaves does {SPOKEN.get(trace.algorithm, trace.algorithm)} never see?"
         reason = unseen_reason(trace, answer)
         hint = unseen_hint(trace)
-        return QuizQuestion(*place, text, "names", question.choices, hint, answer, reason)
+        figure = None if question.plain is None else whole_tree(question.plain, question.names)
+        return QuizQuestion(*place, text, "names", question.choices, hint, answer, reason, figure)
     text = f"Which value does {name} return?"
     reason = value_reason(trace, row)
     return QuizQuestion(*place, text, "number", (), value_hint(trace, row), answer, reason)
+
+
+def whole_tree(trace: Trace, names: Mapping[tuple[str, ...], str]) -> FigureNode:
+    """Returns the tree of a search to draw, with the names of its nodes by their paths."""
+    children: dict[int, list[int]] = {}
+    for row, parent in enumerate(trace.nodes.parent):
+        children.setdefault(parent, []).append(row)
+
+    def node(row: int) -> FigureNode:
+        kind, value = trace.nodes.kind[row], trace.nodes.value[row]
+        is_number = kind == "leaf" and not isinstance(value, tuple)
+        return FigureNode(
+            names.get(tuple(path_of(trace, row)), ""),
+            trace.nodes.move[row],
+            kind,
+            value if is_number and not isinstance(value, tuple) else None,
+            tuple(map(node, children.get(row, ()))),
+        )
+
+    return node(0)
