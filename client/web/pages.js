@@ -25,6 +25,25 @@ export const PAGES = [
         ["board/board.css", "ui/match.css", "ui/thinking.css", "ui/dialogs.css"],
     ],
     [
+        /^\/learn$/,
+        async () => (await import("./pages/learn/page.js")).LearnPage,
+        ["pages/learn/learn.css"],
+        ["/api/lessons"],
+    ],
+    [
+        /^\/learn\/([\w-]{1,24})$/,
+        async () => (await import("./pages/lesson/page.js")).LessonPage,
+        [
+            "board/board.css",
+            "glass/glass.css",
+            "glass/viewer.css",
+            "glass/pair.css",
+            "glass/figure.css",
+            "pages/lesson/lesson.css",
+            "pages/lesson/print.css",
+        ],
+    ],
+    [
         /^\/replays$/,
         async () => (await import("./pages/replays/page.js")).ReplaysPage,
         ["ui/matches.css"],

@@ -81,10 +81,11 @@ def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, .
         text: str, kind: AnswerKind, answer: Answer | None, hint: str, reason: str, *choices: str
     ) -> QuizQuestion:
         assert answer is not None
-        return QuizQuestion(run, step + 1, row, text, kind, choices, hint, answer, reason)
+        at = 0 if text == of_root else row
+        return QuizQuestion(run, step + 1, at, text, kind, choices, hint, answer, reason)
 
     further = f"Could a leaf that was skipped make {name} greater, or smaller?"
-    unseen = "Leaves never seen"
+    unseen, of_root = "Leaves never seen", "Value of the root"
     return (
         gap(f"alpha at {name}", "number", alpha, own if is_max else above, why_cut),
         gap(f"beta at {name}", "number", beta, above if is_max else own, why_cut),
@@ -95,7 +96,7 @@ def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, .
         ),
         gap(f"Value that {name} returns", "number", value, value_hint(trace, row), why_value),
         gap(
-            *("Value of the root", "number", root_value),
+            *(of_root, "number", root_value),
             *(value_hint(trace, 0), reason_of_value(trace, 0)),
         ),
     )

@@ -9,7 +9,8 @@ LEAVES = tuple(37 * number % 81 for number in range(81))
 TREE = check_tree(Tree(uniform(("max", "min", "max", "min"), 3, LEAVES), "Move order"))
 #: A tree in the worst order: nothing is cut off.
 UNORDERED = parse_tree(
-    "max(A: min(9, 7, 4), B: min(9, 6, 5), C: min(11, 10, 8))", "A tree to order"
+    "max(A: min(A1: 9, A2: 7, A3: 4), B: min(B1: 9, B2: 6, B3: 5), C: min(C1: 11, C2: 10, C3: 8))",
+    "A tree to order",
 )
 
 LESSON = Lesson(
