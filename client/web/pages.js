@@ -48,6 +48,12 @@ export const PAGES = [
         async () => (await import("./pages/replays/page.js")).ReplaysPage,
         ["ui/matches.css"],
     ],
+    [
+        /^\/glass$/,
+        async () => (await import("./pages/glass/page.js")).GlassPage,
+        ["board/board.css", "glass/glass.css", "glass/pair.css", "pages/glass/page.css"],
+        ["/api/trace/choices"],
+    ],
 ];
 
 /** A path of the page that is most likely opened next: it is loaded while the browser is idle. */

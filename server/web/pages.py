@@ -18,7 +18,13 @@ from server.ports import Ports
 from server.web.api import is_https
 from server.web.client_files import MIME, ClientPage, read_client
 from server.web.encodings import Encoded, encode_files
-from server.web.previews import GENERAL, Preview, match_preview, room_preview
+from server.web.previews import (
+    GENERAL,
+    PAGE_PREVIEWS,
+    Preview,
+    match_preview,
+    room_preview,
+)
 
 log = structlog.get_logger()
 
@@ -77,11 +83,12 @@ class Pages:
     def _page_handler(self, page: ClientPage) -> Handler:
         """The handler of a page's path."""
         preview_of = PREVIEWS.get(page.path.split("/")[1])
+        general = PAGE_PREVIEWS.get(page.path, GENERAL)
         needed_files = preload_links(self.base, page)
 
         async def handle(request: web.Request) -> web.Response:
             page_id = request.match_info.get("id")
-            preview = GENERAL
+            preview = general
             if preview_of is not None and page_id is not None:
                 preview = await preview_of(self._ports, page_id)
             return self._answer(request, preview, needed_files)

@@ -35,6 +35,14 @@ GENERAL = Preview(
     "Play board games against each other and against an AI whose thinking anyone can watch.",
 )
 
+#: The previews of the pages that need no id, by their paths.
+PAGE_PREVIEWS = {
+    "/glass": Preview(
+        "Glass box",
+        "Watch a game search step by step: windows, bounds and cut-offs, on any position.",
+    ),
+}
+
 
 async def room_preview(ports: Ports, room_id: str) -> Preview:
     """The game and the players of a public room, after the first READ_EVENTS events of its log."""

@@ -103,8 +103,8 @@ class ConnectFour(Referee, game="connect-four"):
 
     def disc_at(self, column: int, row: int) -> int | None:
         """Returns the seat whose disc lies there, or None."""
-        inside = 0 <= column < 7 and 0 <= row < len(self.columns[column])
-        return self.columns[column][row] if inside else None
+        is_inside = 0 <= column < 7 and 0 <= row < len(self.columns[column])
+        return self.columns[column][row] if is_inside else None
 
     def update_result(self) -> None:
         mover, row = 1 - self.turn, len(self.columns[self.last_column]) - 1

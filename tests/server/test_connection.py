@@ -8,7 +8,7 @@ from websockets.frames import Frame, Opcode
 
 from tests.support.node import serve
 
-#: A message that is answered at once, as long as no other one waits.
+#: A message that is answered at once, unless an earlier one waits for its answer.
 PING = '{"t":"ping","id":"%d"}'
 #: The same with a character that is not ASCII, in a field that the server ignores.
 FOREIGN_PING = '{"t":"ping","id":"%d","x":"é"}'

@@ -79,7 +79,7 @@ export function preloadPage(path) {
  * @param {string} name
  * @returns {Promise<void>}
  */
-function loadStyleSheet(name) {
+export function loadStyleSheet(name) {
     const known = styleSheets.get(name);
     if (known) return known.loaded;
     const link = document.createElement("link");

@@ -49,9 +49,10 @@ export function thoughtHeading(side, { ply, thought }, played) {
 
 /**
  * What the panel shows. `side` is the side that searched, and `played` the token of the move that was
- * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it.
+ * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it, `tree`
+ * the tree of a strategy's search.
  * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
- *     string, setting?: Content}} Shown
+ *     string, setting?: Content, tree?: Content}} Shown
  */
 
 /** The panel, with the move that the user points at and the choice to hide it. */
@@ -77,7 +78,7 @@ export class ThinkingPanel {
      * @param {Shown} shown
      * @returns {VNode}
      */
-    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null }) {
+    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, tree = null }) {
         if (this.#pointed && !isSameSearch(this.#pointed.thought, thought)) this.#point(null);
         const isRunning = thought !== null && thought.state !== "done";
         const isHidden = isThinkingHidden();
@@ -103,6 +104,7 @@ export class ThinkingPanel {
             ),
             thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
             isHidden ? null : this.#drawSearch(thought, side, played, empty),
+            isHidden ? null : tree,
             isHidden ? null : setting,
         );
     }

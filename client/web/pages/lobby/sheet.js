@@ -159,7 +159,7 @@ function drawChoices(game, choices, change) {
  * @param {Record<string, Content> | Record<string, Content>[]} labels by value: one row, or several
  * @param {string} value
  * @param {(value: string) => void} pick
- * @param {string} [about] a text about the chosen value
+ * @param {Content} [about] a text about the chosen value
  */
 function drawChoice(name, legend, labels, value, pick, about) {
     const rows = (Array.isArray(labels) ? labels : [labels]).map((row) =>
@@ -233,7 +233,18 @@ function drawLevel(name, legend, game, value, pick) {
     );
     const personas = Object.fromEntries(Object.entries(PERSONAS).map(([key, { name }]) => [key, name]));
     const choices = game.levels > 0 ? [...rows, personas] : strategyRows();
-    return drawChoice(name, legend, choices, value, pick, PERSONAS[value]?.about);
+    return drawChoice(name, legend, choices, value, pick, PERSONAS[value]?.about ?? drawStrategyLink(game, value));
+}
+
+/**
+ * A link that shows how a strategy searches the game; null for any other AI.
+ * @param {GameDescription} game
+ * @param {string} value
+ */
+function drawStrategyLink(game, value) {
+    if (!value.startsWith(STRATEGY_PREFIX)) return null;
+    const algorithm = value.slice(STRATEGY_PREFIX.length);
+    return h("a", { href: `/glass?game=${game.id}&algorithm=${algorithm}` }, "Open its search in the glass box");
 }
 
 /** Maximum number of strategies in one row. */
