@@ -27,7 +27,7 @@ export const PAGES = [
     [
         /^\/learn$/,
         async () => (await import("./pages/learn/page.js")).LearnPage,
-        ["pages/learn/learn.css"],
+        ["glass/lesson.css", "pages/learn/learn.css"],
         ["/api/lessons"],
     ],
     [
@@ -38,6 +38,7 @@ export const PAGES = [
             "glass/glass.css",
             "glass/viewer.css",
             "glass/pair.css",
+            "glass/lesson.css",
             "glass/figure.css",
             "pages/lesson/lesson.css",
             "pages/lesson/print.css",
