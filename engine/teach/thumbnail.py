@@ -145,7 +145,7 @@ def _shape(item: _Item, half: float) -> str:
     fold = ""
     if item.is_folded:
         fold = (
-            f'<path class="f" d="M{x:.1f} {y:.1f}l{half:.1f} {2.2 * half:.1f}h{-2 * half:.1f}z"/>'
+            f'<path class="f" d="M{x:.1f} {y:.1f}l{half:.1f} {1.3 * half:.1f}h{-2 * half:.1f}z"/>'
         )
     match item.kind:
         case "max":
