@@ -57,17 +57,16 @@ def snapshot(trace: Trace, count: int | None = None) -> Snapshot:
         shown.children.setdefault(parent, []).append(row)
     for index, parent in enumerate(trace.skipped.parent):
         shown.skipped.setdefault(parent, []).append(index)
-    steps = trace.steps
-    total = len(steps.what) if count is None else count
-    for what, row, low, high in zip(
-        steps.what[:total], steps.node[:total], steps.low[:total], steps.high[:total], strict=True
-    ):
-        _apply(shown, what, row, low, high)
+    for index in range(len(trace.steps.what) if count is None else count):
+        advance(shown, index)
     return shown
 
 
-def _apply(shown: Snapshot, what: str, row: int, low: Number | None, high: Number | None) -> None:
-    match what:
+def advance(shown: Snapshot, index: int) -> None:
+    """Applies the step with that index; all steps before it have been applied."""
+    steps = shown.trace.steps
+    row, low, high = steps.node[index], steps.low[index], steps.high[index]
+    match steps.what[index]:
         case "enter":
             shown.seen.append(Seen(low, high))
             shown.current = row

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.web.client_files import client_folder
+from server.web.client_files import APP, EMBED, EMBED_STYLE_SHEETS, client_folder
 
 FOLDER = client_folder()
 #: A module that another one imports when it is loaded; not `import(…)`, and not JSDoc's `@import`.
@@ -75,9 +75,9 @@ def test_an_import_in_the_wrong_direction_is_found(name: str, source: str) -> No
 
 
 def test_every_import_is_found_and_its_module_exists() -> None:
-    """All modules but a few are reached from shell/app.js."""
+    """All modules but a few are reached from the app, or from a lesson in a frame."""
     reached: set[str] = set()
-    waiting = ["shell/app.js"]
+    waiting = [APP, EMBED]
     while waiting:
         name = waiting.pop()
         if name not in reached:
@@ -88,7 +88,7 @@ def test_every_import_is_found_and_its_module_exists() -> None:
 
 
 def test_every_style_sheet_is_loaded() -> None:
-    """Each style sheet is in the table of pages, or in the HTML page."""
+    """Each style sheet is in the table of pages, in the HTML page, or in that of a frame."""
     files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.css")}
     html = re.findall(r'"\{\{base\}\}/([^"]+\.css)"', (FOLDER / "index.html").read_text("utf-8"))
-    assert files == {*html, *STYLE_SHEET.findall(SOURCES["pages.js"])}
+    assert files == {*html, *STYLE_SHEET.findall(SOURCES["pages.js"]), *EMBED_STYLE_SHEETS}

@@ -1,0 +1,92 @@
+/**
+ * Numbers, values, windows and intervals of a search as text. An open end is -Infinity or Infinity.
+ *
+ * @import {SearchTrace, Value} from "./trace.js"
+ */
+
+/** The signs before a value that is a bound. @type {Record<string, string>} */
+const BOUND_SIGNS = { lower: "≥", upper: "≤" };
+/** The sides; players p1, p2, … keep their names. @type {Record<string, string>} */
+const SIDES = { max: "MAX", min: "MIN", mean: "chance" };
+/** The widths of characters in ems; all others are about as wide as a digit. */
+const NARROW = /[\s.,:;'|!()[\]ijlft]/;
+const WIDE = /[mwMW∞…%@⟨⟩]/;
+
+/**
+ * A number with a minus sign and at most six significant digits, like the texts of the engine.
+ * @param {number} number
+ * @param {number} [digits] the most significant digits of a number with decimals
+ */
+export function numberText(number, digits = 6) {
+    if (number === Infinity) return "∞";
+    if (number === -Infinity) return "−∞";
+    const text = Number.isInteger(number) ? String(number) : String(Number(number.toPrecision(digits)));
+    return text.replace("-", "−");
+}
+
+/**
+ * A value: a number, the numbers of several players as ⟨1, 2, 3⟩, or "".
+ * @param {Value} value
+ * @param {number} [digits]
+ */
+export function valueText(value, digits = 6) {
+    if (value === null) return "";
+    if (Array.isArray(value)) return `⟨${value.map((number) => numberText(number, digits)).join(", ")}⟩`;
+    return numberText(value, digits);
+}
+
+/**
+ * A window: (−∞, 10).
+ * @param {readonly [number, number]} window
+ */
+export function windowText([alpha, beta]) {
+    return `(${numberText(alpha)}, ${numberText(beta)})`;
+}
+
+/**
+ * An interval: [3, 5], or (−∞, 5] without a lower limit.
+ * @param {readonly [number, number]} interval
+ */
+export function intervalText([low, high]) {
+    const left = low === -Infinity ? "(−∞" : `[${numberText(low)}`;
+    const right = high === Infinity ? "∞)" : `${numberText(high)}]`;
+    return `${left}, ${right}`;
+}
+
+/**
+ * What a value that a node returned says about the true value: "" (equal), "≥", "≤", or "~" for an
+ * estimate.
+ * @param {SearchTrace} trace
+ * @param {number} row
+ */
+export function relationOf(trace, row) {
+    if (trace.reason(row) === "depth") return "~";
+    return BOUND_SIGNS[trace.bound(row) ?? ""] ?? "";
+}
+
+/**
+ * Who chooses: MAX, MIN, chance, p1 to p8; "" for a leaf.
+ * @param {string} kind
+ */
+export function sideText(kind) {
+    return kind === "leaf" ? "" : (SIDES[kind] ?? kind);
+}
+
+/**
+ * A count with separators: 18,297.
+ * @param {number} count
+ */
+export function countText(count) {
+    return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/**
+ * The approximate width of a text, in pixels.
+ * @param {string} text
+ * @param {number} size_px the size of the font
+ */
+export function textWidth(text, size_px) {
+    let ems = 0;
+    for (const letter of text) ems += NARROW.test(letter) ? 0.34 : WIDE.test(letter) ? 0.95 : 0.62;
+    return ems * size_px;
+}
