@@ -87,6 +87,6 @@ export function countText(count) {
  */
 export function textWidth(text, size_px) {
     let ems = 0;
-    for (const letter of text) ems += NARROW.test(letter) ? 0.34 : WIDE.test(letter) ? 0.95 : 0.62;
+    for (const letter of text) ems += NARROW.test(letter) ? 0.36 : WIDE.test(letter) ? 0.98 : 0.66;
     return ems * size_px;
 }

@@ -1,0 +1,120 @@
+/**
+ * What part of a drawing is in view, and how large. A point (x, y) of the drawing is on the screen at
+ * (x · scale + camera.x, y · scale + camera.y).
+ *
+ * @import {Item, Layout} from "./layout.js"
+ */
+
+/** The part of the drawing in view. @typedef {{x: number, y: number, scale: number}} Camera */
+/** A size on the screen, in pixels. @typedef {{width: number, height: number}} Screen */
+
+/** The scales between which the user can zoom. */
+const MIN_SCALE = 0.08;
+const MAX_SCALE = 3;
+/** The largest scale of a drawing that fits, and the least at which its text is easy to read. */
+const MAX_FIT = 1.35;
+const READABLE_SCALE = 0.78;
+/** The margin around a drawing that fits, and around a node that is brought into view, in pixels. */
+const FIT_MARGIN_PX = 16;
+const VIEW_MARGIN_PX = 28;
+
+/**
+ * The camera that shows the whole drawing.
+ * @param {Layout} layout
+ * @param {Screen} screen
+ * @returns {Camera}
+ */
+export function fit(layout, screen) {
+    const width = layout.right - layout.left;
+    const height = layout.bottom - layout.top;
+    const wide = (screen.width - 2 * FIT_MARGIN_PX) / width;
+    const high = (screen.height - 2 * FIT_MARGIN_PX) / height;
+    const scale = clamp(Math.min(wide, high, MAX_FIT));
+    return {
+        x: screen.width / 2 - ((layout.left + layout.right) / 2) * scale,
+        y: Math.max(FIT_MARGIN_PX, (screen.height - height * scale) / 2) - layout.top * scale,
+        scale,
+    };
+}
+
+/**
+ * The camera with which a drawing begins: all of it if its text is readable then, otherwise its top.
+ * @param {Layout} layout
+ * @param {Screen} screen
+ * @param {number} height the height that the drawing will have
+ * @returns {Camera}
+ */
+export function begin(layout, screen, height) {
+    const whole = fit({ ...layout, bottom: layout.top + height }, screen);
+    if (whole.scale >= READABLE_SCALE) return whole;
+    const isLow = height * READABLE_SCALE < screen.height;
+    const y = isLow ? (screen.height - height * READABLE_SCALE) / 2 : FIT_MARGIN_PX;
+    return { x: screen.width / 2, y: y - layout.top * READABLE_SCALE, scale: READABLE_SCALE };
+}
+
+/**
+ * The camera after zooming by a factor around a point of the screen.
+ * @param {Camera} camera
+ * @param {{x: number, y: number}} point
+ * @param {number} factor
+ * @returns {Camera}
+ */
+export function zoom(camera, point, factor) {
+    const scale = clamp(camera.scale * factor);
+    const ratio = scale / camera.scale;
+    return { x: point.x - (point.x - camera.x) * ratio, y: point.y - (point.y - camera.y) * ratio, scale };
+}
+
+/**
+ * The camera that has an item with its children in view: the same one if they are, otherwise moved as
+ * little as possible. Children that find no room are left out.
+ * @param {Camera} camera
+ * @param {Layout} layout
+ * @param {Item} item
+ * @param {Screen} screen
+ * @returns {Camera}
+ */
+export function reveal(camera, { items }, item, screen) {
+    const index = items.indexOf(item);
+    const family = [item, ...items.filter(({ parent }) => parent === index)];
+    const { scale } = camera;
+    const x = intoView(camera.x, spans(family, ({ x, width }) => [x - width / 2, x + width / 2], scale), screen.width);
+    const y = intoView(camera.y, spans(family, ({ y, height }) => [y, y + height], scale), screen.height);
+    return x === camera.x && y === camera.y ? camera : { x, y, scale };
+}
+
+/** A span on the screen. @typedef {[number, number]} Span */
+
+/**
+ * The span of the first item, and of all of them.
+ * @param {Item[]} items
+ * @param {(item: Item) => Span} spanOf
+ * @param {number} scale
+ * @returns {Span[]}
+ */
+function spans(items, spanOf, scale) {
+    const all = items.map(spanOf);
+    const from = Math.min(...all.map((span) => span[0]));
+    const to = Math.max(...all.map((span) => span[1]));
+    return [[all[0][0] * scale, all[0][1] * scale], [from * scale, to * scale]];
+}
+
+/**
+ * The shift along one axis with which the larger span is in view if there is room, otherwise the
+ * smaller one.
+ * @param {number} shift
+ * @param {Span[]} spans
+ * @param {number} length of the view
+ */
+function intoView(shift, [small, large], length) {
+    const [from, to] = large[1] - large[0] <= length - 2 * VIEW_MARGIN_PX ? large : small;
+    const margin = Math.min(VIEW_MARGIN_PX, Math.max(0, (length - (to - from)) / 2));
+    if (shift + from < margin) return margin - from;
+    if (shift + to > length - margin) return length - margin - to;
+    return shift;
+}
+
+/** @param {number} scale */
+function clamp(scale) {
+    return Math.max(MIN_SCALE, Math.min(scale, MAX_SCALE));
+}
