@@ -18,15 +18,15 @@ MAX_LEAVES = 27
 LARGEST, SMALLEST = 8.0, 2.6
 #: The colours, in the light theme and in the dark one.
 STYLE = (
-    ".e{stroke:#8d969c;fill:none}.b{stroke:#14655b;stroke-width:2.6;fill:none}"
-    ".x{stroke:#a8281d;fill:none;stroke-dasharray:3 2.5}"
-    ".max{fill:#cfe6d3;stroke:#2c6e2f}.min{fill:#ead5f0;stroke:#7a2d86}"
-    ".mean{fill:#fbe7b4;stroke:#8a6a00}.p{fill:#d5e3f6;stroke:#2a5a94}"
-    ".leaf{fill:#fff;stroke:#5a646c}.f{fill:#dfe3e5;stroke:#8d969c}"
-    "@media(prefers-color-scheme:dark){.e{stroke:#77828a}.b{stroke:#45b8a4}.x{stroke:#f0877d}"
-    ".max{fill:#234a2b;stroke:#7cc787}.min{fill:#46264d;stroke:#d49be0}"
-    ".mean{fill:#4d3d10;stroke:#e0bd55}.p{fill:#213b5c;stroke:#8db6ea}"
-    ".leaf{fill:#2b3339;stroke:#b6c0c6}.f{fill:#333b41;stroke:#77828a}}"
+    ".e{stroke:#858f96;fill:none}.b{stroke:#14655b;stroke-width:2.6;fill:none}"
+    ".x{stroke:#b3261a;fill:none;stroke-dasharray:3 2.5}"
+    ".max{fill:#dbe8fb;stroke:#2b5fa8}.min{fill:#fbe5d8;stroke:#a9501f}"
+    ".mean{fill:#fbf1c8;stroke:#7d6300}.p{fill:#ece4f8;stroke:#6a45a3}"
+    ".leaf{fill:#fff;stroke:#59636a}.f{fill:#dfe3e5;stroke:#858f96}"
+    "@media(prefers-color-scheme:dark){.e{stroke:#75828a}.b{stroke:#45b8a4}.x{stroke:#f28b80}"
+    ".max{fill:#21364f;stroke:#7fb0ee}.min{fill:#4a2d20;stroke:#eda277}"
+    ".mean{fill:#453a14;stroke:#dcc05a}.p{fill:#372c4b;stroke:#bb9fe8}"
+    ".leaf{fill:#262d32;stroke:#a3afb6}.f{fill:#333b41;stroke:#75828a}}"
 )
 
 
