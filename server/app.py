@@ -21,6 +21,8 @@ from websockets.http11 import Response
 from engine.compiler.code_cache import cache_folder
 from engine.rules.registry import game_ids, load_game
 from engine.strategy_pool.pool import StrategyPool
+from engine.study_pool.messages import Limits
+from engine.study_pool.pool import StudyPool
 from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
@@ -132,16 +134,23 @@ async def _open_with_store(
         open_store(settings) as store,
         open_bus(settings, node, store) as bus,
         StrategyPool(settings.strategy_processes, settings.strategy_memory_mib << 20) as strategies,
+        open_studies(settings) as studies,
     ):
         metrics = Metrics()
         ports = Ports(
             node=node, settings=settings, store=store, bus=bus,
             engines=make_engines(bus, node, engines, strategies, metrics), find_game=load_game,
-            now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
+            now_ms=wall_clock_ms, new_id=random_id, metrics=metrics, studies=studies,
             reached=make_failpoint(settings.failpoint),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running
+
+
+def open_studies(settings: Settings) -> StudyPool:
+    """The pool of study processes that the settings describe."""
+    limits = Limits(settings.study_s, settings.study_nodes)
+    return StudyPool(settings.study_processes, settings.study_memory_mib << 20, limits)
 
 
 def node_name(settings: Settings) -> NodeId:

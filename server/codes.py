@@ -106,6 +106,27 @@ class Code(StrEnum):
         "position.refused",
         "The text is not a position of this game from which a match can start.",
     )
+    TRACE_TEXT = (
+        "trace.text",
+        "The text is not a tree or a graph; `line` and `column` say where, if known (HTTP only).",
+    )
+    TRACE_UNKNOWN = (
+        "trace.unknown",
+        "There is no algorithm, form, order, evaluator or cut-off of that name (HTTP only).",
+    )
+    TRACE_IMPOSSIBLE = "trace.impossible", "The parts of the search do not go together (HTTP only)."
+    TRACE_TOO_LARGE = (
+        "trace.too_large",
+        "The search needs more than its limits allow; ask for less depth (HTTP only).",
+    )
+    TRACE_WITHHELD = (
+        "trace.withheld",
+        "The room shows searches of its running match to others, or to nobody yet (HTTP only).",
+    )
+    LESSON_UNKNOWN = "lesson.unknown", "There is no such lesson (HTTP only)."
+    STUDY_OFF = "study.off", "The server has no study processes (HTTP only)."
+    STUDY_BUSY = "study.busy", "Too many searches are waiting; try again later (HTTP only)."
+    STUDY_FAILED = "study.failed", "The study process ended; send the request again (HTTP only)."
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
     STORE_RETRY = (

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from engine.game import Game
 from engine.search.job import Info, Job, Load, Result, SearchError
+from engine.study_pool.errors import StudyUnavailable
+from engine.study_pool.messages import Ended, Part, Refused, StudyJob
 from server.bus.base import Bus
 from server.ids import IdentityId, NodeId
 from server.process.failpoint import Failpoint, no_failpoint
@@ -74,6 +76,39 @@ class NoEngines:
         raise EngineUnavailable("this server has no engine")
 
 
+class Studies(Protocol):
+    """Makes documents about searches: implemented by `engine.study_pool`."""
+
+    def load(self) -> Load:
+        """How busy the processes are."""
+
+    @property
+    def killed_count(self) -> int:
+        """The number of processes that were killed while they ran a job."""
+
+    async def run(
+        self, job: StudyJob, address: str, on_part: Callable[[Part], None]
+    ) -> Ended | Refused:
+        """Runs a job of an address; calls `on_part` with each part of its document.
+
+        Raises StudyUnavailable, QueueFull or StudyFailed. Cancelling the call ends the job.
+        """
+
+
+class NoStudies:
+    """The studies of a server without study processes."""
+
+    killed_count = 0
+
+    def load(self) -> Load:
+        return Load(0, 0, 0)
+
+    async def run(
+        self, job: StudyJob, address: str, on_part: Callable[[Part], None]
+    ) -> Ended | Refused:
+        raise StudyUnavailable("this server has no study processes")
+
+
 class Follower(Protocol):
     """The part of a connection that a room uses."""
 
@@ -108,6 +143,7 @@ class Ports:
     now_ms: Callable[[], int]
     new_id: Callable[[], str]
     metrics: Metrics = field(default_factory=Metrics)
+    studies: Studies = field(default_factory=NoStudies)
     #: Called at each failpoint with its name.
     reached: Failpoint = no_failpoint
 

@@ -53,6 +53,16 @@ class Settings:
     #: Largest address space of such a process, in MiB.
     strategy_memory_mib: int = 512
 
+    #: Processes for the traces, lessons and boards of the glass box; they start when they are
+    #: needed. With two or more, one is always free for lessons and boards. 0 is off.
+    study_processes: int = 2
+    #: Longest time of a search for study, in seconds. After it the trace ends as it is.
+    study_s: float = 5.0
+    #: Maximum number of nodes of a search for study.
+    study_nodes: int = 300_000
+    #: Largest address space of a study process, in MiB.
+    study_memory_mib: int = 512
+
     #: Silence after which a connection is closed, in seconds.
     silence_s: float = 20.0
     #: Time after which a room without followers and without work is unloaded, in seconds.
@@ -131,6 +141,11 @@ class Settings:
     limit_replays_per_minute: int = 120
     #: Replay views that each address may have computed in a burst, in hundreds of plies.
     limit_replays_burst: int = 600
+    #: Searches for study and sets of boards that each address may start in a minute; 0 means no
+    #: limit. What is cached does not count.
+    limit_traces_per_minute: int = 600
+    #: Searches for study and sets of boards that each address may start in a burst.
+    limit_traces_burst: int = 600
     #: Messages that each connection may send in a second.
     messages_per_s: float = 50.0
     #: Messages that each connection may send in a burst.

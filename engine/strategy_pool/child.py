@@ -4,18 +4,25 @@ It runs one command at a time from its standard input, and ends when that closes
 prints is lost.
 """
 
-import contextlib
 import os
 import queue
-import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import BinaryIO
 
 from msgspec.structs import replace
 
+from engine.child_process.framing import LENGTH_BYTES
+from engine.child_process.limits import (
+    TimeOver,
+    be_nice,
+    interrupting,
+    limit_cpu,
+    limit_memory,
+    take_pipes,
+    uninterrupted,
+)
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import load_game
 from engine.search.job import Job, RulesChanged
@@ -32,7 +39,6 @@ from engine.strategies.contract import (
 )
 from engine.strategies.registry import load_strategy
 from engine.strategy_pool.messages import (
-    LENGTH_BYTES,
     MAX_ERROR,
     Chosen,
     Ended,
@@ -54,10 +60,6 @@ NICE = 5
 CHOICE_S = 0.05
 #: Maximum number of moves of a principal variation.
 MAX_LINE = 32
-
-
-class TimeOver(BaseException):
-    """The time of the strategy's move is over. It ends the strategy at any point of its code."""
 
 
 class StrategyHost:
@@ -155,79 +157,11 @@ def trim(choice: Choice) -> Choice:
     return replace(choice, log=log, value=choice.value[:MAX_VALUE], line=choice.line[:MAX_LINE])
 
 
-@contextlib.contextmanager
-def interrupting(seconds: float) -> Iterator[None]:
-    """Raises TimeOver in the block after `seconds`.
-
-    On Windows, which has no such timer, it does nothing: the pool then kills the process.
-    """
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-    signal.signal(signal.SIGALRM, _raise_time_over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _raise_time_over(*_: object) -> None:
-    raise TimeOver
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Delays TimeOver until the end of the block."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
-
-
-def limit_memory(limit_bytes: int) -> None:
-    """Limits the address space of this process, and makes it leave no core file."""
-    with contextlib.suppress(ImportError):  # Windows has no such limits
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
-
-
-def limit_cpu(seconds: float) -> None:
-    """Limits the further processor time of this process."""
-    with contextlib.suppress(ImportError):
-        import resource
-
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        soft = int(usage.ru_utime + usage.ru_stime + seconds) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
-
-
-def take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Returns the pipes of commands and replies.
-
-    Afterwards standard input and output are those of no pipe, so that a strategy that reads or
-    prints disturbs neither.
-    """
-    commands, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(null, number)
-    return commands, replies
-
-
 def main() -> None:
     """Serves commands until the pipe closes."""
     commands, replies = take_pipes()
     limit_memory(int(sys.argv[1]))
-    if hasattr(os, "nice"):
-        os.nice(NICE)
+    be_nice(NICE)
     ignore_overflow()
     StrategyHost(commands, replies).serve()
 

@@ -6,14 +6,13 @@ from typing import Literal
 
 from msgspec import Struct, msgpack
 
+from engine.child_process import framing
 from engine.search.job import Job
 from engine.strategies.contract import Choice
 
 #: Maximum length of a message, in bytes. A command must fit into a pipe, so that a write never
 #: blocks.
 MAX_BYTES = 65_536
-#: The number of bytes before a message that hold its length, the most significant byte first.
-LENGTH_BYTES = 4
 #: Maximum length of an error message, in characters.
 MAX_ERROR = 1000
 
@@ -69,7 +68,4 @@ _encode = msgpack.Encoder().encode
 
 def frame(message: RunCommand | Reply) -> bytes:
     """Returns a message with its length before it; raises ValueError if it is too long."""
-    content = _encode(message)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"a message has at most {MAX_BYTES} bytes, not {len(content)}")
-    return len(content).to_bytes(LENGTH_BYTES, "big") + content
+    return framing.frame(_encode(message), MAX_BYTES)

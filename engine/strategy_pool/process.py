@@ -1,19 +1,15 @@
 """The pool's handle of a strategy's process: starts it, runs a job in it, kills it."""
 
 import asyncio
-import contextlib
-import os
-import signal
-import sys
 from collections.abc import Callable
 
 import msgspec
 
+from engine.child_process.process import ChildProcess
 from engine.search.job import Job, RulesChanged
 from engine.strategies import reasons
 from engine.strategies.contract import Choice, StrategyFailed
 from engine.strategy_pool.messages import (
-    LENGTH_BYTES,
     MAX_BYTES,
     Chosen,
     Ended,
@@ -29,13 +25,6 @@ from engine.strategy_pool.messages import (
 START_S = 30.0
 #: Seconds after the time of a move in which a strategy that has a choice can still end by itself.
 GRACE_S = 0.5
-#: Seconds that a killed process may take to end.
-CLOSE_S = 5.0
-#: The variables of the environment that a process inherits. The others may hold secrets.
-ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "PATH", "SYSTEMROOT", "TZ")
-#: The variables that a process gets: few threads, because each takes address space, and the same
-#: order of sets in every process.
-SETTINGS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 #: The reason for players of each kind of failure.
 REASON_OF = {"error": reasons.FAILED, "memory": reasons.MEMORY, "missing": reasons.MISSING}
@@ -53,21 +42,16 @@ class StrategyProcess:
         self.begun_s = 0.0
         self._memory_bytes = memory_bytes
         self._number = 0
-        self._process: asyncio.subprocess.Process | None = None
+        self._process = ChildProcess()
 
     @property
     def pid(self) -> int | None:
         """The process id; None before the start and after the end."""
-        return None if self._process is None else self._process.pid
+        return self._process.pid
 
     async def start(self) -> None:
         """Starts the process, which inherits no file and no socket. Raises OSError if it cannot."""
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "engine.strategy_pool.child", str(self._memory_bytes),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, env=environment(), cwd=os.sep,
-            start_new_session=True,
-        )  # fmt: skip
+        await self._process.start("engine.strategy_pool.child", str(self._memory_bytes))
 
     async def run(self, job: Job, on_choice: Callable[[Choice], None]) -> tuple[Choice, bool]:
         """Runs the job's strategy; calls `on_choice` with each of its choices.
@@ -101,39 +85,19 @@ class StrategyProcess:
             raise StrategyFailed(reasons.ENDED) from error
 
     def _send(self, job: Job) -> None:
-        assert self._process is not None, "the process was started"
-        assert self._process.stdin is not None, "it has a pipe"
         self._number += 1
-        self._process.stdin.write(frame(RunCommand(self._number, job)))
+        self._process.write(frame(RunCommand(self._number, job)))
 
     async def _receive(self) -> Reply:
         """Returns the next reply; raises EOFError at the end, ValueError for anything else."""
-        assert self._process is not None, "the process was started"
-        assert self._process.stdout is not None, "it has a pipe"
-        header = await self._process.stdout.readexactly(LENGTH_BYTES)
-        length = int.from_bytes(header, "big")
-        if length > MAX_BYTES:
-            raise ValueError("the reply is too long")
-        reply: Reply = decode_reply(await self._process.stdout.readexactly(length))
+        reply: Reply = decode_reply(await self._process.read(MAX_BYTES))
         if reply.number != self._number:
             raise ValueError("the reply is about another job")
         return reply
 
     async def close(self) -> None:
         """Kills the process, and the processes that it has started, and waits for its end."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-        assert process.stdin is not None, "it has a pipe"
-        process.stdin.close()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_S):
-                await process.wait()
+        await self._process.close()
 
 
 def _failure(failed: Failed) -> Exception:
@@ -143,10 +107,3 @@ def _failure(failed: Failed) -> Exception:
     failure = StrategyFailed(REASON_OF[failed.kind])
     failure.__cause__ = RuntimeError(failed.message)
     return failure
-
-
-def environment() -> dict[str, str]:
-    """Returns the environment of a process, which imports from the same path as this one."""
-    path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
-    inherited = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-    return {**inherited, **SETTINGS, "PYTHONPATH": path}

@@ -25,7 +25,7 @@ from engine.teach.graph_drawing import format_states
 from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
 from engine.teach.lessons.lesson import Lesson, root_of
 from engine.teach.lessons.page import format_lesson
-from engine.teach.options import Task, check_options, make_parser, make_task
+from engine.teach.options import check_options, make_parser, make_task
 from engine.teach.order import ORDERS
 from engine.teach.quiz import ask_questions
 from engine.teach.state import GameState, State
@@ -33,6 +33,7 @@ from engine.teach.stepping import Screen, step_through
 from engine.teach.study import INF
 from engine.teach.style import Style
 from engine.teach.svg import Drawing, document, draw_graph, draw_trace
+from engine.teach.task import Task
 from engine.teach.text import LOGS, format_trace
 from engine.teach.trace import Trace, encode_json
 

@@ -28,9 +28,9 @@ PRUNING = tuple(name for name in WINDOWED if name not in UNPREDICTED)
 SEARCHED_ORDERS = ("best", "worst")
 
 
-def estimated_nodes(root: State, depth: float) -> float:
+def estimated_nodes(root: State, depth: float, paths: int = PATHS) -> float:
     """Returns an estimate of the nodes of plain minimax's tree; the same one for the same state."""
-    return sum(_path_estimate(root, depth, number) for number in range(PATHS)) / PATHS
+    return sum(_path_estimate(root, depth, number) for number in range(paths)) / paths
 
 
 def _path_estimate(state: State, depth: float, number: int) -> float:
@@ -46,15 +46,17 @@ def _path_estimate(state: State, depth: float, number: int) -> float:
     return nodes
 
 
-def cost_warning(root: State, plan: Plan) -> str:
+def cost_warning(root: State, plan: Plan, depth_name: str = "--depth", paths: int = PATHS) -> str:
     """Returns a sentence about a search that may take long, "" for any other.
+
+    `depth_name` is how the advice calls the depth, `paths` the number of random paths.
 
     Raises TooLarge if the search cannot end within its limit of nodes.
     """
     if plan.algorithm in UNPREDICTED or plan.form == "table":
         return ""
     depth = math.inf if plan.depth is None else plan.depth
-    plain = estimated_nodes(root, depth)
+    plain = estimated_nodes(root, depth, paths)
     prunes = plan.algorithm in PRUNING
     # b^(d/2) leaves with perfect ordering (Knuth and Moore, 1975), b^(3d/4) in a random order
     # (Pearl, 1982).
@@ -63,9 +65,10 @@ def cost_warning(root: State, plan: Plan) -> str:
     if prunes:
         cost += f", alpha-beta {_rounded(least)} to {_rounded(plain)}"
     if least > plan.max_nodes:
-        raise TooLarge(f"{cost}; the limit is {plan.max_nodes:,}: {_advice(root, plan, depth)}")
+        advice = f"{depth_name} {_advice(root, plan, depth)}"
+        raise TooLarge(f"{cost}; the limit is {plan.max_nodes:,}: {advice}")
     if plan.order in SEARCHED_ORDERS:
-        ordering = estimated_nodes(root, depth - 1)
+        ordering = estimated_nodes(root, depth - 1, paths)
         expected += ordering
         cost += f", the order {plan.order} up to {_rounded(ordering)}"
     return cost if expected > ANNOUNCED_NODES else ""
@@ -79,11 +82,11 @@ def without_large_count(root: State, plan: Plan) -> Plan:
 
 
 def _advice(root: State, plan: Plan, depth: float) -> str:
-    """The greatest depth whose plain search is within the limit."""
+    """The greatest depth whose plain search is within the limit, and its nodes."""
     deepest = 1
     while deepest < min(depth, MAX_PLY) and estimated_nodes(root, deepest + 1) < plan.max_nodes:
         deepest += 1
-    return f"--depth {deepest} takes about {_rounded(estimated_nodes(root, deepest))}"
+    return f"{deepest} takes about {_rounded(estimated_nodes(root, deepest))}"
 
 
 def _rounded(number: float) -> str:

@@ -9,7 +9,15 @@ class TeachError(Exception):
 
 
 class TreeError(TeachError):
-    """The text or JSON is not a tree; the message says where, if that is known."""
+    """The text or JSON is not a tree or a graph.
+
+    The message says where, and `line` and `column` do (from 1), if that is known.
+    """
+
+    def __init__(self, problem: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(problem if line is None else f"line {line}, column {column}: {problem}")
+        self.line = line
+        self.column = column
 
 
 class UnknownName(TeachError):

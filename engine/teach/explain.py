@@ -12,7 +12,7 @@ from engine.teach.meaning import meaning_of
 from engine.teach.order import given_names, order_of
 from engine.teach.players import mover_of, seen_by
 from engine.teach.state import GameState, Scale, State
-from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Order, Record, Study
+from engine.teach.study import COLUMN, INF, MAX_NODES, MAX_PLY, CutOff, Order, Record, Study
 from engine.teach.trace import MAX_TRACE_NODES, Counts, Number, Trace, Value
 
 #: What each algorithm does, by its name.
@@ -80,7 +80,49 @@ class Plan:
         return self.scale or scale_of(self.evaluator)
 
 
-def explain(
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search that is ready to run once: the root and the plan as the algorithm takes them."""
+
+    root: State
+    plan: Plan
+    title: str
+    study: Study
+    record: Record
+    algorithm: Algorithm
+
+    @property
+    def depth(self) -> float:
+        return INF if self.plan.depth is None else self.plan.depth
+
+    def run(self) -> Value | None:
+        """Searches, and returns the value; raises NotPossible or TooLarge."""
+        value = self.algorithm(self.study, self.root, self.depth)
+        unknown = set(given_names(self.plan.order))
+        unknown.difference_update(row[COLUMN["move"]] for row in self.record.nodes)
+        unknown.difference_update(move for _, move, _ in self.record.skipped)
+        if unknown and not self.record.truncated:
+            raise NotPossible(
+                f"the order names {min(unknown)[:40]}, which is not a move in this search"
+            )
+        return value
+
+    def line(self) -> tuple[str, ...]:
+        """Returns the principal variation as text."""
+        return line_names(self.root, self.study.line)
+
+    def size(self) -> "Size | None":
+        """Returns the size of plain minimax's tree; None if it is not counted."""
+        is_counted = self.plan.algorithm != "random"
+        limit = self.plan.plain_limit if is_counted else 0
+        return Size.of(self.root, self.study, self.depth, limit)
+
+    def meaning(self, value: Value | None) -> str:
+        """Returns what the value says about the game, in words."""
+        return meaning_of(self.root, self.study, self.plan.algorithm, value)
+
+
+def prepare(
     root: State,
     plan: Plan,
     title: str = "",
@@ -88,12 +130,13 @@ def explain(
     evaluate: Evaluator | None = None,
     cut_off: CutOff | None = None,
     order: Order | None = None,
-) -> Trace:
-    """Returns the trace of a search of a state.
+    record: Record | None = None,
+) -> Search:
+    """Returns the search of a state.
 
     `evaluate` replaces the evaluator that the plan names, `cut_off` its cut-off rule, `order` its
-    move order.
-    Raises UnknownName, NotPossible or TooLarge.
+    move order. `record` receives the nodes and the steps.
+    Raises UnknownName or NotPossible.
     """
     check_names(plan)
     plan = with_defaults(root, plan)
@@ -101,7 +144,8 @@ def explain(
         check_weights(root, plan.evaluator)
     root = seen_by(root, plan.player) if plan.player else root
     algorithm = algorithm_of(root, plan)
-    record = Record(min(plan.max_trace, MAX_TRACE_NODES))
+    record = Record() if record is None else record
+    record.limit = min(plan.max_trace, MAX_TRACE_NODES)
     study = Study(
         evaluate or evaluator_of(plan.evaluator, plan.utilities, plan.seed),
         order or order_of(plan.order),
@@ -112,14 +156,26 @@ def explain(
         fresh=plan.fresh,
         goal=goal_of(root),
     )
-    depth = INF if plan.depth is None else plan.depth
-    value = algorithm(study, root, depth)
-    nodes, skipped, steps = record.columns()
-    unknown = set(given_names(plan.order)).difference(nodes.move, skipped.move)
-    if unknown and not record.truncated:
-        raise NotPossible(
-            f"the order names {min(unknown)[:40]}, which is not a move in this search"
-        )
+    return Search(root, plan, title, study, record, algorithm)
+
+
+def explain(
+    root: State,
+    plan: Plan,
+    title: str = "",
+    *,
+    evaluate: Evaluator | None = None,
+    cut_off: CutOff | None = None,
+    order: Order | None = None,
+) -> Trace:
+    """Returns the trace of a search of a state, as `prepare` makes it.
+
+    Raises UnknownName, NotPossible or TooLarge.
+    """
+    search = prepare(root, plan, title, evaluate=evaluate, cut_off=cut_off, order=order)
+    value = search.run()
+    nodes, skipped, steps = search.record.columns()
+    root, plan, study = search.root, search.plan, search.study
     return Trace(
         title=title,
         position=root.text(),
@@ -131,16 +187,16 @@ def explain(
         seed=plan.seed,
         view=study.view,
         value=value,
-        line=line_names(root, study.line),
-        counts=counts_of(root, study, depth, 0 if plan.algorithm == "random" else plan.plain_limit),
+        line=search.line(),
+        counts=counts_of(study, search.size()),
         nodes=nodes,
         skipped=skipped,
         steps=steps,
-        truncated=record.truncated,
+        truncated=search.record.truncated,
         cut_off=plan.cut_off,
         player=plan.player,
         fresh=plan.fresh,
-        meaning=meaning_of(root, study, plan.algorithm, value),
+        meaning=search.meaning(value),
         game=root.position.game.id if isinstance(root, GameState) else "",
     )
 
@@ -244,9 +300,8 @@ def line_names(root: State, line: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
-    """Returns the counts of a search, those of plain minimax (up to a limit), and the minimum."""
-    size = Size.of(root, study, depth, limit)
+def counts_of(study: Study, size: "Size | None") -> Counts:
+    """Returns the counts of a search, those of plain minimax (if known), and the minimum."""
     return Counts(
         nodes=study.visited,
         leaves=study.leaves,

@@ -1,11 +1,11 @@
 """The options of the command, and the search that they describe."""
 
 import argparse
-import math
-import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
+from msgspec import UnsetType
 
 from engine.command_line import option
 from engine.rules.registry import load_game
@@ -13,20 +13,16 @@ from engine.teach.cutoffs import CUT_OFFS
 from engine.teach.errors import NotPossible, TreeError
 from engine.teach.evaluators import EVALUATORS
 from engine.teach.explain import ALGORITHMS, FORMS, Plan
-from engine.teach.graph import Graph, GraphState, find_cycle
+from engine.teach.graph import Graph
 from engine.teach.graph_text import is_graph_text, is_tree_text, parse_graph
 from engine.teach.order import ORDERS
-from engine.teach.players import GameForBoth
-from engine.teach.state import GameState, Scale, State, TreeState
+from engine.teach.state import Scale
+from engine.teach.task import GAME_DEPTH, Choices, Task, game_task, graph_task, tree_task
 from engine.teach.text import LOGS
-from engine.teach.trace import MAX_TRACE_NODES, Number
-from engine.teach.tree import MAX_NUMBER, MAX_TREE_TEXT, Tree, decode_tree, walk
+from engine.teach.tree import MAX_TREE_TEXT, Tree, decode_tree
 from engine.teach.tree_text import parse_tree
+from engine.teach.utilities import make_scale, parse_utilities, parse_utility
 
-#: The default depth of a game's search, in plies.
-GAME_DEPTH = 3
-#: The utility of a win, a draw or a loss.
-UTILITY = re.compile(r"[+-]?(\d{1,10}(\.\d{1,20})?|inf)", re.ASCII)
 #: The options that go with --game, --tree or --graph, and not with a lesson.
 SEARCH_OPTIONS = (
     *("algorithm", "cut_off", "depth", "draw", "evaluator", "form", "lose"),
@@ -141,16 +137,6 @@ def _add_outputs(group: argparse._ArgumentGroup) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What the options describe: a state to search from, a plan, and a title."""
-
-    root: State
-    plan: Plan
-    title: str
-    graph: Graph | None = None
-
-
 def check_options(options: argparse.Namespace) -> None:
     """Raises NotPossible if the options do not go together."""
     subjects = [options.lesson, options.game, options.tree, options.graph]
@@ -184,73 +170,42 @@ def make_task(options: argparse.Namespace) -> Task:
     name = options.graph or options.tree
     title = Path(name).name if name != "-" else "a graph" if options.graph else "a tree"
     if options.graph is not None:
-        return _graph_task(options, title)
-    tree = read_tree(options)
-    defaults = Plan(
-        algorithm="minimax" if tree.players > 1 and not options.player else "alphabeta",
-        evaluator="material" if _needs_material(tree) else "estimate",
-    )
-    plan = _plan(options, None, defaults)
-    return Task(TreeState.at_root(tree), plan, tree.title or title)
+        return graph_task(
+            read_graph(options),
+            _choices(options),
+            title,
+            is_searched=not options.states,
+            depth_name="--depth",
+        )
+    return tree_task(read_tree(options), _choices(options), title)
 
 
 def _game_task(options: argparse.Namespace) -> Task:
     game = load_game(options.game)
-    # Without an evaluator a win is worth 1, whatever its distance.
-    has_values = not options.states and game.rules.SEARCH != "teach"
-    evaluator = "random" if is_classic(options) else "estimate" if has_values else "zero"
-    is_for_several = options.utilities is not None and not options.player
-    defaults = Plan("minimax" if is_for_several else "alphabeta", evaluator=evaluator)
-    plan = _plan(options, GAME_DEPTH, defaults)
     rules = dict(options.option or ())
     position = (
         game.start(rules) if options.position is None else game.position(options.position, rules)
     )
-    if options.utilities is not None:
-        utilities = parse_utilities(options.utilities)
-    elif game.rules.SEARCH == "teach" and plan.algorithm in ("max-n", "paranoid"):
-        utilities = plan.utilities, plan.utilities
-    else:
-        return Task(GameState.at_root(position, plan.utilities), plan, game.title)
-    return Task(GameForBoth.at_root(position, utilities), plan, game.title)
+    return game_task(position, _choices(options), has_values=not options.states)
 
 
-def _graph_task(options: argparse.Namespace, title: str) -> Task:
-    graph = read_graph(options)
-    is_for_several = graph.players > 1 and not options.player
-    defaults = Plan(algorithm="minimax" if is_for_several else "alphabeta")
-    plan = _plan(options, None, defaults)
-    cycle = find_cycle(graph)
-    if plan.depth is None and cycle and not options.states:
-        raise NotPossible(
-            f"a search to the end never ends: {' -> '.join(cycle)} is a cycle; give a --depth"
-        )
-    return Task(GraphState.at_start(graph), plan, graph.title or title, graph)
-
-
-def _needs_material(tree: Tree) -> bool:
-    """Whether a leaf has pieces, but neither a utility nor an estimate."""
-    return any(
-        node.kind is None and node.utility is None and node.estimate is None
-        for _, _, node in walk(tree.root)
-    )
-
-
-def _plan(options: argparse.Namespace, depth: int | None, defaults: Plan) -> Plan:
-    evaluator = options.evaluator or defaults.evaluator
-    return Plan(
-        algorithm=options.algorithm or defaults.algorithm,
-        depth=_depth(options.depth, depth),
-        order=options.order or defaults.order,
+def _choices(options: argparse.Namespace) -> Choices:
+    is_shown_classic = is_classic(options)
+    evaluator = options.evaluator or ("random" if is_shown_classic and options.game else None)
+    window = options.window or ("fresh" if is_shown_classic else "inherited")
+    return Choices(
+        algorithm=options.algorithm,
+        depth=_depth(options.depth),
+        order=options.order,
         evaluator=evaluator,
-        form=options.form or defaults.form,
-        cut_off=options.cut_off or defaults.cut_off,
+        form=options.form,
+        cut_off=options.cut_off,
         player=options.player or 0,
-        fresh=(options.window or ("fresh" if is_classic(options) else "inherited")) == "fresh",
+        fresh=window == "fresh",
         seed=options.seed or 0,
-        scale=_scale(options, Plan(evaluator=evaluator).utilities),
+        scale=_scale(options, evaluator),
+        scales=None if options.utilities is None else parse_utilities(options.utilities),
         max_nodes=_max_nodes(options.max_nodes),
-        max_trace=MAX_TRACE_NODES,
     )
 
 
@@ -259,9 +214,9 @@ def is_classic(options: argparse.Namespace) -> bool:
     return options.log == "classic" or options.match is not None
 
 
-def _depth(text: str | None, default: int | None) -> int | None:
+def _depth(text: str | None) -> int | UnsetType | None:
     if text is None or text == "end":
-        return default if text is None else None
+        return msgspec.UNSET if text is None else None
     if not text.isascii() or not text.isdigit() or len(text) > 4:
         raise NotPossible(f"a depth is a number of plies, or end, not {text[:40]!r}")
     return int(text)
@@ -273,43 +228,16 @@ def _max_nodes(limit: int | None) -> int:
     return Plan().max_nodes if limit is None else limit
 
 
-def _scale(options: argparse.Namespace, default: Scale) -> Scale:
-    """The utilities of finished games: those of the options, otherwise the defaults."""
+def _scale(options: argparse.Namespace, evaluator: str | None) -> Scale | None:
+    """The utilities of finished games in the options; None if they are the defaults."""
     if options.lose is options.draw is options.win is None:
-        return default
-    lose = default.lose if options.lose is None else parse_utility(options.lose)
-    win = default.win if options.win is None else parse_utility(options.win)
-    draw = default.draw if options.draw is None else parse_utility(options.draw)
-    numbers = [number for number in (lose, draw, win) if not math.isinf(number)]
-    if not lose <= draw <= win or any(abs(number) > MAX_NUMBER for number in numbers):
-        raise NotPossible(
-            "lose, draw and win must not decrease, and lie within -1000000000 and 1000000000"
-            " or be infinite;"
-            f" they are {lose}, {draw}, {win}"
-        )
-    return Scale(lose, draw, win)
-
-
-def parse_utility(text: str) -> Number:
-    """Returns a real or infinite utility; raises NotPossible for any other text."""
-    if not UTILITY.fullmatch(text):
-        raise NotPossible(f"a utility is a number, inf or -inf, not {text[:40]!r}")
-    return int(text) if text.lstrip("+-").isdigit() else float(text)
-
-
-def parse_utilities(text: str) -> tuple[Scale, Scale]:
-    """Returns the utilities of both players; raises NotPossible if the text has other parts."""
-    players = [part.split(",") for part in text.split("/")]
-    if [len(numbers) for numbers in players] != [3, 3]:
-        raise NotPossible(
-            "utilities are a win, a draw and a loss for each player, such as 1,0,-1/1,1,-inf,"
-            f" not {text[:40]!r}"
-        )
-    first, second = (
-        Scale(lose=parse_utility(lose), draw=parse_utility(draw), win=parse_utility(win))
-        for win, draw, lose in players
+        return None
+    default = Plan(evaluator=evaluator or Plan().evaluator).utilities
+    return make_scale(
+        default.win if options.win is None else parse_utility(options.win),
+        default.draw if options.draw is None else parse_utility(options.draw),
+        default.lose if options.lose is None else parse_utility(options.lose),
     )
-    return first, second
 
 
 def read_tree(options: argparse.Namespace) -> Tree:

@@ -165,15 +165,15 @@ class Trace(Struct, frozen=True, forbid_unknown_fields=True):
 
 def encode_json(answer: object) -> bytes:
     """Returns traces as JSON, with infinite utilities as the texts "inf" and "-inf"."""
-    return msgspec.json.encode(_finite(msgspec.to_builtins(answer)))
+    return msgspec.json.encode(finite(msgspec.to_builtins(answer)))
 
 
-def _finite(part: object) -> object:
+def finite(part: object) -> object:
     """Returns the same tree of built-in values, with text in place of infinite numbers."""
     if isinstance(part, float) and math.isinf(part):
         return "inf" if part > 0 else "-inf"
     if isinstance(part, list | tuple):
-        return [_finite(item) for item in part]
+        return [finite(item) for item in part]
     if isinstance(part, dict):
-        return {name: _finite(item) for name, item in part.items()}
+        return {name: finite(item) for name, item in part.items()}
     return part

@@ -91,7 +91,7 @@ class Parser:
         offset = self.tokens[index][1] if index < len(self.tokens) else len(self.text)
         line = self.text.count("\n", 0, offset) + 1
         column = offset - self.text.rfind("\n", 0, offset)
-        raise TreeError(f"line {line}, column {column}: {problem}")
+        raise TreeError(problem, line, column)
 
     def node(self, move: str, level: int) -> Node:
         if level > MAX_LEVELS:

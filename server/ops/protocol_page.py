@@ -16,6 +16,7 @@ from aiohttp import web
 from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
+from engine.teach.request import MAX_LINE, MAX_LINES
 from server.codes import Code
 from server.limits.by_address import Limits
 from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
@@ -25,6 +26,7 @@ from server.protocol.codes import Close
 from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api
+from server.web.traces import REQUEST_BYTES
 
 #: The default settings, whose limits the page names.
 DEFAULTS = Settings()
@@ -158,6 +160,13 @@ not know by its `reason`. If a server does not know an event, the room can only 
 `joined` then has `frozen` `room.newer`.
 """
 
+
+def _body_limits() -> str:
+    """The longest body of each route that takes one."""
+    limits = api.BODY_LIMITS_BYTES.items()
+    return ", ".join(f"`{path}` {limit} bytes" for (_, path), limit in limits)
+
+
 #: The introduction to the HTTP API.
 HTTP = f"""\
 ## HTTP
@@ -167,9 +176,36 @@ an error status. When an address has made too many requests, it gets a 429 with 
 `rate.exceeded` and the header `Retry-After`.
 
 Requests other than GET are accepted from the server's own pages and from clients that are not
-browsers. Only `POST /api/guest` takes a body. The server refuses a body before it reads it and
-then closes the connection: with 413 for more than {max(api.BODY_LIMITS_BYTES.values())} bytes,
+browsers. Only the routes with POST take a body. The server refuses a body before it reads it and
+then closes the connection: with 413 for more than the route's limit ({_body_limits()}),
 with 411 if its length is missing, and with 415 if it is compressed.
+"""
+
+#: The form of the traces, after the table of the routes.
+TRACES = f"""\
+### Traces
+
+A trace is the record of a search by the [teaching search](../how-to/teaching.md), for the glass
+box. `POST /api/trace` takes a JSON object with the fields of `engine.teach.request.TraceRequest`,
+or with `match` and `ply` instead of a game: what it leaves out has its default, and a `depth` of
+null is the end of the game. A body without a tree or a graph has at most {REQUEST_BYTES} bytes. The
+answer is a line of JSON each (`application/x-ndjson`), sent while the search runs:
+
+1. `{{"head": …}}` says what is searched and how, with the static board and the view of the start.
+2. Chunks `{{"nodes", "left", "skipped", "steps"}}` hold columns. `nodes` are in the order of their
+   visits, before the first step that names them; `parent` is a row, -1 for the root. `left` has
+   the value, the bound and the reason of each node that was left. `what` of a step is 0 enter,
+   1 returned, 2 narrowed, 3 cut, 4 leave; [trace.py](../../engine/teach/trace.py) explains its low
+   and high. An infinite number is the text "inf" or "-inf", an open end null.
+3. `{{"end": …}}` has the counts, the value, the principal variation and its meaning. A search that
+   its time or its number of nodes ended is `truncated`: it has no value, `meaning` says why, and
+   nodes without a row in `left` were not left. `{{"error": {{"code", "message"}}}}` is the last
+   line instead if the search failed after its first lines. Before that it is an ordinary refusal.
+
+A trace is cached by its content; `ETag` names it. A trace that its time ended is made again.
+`POST /api/trace/boards` takes the fields of `BoardsRequest` in the same module, at most
+{MAX_LINES} lines of {MAX_LINE} moves, and answers with the views after them in `positions`; with
+`legal` it adds the legal `moves`, the `texts` of the positions and the static `board`.
 """
 
 
@@ -192,6 +228,7 @@ def page() -> str:
         _table(("code", "meaning"), ((str(int(code)), code.meaning) for code in Close)),
         HTTP,
         _table(("request", "answer"), _routes()),
+        TRACES,
     ]
     return "\n".join(parts)
 

@@ -1,5 +1,6 @@
 """The responses of the HTTP API's handlers: JSON bodies and refusals."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -19,16 +20,23 @@ _encode = msgspec.json.Encoder().encode
 class ApiError(Exception):
     """A request is refused with a status, a code and a message.
 
-    `retry_after_s` is the time after which a retry may succeed, in seconds, if any.
+    `retry_after_s` is the time after which a retry may succeed, in seconds, if any. `details` are
+    further fields of the answer.
     """
 
     def __init__(
-        self, status: HTTPStatus, code: str, message: str, retry_after_s: int | None = None
+        self,
+        status: HTTPStatus,
+        code: str,
+        message: str,
+        retry_after_s: int | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.retry_after_s = retry_after_s
+        self.details = details or {}
 
 
 def too_many_requests(limit: LimitExceeded) -> ApiError:
@@ -52,7 +60,9 @@ def raw_answer(
 
 def refusal_answer(error: ApiError) -> web.Response:
     """A refusal as a JSON response, with Retry-After if a retry may succeed."""
-    response = json_answer({"code": error.code, "message": str(error)}, error.status)
+    response = json_answer(
+        {"code": error.code, "message": str(error), **error.details}, error.status
+    )
     if error.status == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = "Bearer"  # RFC 9110, section 15.5.2
     if error.retry_after_s is not None:

@@ -1,11 +1,9 @@
 """The HTTP API in JSON for everything that is not live: guests, games, matches, health."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
-import msgspec
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Middleware
@@ -27,26 +25,32 @@ from server.web.answers import (
     refusal_answer,
     too_many_requests,
 )
+from server.web.bodies import read_body
 from server.web.cookies import set_guest_cookie
 from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
+from server.web.lessons import Lessons
 from server.web.links import Links
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
 from server.web.positions import Positions
 from server.web.strategies import strategies
+from server.web.studies import StudyAnswers
+from server.web.traces import BOARDS_BODY_BYTES, TRACE_BODY_BYTES, Traces
 
 log = structlog.get_logger()
 
 #: Longest request body of each route that accepts one, in bytes.
-BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
+BODY_LIMITS_BYTES = {
+    ("POST", "/api/guest"): 4096,
+    ("POST", "/api/trace"): TRACE_BODY_BYTES,
+    ("POST", "/api/trace/boards"): BOARDS_BODY_BYTES,
+}
 #: Greatest difference between a ready node's clock and the store's, in ms: wake-ups, AI pauses
 #: and the chat's limits compare times of several nodes.
 MAX_CLOCK_DIFFERENCE_MS = 250
 #: Path prefixes of cheap requests, which the rate limit does not count.
 UNLIMITED_PATHS = ("/livez", "/static/")
-
-_decode = msgspec.json.decode
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -77,6 +81,7 @@ def make_app(
     settings = api.ports.settings
     rate = RateLimit("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
     matches = Matches(api.ports)
+    studies = StudyAnswers(api.ports)
     app = web.Application(
         client_max_size=max(BODY_LIMITS_BYTES.values()),
         middlewares=[
@@ -98,9 +103,12 @@ def make_app(
             *Links(api.ports).routes(),
             web.get("/api/strategies", strategies),
             *Positions(api.ports).routes(),
+            *Lessons(studies).routes(),
+            *Traces(api.ports, studies, matches).routes(),
             *routes,
         ]
     )
+    app.on_shutdown.append(studies.stop)
     app.on_response_prepare.append(_header_adder(settings.hsts_s))
     return app
 
@@ -163,7 +171,9 @@ class Api:
         The token is in `Authorization: Bearer …`; an unknown one gets a 401. An unknown cookie
         creates a guest, and the answer's `notice` says so to the person.
         """
-        guest_request = await self._read_guest(request)
+        guest_request = await read_body(
+            request, GuestRequest, self.ports.settings.silence_s, '{"name": text}'
+        )
         sender = await self._authenticate(request, guest_request.name)
         response = json_answer(Guest(sender.actor.identity, sender.actor.name, sender.notice))
         if sender.new_token is not None:
@@ -193,23 +203,6 @@ class Api:
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
         raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "this is the address of the WebSocket")
-
-    async def _read_guest(self, request: web.Request) -> GuestRequest:
-        try:
-            async with asyncio.timeout(self.ports.settings.silence_s):
-                body = await request.read()
-            return _decode(body or b"{}", type=GuestRequest)
-        except (
-            msgspec.DecodeError,
-            UnicodeDecodeError,
-            RecursionError,
-            web.RequestPayloadError,
-        ) as error:
-            raise ApiError(
-                HTTPStatus.BAD_REQUEST,
-                Code.MESSAGE_MALFORMED,
-                f'{{"name": text}} is expected: {error}',
-            ) from error
 
 
 def is_https(request: web.Request) -> bool:

@@ -97,6 +97,11 @@ def encode_files(contents: Mapping[str, bytes], folder: Path, version: str) -> d
     return encoded_files
 
 
+def accepts_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding header allows gzip."""
+    return "gzip" in _codings(accepted)
+
+
 def _codings(accepted: str) -> set[str]:
     """The codings that an Accept-Encoding header allows (RFC 9110, section 12.5.3)."""
     codings = set()

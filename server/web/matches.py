@@ -109,7 +109,7 @@ class Matches:
 
         If the sender may not see the analyses while the match is running, `withheld` says why.
         """
-        match = await self._find(request)
+        match = await self._find(request.match_info["match"])
         record = await self._record(match)
         moves = record.moves
         withheld = await self._thoughts.reason_to_withhold(request, match)
@@ -136,7 +136,7 @@ class Matches:
 
         Those of a finished match never change; moves of a running one may be taken back.
         """
-        match = await self._find(request)
+        match = await self._find(request.match_info["match"])
         moves = (await self._record(match)).moves
         first = query_number(request, "from", 0, 0, len(moves))
         last = min(
@@ -153,7 +153,7 @@ class Matches:
         It answers for at most ASSESSED_PLIES plies, with those at which an AI moved, and with none
         to a sender who may not see them.
         """
-        match = await self._find(request)
+        match = await self._find(request.match_info["match"])
         record = await self._record(match)
         end = len(record.moves)
         first = query_number(request, "from", 0, 0, end)
@@ -174,6 +174,19 @@ class Matches:
         )
         return json_answer({"assessments": made})
 
+    async def searchable(
+        self, request: web.Request, match_id: str
+    ) -> tuple[StoredMatch, list[str]]:
+        """A match with the tokens of its moves, for a search of its positions.
+
+        Raises ApiError if the sender may not see searches of it yet.
+        """
+        match = await self._find(match_id)
+        withheld = await self._thoughts.reason_to_withhold(request, match)
+        if withheld is not None:
+            raise ApiError(HTTPStatus.FORBIDDEN, Code.TRACE_WITHHELD, withheld)
+        return match, [played.move for played in (await self._record(match)).moves]
+
     async def _render_views(
         self, request: web.Request, match: StoredMatch, moves: Moves, first: int, last: int
     ) -> bytes:
@@ -192,9 +205,8 @@ class Matches:
         except Exception as error:
             raise _game_changed() from error
 
-    async def _find(self, request: web.Request) -> StoredMatch:
-        match_id = MatchId(request.match_info["match"][:64])
-        match = await self._ports.store.projections.match(match_id)
+    async def _find(self, match_id: str) -> StoredMatch:
+        match = await self._ports.store.projections.match(MatchId(match_id[:64]))
         if match is None:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
         return match

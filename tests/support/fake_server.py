@@ -29,7 +29,7 @@ from server.bus.base import (
 from server.bus.local import LocalBus
 from server.ids import IdentityId, NodeId, RoomId
 from server.limits import by_address as limits
-from server.ports import OnInfo, Ports
+from server.ports import NoStudies, OnInfo, Ports, Studies
 from server.protocol import messages as wire
 from server.protocol.commands import parse_command
 from server.protocol.outbound import Batch, Outbound
@@ -444,6 +444,7 @@ class FakeServer:
         self._store_override = store
         self.bus: Bus = FaultyBus()
         self.engines = ScriptedEngines()
+        self.studies: Studies = NoStudies()
         self.find_game = find_game
         self._ids = itertools.count(1)
 
@@ -465,6 +466,7 @@ class FakeServer:
             store=self._store_override or self.store,
             bus=self.bus,
             engines=self.engines,
+            studies=self.studies,
             find_game=self.find_game,
             now_ms=self.now_ms,
             new_id=self.new_id,

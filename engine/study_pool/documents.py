@@ -1,0 +1,58 @@
+"""Makes the document of a job, and says why it cannot be made."""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.game import GameError, IllegalMove, MalformedMove, OptionError, UnknownGame
+from engine.study_pool.messages import (
+    MAX_ERROR,
+    BoardsJob,
+    ChoicesJob,
+    LessonJob,
+    LessonListJob,
+    Limits,
+    RefusalKind,
+    Refused,
+    StudyJob,
+)
+from engine.teach.boards import boards_of
+from engine.teach.choices import list_choices
+from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
+from engine.teach.lessons.document import lesson_document, list_lessons
+
+#: The kind of refusal for each error of a request, the first that fits.
+KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
+    (MemoryError, "memory"),
+    (TreeError, "text"),
+    (UnknownName, "name"),
+    (NotPossible, "impossible"),
+    (TooLarge, "too_large"),
+    (UnknownGame, "game"),
+    (OptionError, "option"),
+    (IllegalMove, "move"),
+    (MalformedMove, "move"),
+    (GameError, "position"),
+)
+
+
+def document_of(job: StudyJob, limits: Limits) -> Any:
+    """Returns the document of a job that is no trace, as JSON values.
+
+    Raises TeachError or GameError.
+    """
+    makers: dict[type, Callable[[Any], Any]] = {
+        LessonListJob: lambda _: list_lessons(),
+        LessonJob: lambda lesson: lesson_document(lesson.name),
+        ChoicesJob: lambda _: list_choices(limits.max_nodes, limits.seconds),
+        BoardsJob: lambda boards: boards_of(boards.request),
+    }
+    return makers[type(job)](job)
+
+
+def refusal_of(number: int, error: BaseException) -> Refused:
+    """Returns the refusal for an error of a job."""
+    fault: RefusalKind = "fault"
+    kind = next((kind for type_, kind in KINDS if isinstance(error, type_)), fault)
+    message = str(error) if kind != "fault" else f"{type(error).__name__}: {error}"
+    line, column = getattr(error, "line", None), getattr(error, "column", None)
+    return Refused(number, kind, message[:MAX_ERROR], line, column)

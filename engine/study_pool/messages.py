@@ -1,0 +1,125 @@
+"""The messages between the pool and a study process: tagged structs in msgpack, after their length.
+
+A job makes a document: lines of JSON. The process sends them compressed, in parts.
+"""
+
+from typing import Literal
+
+from msgspec import Struct, msgpack
+
+from engine.child_process import framing
+from engine.teach.request import BoardsRequest, TraceRequest
+
+#: Maximum length of a message, in bytes.
+MAX_BYTES = 4 << 20
+#: Maximum length of an error message, in characters.
+MAX_ERROR = 1000
+
+
+class TraceJob(Struct, frozen=True, tag=True):
+    """The trace of a search. `is_recorded` says that its moves are those of a stored match."""
+
+    request: TraceRequest
+    is_recorded: bool = False
+
+
+class LessonListJob(Struct, frozen=True, tag=True):
+    """The list of lessons."""
+
+
+class LessonJob(Struct, frozen=True, tag=True):
+    """A lesson with its texts and searches."""
+
+    name: str
+
+
+class LessonTraceJob(Struct, frozen=True, tag=True):
+    """The trace of a lesson's search, which has this number."""
+
+    name: str
+    run: int
+
+
+class ChoicesJob(Struct, frozen=True, tag=True):
+    """What a search can be made of."""
+
+
+class BoardsJob(Struct, frozen=True, tag=True):
+    """The boards after lines of moves."""
+
+    request: BoardsRequest
+
+
+StudyJob = TraceJob | LessonListJob | LessonJob | LessonTraceJob | ChoicesJob | BoardsJob
+#: The jobs that search, and may take as long as the limit allows.
+SEARCHES = (TraceJob, LessonTraceJob, LessonJob)
+
+
+class Limits(Struct, frozen=True):
+    """What a job may use: seconds, nodes of its search."""
+
+    seconds: float
+    max_nodes: int
+
+
+class Command(Struct, frozen=True):
+    """Runs a job."""
+
+    number: int
+    job: StudyJob
+    limits: Limits
+
+
+class Started(Struct, frozen=True, tag=True):
+    """The process is ready and begins the job: its time runs."""
+
+    number: int
+
+
+class Part(Struct, frozen=True, tag=True):
+    """The next bytes of the compressed document (gzip), which a client can decompress at once.
+
+    `crc` and `length` are the checksum and the length of the whole document so far.
+    """
+
+    number: int
+    body: bytes
+    crc: int
+    length: int
+
+
+class Ended(Struct, frozen=True, tag=True):
+    """The document has ended; `is_whole` is False if the time was over before the search ended."""
+
+    number: int
+    is_whole: bool
+
+
+#: Why there is no document: a name, a text, a move or a combination is wrong, the search is too
+#: large, the game's rules failed, or there was not enough memory.
+RefusalKind = Literal[
+    "game", "option", "position", "move", "text", "name", "impossible", "too_large", "fault",
+    "memory",
+]  # fmt: skip
+
+
+class Refused(Struct, frozen=True, tag=True):
+    """There is no document, or no more of it. A text's error has a line and a column, from 1."""
+
+    number: int
+    kind: RefusalKind
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
+Reply = Started | Part | Ended | Refused
+
+decode_command = msgpack.Decoder(Command).decode
+decode_reply = msgpack.Decoder(Reply).decode
+encode = msgpack.Encoder().encode
+
+
+def frame(message: Command | Reply) -> bytes:
+    """Returns a message with its length before it; raises ValueError if it is too long."""
+    return framing.frame(encode(message), MAX_BYTES)

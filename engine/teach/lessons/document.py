@@ -1,0 +1,87 @@
+"""Lessons as data for pages: the list of lessons, and a lesson with its texts and searches."""
+
+from typing import Any
+
+from engine.teach.graph import Graph
+from engine.teach.graph_text import format_graph
+from engine.teach.lessons.catalogue import LESSONS, NODES, SUMMARIES, TOPICS, load_lesson
+from engine.teach.lessons.lesson import Lesson, Run, fill_texts, perform
+from engine.teach.request import TraceRequest
+from engine.teach.tree import Tree
+from engine.teach.tree_text import format_tree
+
+
+def list_lessons() -> dict[str, Any]:
+    """Returns the lessons by topic, each with its summary and the nodes of its largest search."""
+    return {
+        "topics": [
+            {"title": title, "lessons": [_entry(name, load_lesson(name)) for name in names]}
+            for title, names in TOPICS.items()
+        ]
+    }
+
+
+def _entry(name: str, lesson: Lesson) -> dict[str, Any]:
+    return {
+        "name": name,
+        "title": lesson.title,
+        "summary": SUMMARIES[name],
+        "is_exercise": bool(lesson.solution),
+        "nodes": NODES[name],
+    }
+
+
+def lesson_document(name: str) -> dict[str, Any]:
+    """Returns a lesson with its texts filled in; raises UnknownName."""
+    lesson = load_lesson(name)
+    texts = fill_texts(lesson, [perform(run) for run in lesson.runs])
+    place = LESSONS.index(name)
+    return {
+        **_entry(name, lesson),
+        "topic": next(title for title, names in TOPICS.items() if name in names),
+        "page": texts.page,
+        "look_for": texts.look_for,
+        "solution": texts.solution,
+        "previous": LESSONS[place - 1] if place else None,
+        "next": LESSONS[place + 1] if place + 1 < len(LESSONS) else None,
+        "runs": [
+            {
+                "caption": run.caption,
+                "name": run.name,
+                "log": run.log,
+                "request": request_of(run),
+            }
+            for run in lesson.runs
+        ],
+    }
+
+
+def request_of(run: Run) -> TraceRequest:
+    """Returns the request that makes the same search as a run of a lesson."""
+    plan = run.plan
+    return TraceRequest(
+        **_subject(run),
+        algorithm=plan.algorithm,
+        form=plan.form,
+        depth=plan.depth,
+        order=plan.order,
+        evaluator=plan.evaluator,
+        cut_off=plan.cut_off,
+        player=plan.player,
+        seed=plan.seed,
+        fresh=plan.fresh,
+    )
+
+
+def _subject(run: Run) -> dict[str, Any]:
+    """The fields of a request that say what a run starts from."""
+    subject = run.subject
+    if isinstance(subject, Tree):
+        return {"tree": format_tree(subject)}
+    if isinstance(subject, Graph):
+        return {"graph": format_graph(subject)}
+    return {
+        "game": subject.game,
+        "options": dict(subject.options),
+        "position": subject.position,
+    }

@@ -1,0 +1,112 @@
+"""The HTTP API of the glass box: traces of searches, boards beside them, and what can be chosen."""
+
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import msgspec
+from aiohttp import web
+from msgspec import Meta
+
+from engine.study_pool.messages import BoardsJob, ChoicesJob, TraceJob
+from engine.teach.request import TEXT_BYTES, BoardsRequest, TraceRequest
+from server.codes import Code
+from server.ports import Ports
+from server.web.answers import ApiError
+from server.web.bodies import read_body
+from server.web.matches import Matches
+from server.web.studies import NDJSON, StudyAnswers
+
+#: Longest body of a request for a trace without the text of a tree or a graph, in bytes.
+REQUEST_BYTES = 8192
+#: Longest body of a request for a trace: a text may double its length as JSON.
+TRACE_BODY_BYTES = 2 * TEXT_BYTES + REQUEST_BYTES
+#: Longest body of a request for boards, in bytes.
+BOARDS_BODY_BYTES = 65_536
+
+_decode = msgspec.json.decode
+
+
+class TraceBody(TraceRequest, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The body of POST /api/trace: a search, or one of a match's position after `ply` moves."""
+
+    match: Annotated[str, Meta(max_length=64)] | None = None
+    ply: Annotated[int, Meta(ge=0, le=100_000)] | None = None
+
+
+class Traces:
+    """The handlers, each documented in docs/reference/protocol.md."""
+
+    def __init__(self, ports: Ports, studies: StudyAnswers, matches: Matches) -> None:
+        self._ports = ports
+        self._studies = studies
+        self._matches = matches
+
+    def routes(self) -> list[web.RouteDef]:
+        """The routes of the handlers."""
+        return [
+            web.get("/api/trace/choices", self.choices, allow_head=False),
+            web.post("/api/trace", self.trace),
+            web.post("/api/trace/boards", self.boards),
+        ]
+
+    async def choices(self, request: web.Request) -> web.StreamResponse:
+        """Answers with what a search can be made of, and what does not go together."""
+        return await self._studies.answer(request, ChoicesJob())
+
+    async def trace(self, request: web.Request) -> web.StreamResponse:
+        """Answers with the trace of a search, line by line while it runs."""
+        body = await read_body(
+            request, TraceBody, self._ports.settings.silence_s, "a search as a JSON object"
+        )
+        if (
+            body.tree is None
+            and body.graph is None
+            and (request.content_length or 0) > REQUEST_BYTES
+        ):
+            raise ApiError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                "http.413",
+                f"a search of a game has at most {REQUEST_BYTES} bytes",
+            )
+        if body.match is None:
+            job = TraceJob(TraceRequest(**_fields(body)))
+        else:
+            job = await self._job_of_match(request, body, body.match)
+        return await self._studies.answer(request, job, NDJSON)
+
+    async def _job_of_match(self, request: web.Request, body: TraceBody, match_id: str) -> TraceJob:
+        """The search of a match's position. Raises ApiError if the sender may not see it."""
+        given = (body.game, body.position, body.tree, body.graph)
+        if given.count(None) < len(given) or body.moves or body.options:
+            raise ApiError(
+                HTTPStatus.BAD_REQUEST,
+                Code.TRACE_IMPOSSIBLE,
+                "a match goes without a game, a position, moves, options, a tree and a graph",
+            )
+        match, moves = await self._matches.searchable(request, match_id)
+        ply = len(moves) if body.ply is None else body.ply
+        if ply > len(moves):
+            raise ApiError(
+                HTTPStatus.BAD_REQUEST,
+                Code.MESSAGE_MALFORMED,
+                f"ply is a number from 0 to {len(moves)}",
+            )
+        subject = {
+            "game": match.game,
+            "options": _decode(match.options),
+            "position": match.start,
+            "moves": tuple(moves[:ply]),
+        }
+        return TraceJob(TraceRequest(**{**_fields(body), **subject}), is_recorded=True)
+
+    async def boards(self, request: web.Request) -> web.StreamResponse:
+        """Answers with the boards after some lines of moves from a position."""
+        body = await read_body(
+            request, BoardsRequest, self._ports.settings.silence_s, "lines of moves as JSON"
+        )
+        return await self._studies.answer(request, BoardsJob(body))
+
+
+def _fields(body: TraceBody) -> dict[str, Any]:
+    """The fields of a request without those that name a match."""
+    return {name: getattr(body, name) for name in TraceRequest.__struct_fields__}

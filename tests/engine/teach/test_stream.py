@@ -1,0 +1,89 @@
+"""A trace as lines that are made while its search runs, and lessons as data for pages."""
+
+import random
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from engine.teach.explain import Plan, explain, prepare
+from engine.teach.lessons.catalogue import LESSONS, NODES, SUMMARIES, lesson_traces, load_lesson
+from engine.teach.lessons.document import lesson_document, list_lessons
+from engine.teach.lessons.lesson import Run, root_of
+from engine.teach.state import GameState, State, TreeState
+from engine.teach.stream import GrowingRecord, TraceStream
+from engine.teach.study import MAX_NODES
+from engine.teach.task import task_of
+from engine.teach.trace import Trace
+from engine.teach.tree_text import parse_tree
+from tests.support.traces import join_lines, lines_of
+
+
+def stream_of(root: State, plan: Plan, title: str, is_due: Callable[[], bool]) -> bytes:
+    """Returns the document of a search; a chunk ends where `is_due` says so."""
+    chunks: list[bytes] = []
+
+    def on_leave() -> None:
+        if is_due():
+            chunks.append(stream.chunk() or b"")
+
+    record = GrowingRecord(on_leave=on_leave)
+    search = prepare(root, plan, title, record=record)
+    position = root.position if isinstance(root, GameState) else None
+    stream = TraceStream(search, record, position)
+    chunks.append(stream.head())
+    value = search.run()
+    chunks += [stream.chunk() or b"", stream.end(value, search.size())]
+    return b"".join(chunks)
+
+
+def streamed(run: Run, is_due: Callable[[], bool]) -> Trace:
+    """Returns the trace of a lesson's run, joined from its lines."""
+    root = root_of(run.subject, run.plan.utilities)
+    return join_lines(lines_of(stream_of(root, run.plan, run.caption, is_due)))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_lines_of_a_lesson_say_its_traces(name: str) -> None:
+    """Joined, the chunks of each search are the trace of `explain`, wherever they were cut."""
+    rng = random.Random(name)
+    for run, trace in zip(load_lesson(name).runs, lesson_traces(name), strict=True):
+        if trace.counts.nodes < 2000:  # the largest ones are served in tests/server
+            assert streamed(run, lambda: True) == trace
+            assert streamed(run, lambda: rng.random() < 0.1) == trace
+
+
+def test_infinite_values_are_texts() -> None:
+    """Infinite utilities and open ends are different things in the lines."""
+    tree = TreeState.at_root(parse_tree("max(min(inf, 3), min(-inf, 2), 1)"))
+    trace = join_lines(lines_of(stream_of(tree, Plan("minimax"), "", lambda: True)))
+    assert trace == explain(tree, Plan("minimax"))
+    assert -float("inf") in trace.nodes.value
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_as_data(name: str) -> None:
+    """A lesson has its texts without places to fill, and a request that makes each search again."""
+    document = msgspec.json.decode(msgspec.json.encode(lesson_document(name)))
+    texts = [document["page"], *document["look_for"], *document["solution"]]
+    assert not any("{" in text for text in texts)
+    assert document["nodes"] == max(trace.counts.nodes for trace in lesson_traces(name))
+    runs = lesson_document(name)["runs"]
+    for run, trace in zip(runs, lesson_traces(name), strict=True):
+        if trace.counts.nodes < 2000:
+            task = task_of(run["request"], MAX_NODES)
+            again = explain(task.root, task.plan)
+            assert (again.nodes, again.steps, again.skipped) == (
+                trace.nodes, trace.steps, trace.skipped
+            )  # fmt: skip
+
+
+def test_the_list_of_lessons() -> None:
+    """All lessons are in the list, in the recommended order; each knows its neighbours."""
+    topics = list_lessons()["topics"]
+    listed = [lesson for topic in topics for lesson in topic["lessons"]]
+    assert [lesson["name"] for lesson in listed] == list(LESSONS) == list(NODES) == list(SUMMARIES)
+    assert [lesson["name"] for lesson in listed if lesson["is_exercise"]] == ["beta-cut"]
+    first, last = lesson_document(LESSONS[0]), lesson_document(LESSONS[-1])
+    assert (first["previous"], first["next"]) == (None, LESSONS[1])
+    assert (last["previous"], last["next"]) == (LESSONS[-2], None)
