@@ -17,6 +17,7 @@ from engine.study_pool.messages import (
     BoardsJob,
     LessonJob,
     LessonTraceJob,
+    QuizJob,
     RefusalKind,
     Refused,
     StudyJob,
@@ -145,7 +146,7 @@ class StudyAnswers:
             for name, value in (("line", refused.line), ("column", refused.column))
             if value is not None
         }
-        if isinstance(job, LessonJob | LessonTraceJob) and refused.kind == "name":
+        if isinstance(job, LessonJob | QuizJob | LessonTraceJob) and refused.kind == "name":
             return ApiError(HTTPStatus.NOT_FOUND, Code.LESSON_UNKNOWN, refused.message)
         if refused.kind == "fault":
             log.error("game fault", job=type(job).__name__, fault=refused.message)

@@ -53,7 +53,7 @@ function drawNode(node, options) {
     return h(
         "li",
         { key: node.name || "root" },
-        node.move ? h("span", { class: "move" }, node.move) : null,
+        node.move ? h("span", { class: "edge-name" }, node.move) : null,
         drawPart(node, options),
         options.below?.(node),
         node.children.length > 0

@@ -276,11 +276,11 @@ export class Quiz {
     /** @param {Question} question */
     #drawVerdict(question) {
         const isLast = this.#index === this.#options.questions.length - 1;
-        const hint = this.#hasHint && this.#outcome !== "right" && this.#outcome !== "wrong";
+        const hint = this.#hasHint && this.#outcome === null;
         return [
             hint ? h("p", { class: "hint-text", key: "hint" }, h("strong", null, "Hint: "), question.hint) : null,
             this.#outcome === null && this.#tries > 0
-                ? h("p", { class: "verdict wrong", key: "wrong", role: "status" }, "✗ Not right. Try once more.")
+                ? h("p", { class: "verdict is-wrong", key: "wrong", role: "status" }, h("strong", null, "✗ Not right. "), "Try once more.")
                 : null,
             this.#outcome === null
                 ? null
@@ -289,8 +289,8 @@ export class Quiz {
                       { class: "outcome", key: "outcome" },
                       h(
                           "p",
-                          { class: `verdict ${this.#outcome}`, role: "status" },
-                          this.#outcome === "wrong" ? "✗ Not right. " : "✓ Right. ",
+                          { class: `verdict is-${this.#outcome}`, role: "status" },
+                          h("strong", null, this.#outcome === "wrong" ? "✗ Not right. " : "✓ Right. "),
                           question.reason,
                       ),
                       h(

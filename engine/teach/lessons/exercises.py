@@ -7,10 +7,10 @@ from engine.teach.lessons.hints import cut_reason, unseen_hint, unseen_reason, v
 from engine.teach.lessons.hints import value_reason as reason_of_value
 from engine.teach.lessons.lesson import Figure, Lesson, Ordering
 from engine.teach.lessons.question import Answer, AnswerKind, FigureNode, QuizQuestion
-from engine.teach.notation import RELATIONS
+from engine.teach.notation import RELATIONS, value_text
 from engine.teach.state import TreeState
 from engine.teach.trace import Trace
-from engine.teach.tree import Node, Tree
+from engine.teach.tree import Node, Tree, value_of
 
 
 class FigureExercise(Struct, frozen=True, tag="figure", tag_field="kind"):
@@ -53,7 +53,9 @@ def exercise_of(lesson: Lesson, traces: tuple[Trace, ...]) -> FigureExercise | O
 
 def drawn(node: Node, move: str = "") -> FigureNode:
     """Returns a node of a tree as a figure shows it."""
-    value = node.utility if isinstance(node.utility, int | float) else None
+    value = node.utility
+    if isinstance(value, tuple):
+        value = value_text(value_of(value))
     below = zip(node.labels(), node.branches(), strict=True)
     children = tuple(drawn(child, label) for label, child in below)
     return FigureNode(move, move, node.kind or "leaf", value, children)
@@ -87,11 +89,11 @@ def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, .
     further = f"Could a leaf that was skipped make {name} greater, or smaller?"
     unseen, of_root = "Leaves never seen", "Value of the root"
     return (
-        gap(f"alpha at {name}", "number", alpha, own if is_max else above, why_cut),
-        gap(f"beta at {name}", "number", beta, above if is_max else own, why_cut),
+        gap(f"Alpha at {name}", "number", alpha, own if is_max else above, why_cut),
+        gap(f"Beta at {name}", "number", beta, above if is_max else own, why_cut),
         gap(unseen, "names", skipped.move, unseen_hint(trace), unseen_reason(trace), *leaves),
         gap(
-            *(f"{name} is", "choice", RELATIONS[nodes.bound[row]], further, why_value),
+            *(f"The value of {name} is", "choice", RELATIONS[nodes.bound[row]], further, why_value),
             *RELATIONS_TO_CHOOSE,
         ),
         gap(f"Value that {name} returns", "number", value, value_hint(trace, row), why_value),

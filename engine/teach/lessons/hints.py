@@ -5,6 +5,8 @@ from engine.teach.trace import End, Trace
 
 #: Maximum number of children whose values a reason lists.
 MAX_LISTED = 6
+#: The signs of a text on a page, by those of a terminal.
+SIGNS = {"<=": "≤", ">=": "≥"}
 #: How each kind of node takes its value from its children.
 TAKES = {"max": "the greatest", "min": "the least"}
 
@@ -56,7 +58,7 @@ def cut_reason(trace: Trace, row: int, step: int, is_cut: bool) -> str:
     if trace.algorithm == "optimistic":
         return "It is cut off: a win has been found, and nothing better can follow."
     other, limit = ("MIN", beta) if trace.nodes.kind[row] == "max" else ("MAX", alpha)
-    sure = _end(limit, "inf" if other == "MIN" else "-inf")
+    sure = _end(limit, "∞" if other == "MIN" else "\N{MINUS SIGN}∞")
     return f"It is cut off: {ends}. {other} is sure of {sure} elsewhere and does not come here."
 
 
@@ -92,7 +94,7 @@ def value_reason(trace: Trace, row: int) -> str:
     """Returns why a node returns its value, and what that says about its true value."""
     nodes = trace.nodes
     name = node_name(trace, row)
-    text = f"{_sentence(name)} {relation(trace, row)} {value_text(nodes.value[row])}"
+    text = f"{_sentence(name)} {_sign(trace, row)} {value_text(nodes.value[row])}"
     kind, bound = nodes.kind[row], nodes.bound[row]
     if trace.algorithm == "fail-hard":
         text += f": a {SIDES[kind]} node returns its {'alpha' if kind == 'max' else 'beta'}."
@@ -115,7 +117,7 @@ def _children_text(trace: Trace, row: int) -> str:
     if len(children) > MAX_LISTED:
         return f"{len(children)} values"
     return ", ".join(
-        f"{trace.nodes.move[child]} {relation(trace, child)} {value_text(value)}"
+        f"{trace.nodes.move[child]} {_sign(trace, child)} {value_text(value)}"
         for child in children
         for value in (trace.nodes.value[child],)
     )
@@ -137,6 +139,11 @@ def unseen_reason(trace: Trace, leaves: tuple[str, ...] = ()) -> str:
     text = _sentence("; ".join(parts)) + "."
     is_same = set(leaves) <= set(trace.skipped.move)
     return text if is_same else f"{text} Never seen: {', '.join(leaves)}."
+
+
+def _sign(trace: Trace, row: int) -> str:
+    sign = relation(trace, row)
+    return SIGNS.get(sign, sign)
 
 
 def _is_cut(trace: Trace, row: int) -> bool:

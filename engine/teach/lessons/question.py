@@ -14,13 +14,13 @@ Answer = bool | Number | tuple[str, ...] | str
 class FigureNode(Struct, frozen=True):
     """A node to draw: its name in answers, the move to it, who chooses there, and its children.
 
-    A leaf is of the kind `leaf` and has a value.
+    A leaf is of the kind `leaf` and has a value; values of several players are a text.
     """
 
     name: str
     move: str
     kind: str
-    value: Number | None
+    value: Number | str | None
     children: "tuple[FigureNode, ...]"
 
 

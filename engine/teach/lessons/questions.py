@@ -6,7 +6,7 @@ from functools import cache
 from msgspec import Struct
 
 from engine.teach.lessons.catalogue import lesson_traces, load_lesson
-from engine.teach.lessons.exercises import FigureExercise, OrderExercise, exercise_of
+from engine.teach.lessons.exercises import FigureExercise, OrderExercise, drawn, exercise_of
 from engine.teach.lessons.hints import (
     cut_hint,
     cut_reason,
@@ -17,10 +17,11 @@ from engine.teach.lessons.hints import (
     value_hint,
     value_reason,
 )
-from engine.teach.lessons.lesson import Figure, Lesson, root_of
+from engine.teach.lessons.lesson import Figure, Lesson, Run, root_of
 from engine.teach.lessons.question import FigureNode, QuizQuestion
-from engine.teach.quiz import Question, make_questions
+from engine.teach.quiz import MAX_WHOLE_TREE, Question, make_questions
 from engine.teach.trace import Trace
+from engine.teach.tree import Tree, walk
 
 #: Maximum number of questions of a lesson.
 MAX_QUESTIONS = 12
@@ -31,10 +32,14 @@ SPOKEN = {"alphabeta": "alpha-beta"}
 
 
 class Quiz(Struct, frozen=True):
-    """The questions of a lesson in the order of its runs, and its exercise."""
+    """The questions of a lesson in the order of its runs, and its exercise.
+
+    `figure` is the tree of the first run, if it is small.
+    """
 
     questions: tuple[QuizQuestion, ...]
     exercise: FigureExercise | OrderExercise | None
+    figure: FigureNode | None
 
 
 @cache
@@ -46,7 +51,15 @@ def lesson_quiz(name: str) -> Quiz:
     lesson, traces = load_lesson(name), lesson_traces(name)
     is_figure = isinstance(lesson.exercise, Figure)
     questions = () if is_figure else tuple(questions_of(lesson, traces))
-    return Quiz(questions[:MAX_QUESTIONS], exercise_of(lesson, traces))
+    return Quiz(questions[:MAX_QUESTIONS], exercise_of(lesson, traces), figure_of(lesson.runs[0]))
+
+
+def figure_of(run: Run) -> FigureNode | None:
+    """Returns the whole tree of a run to draw; None for a large one and for a game."""
+    tree = run.subject
+    if not isinstance(tree, Tree) or sum(1 for _ in walk(tree.root)) > MAX_WHOLE_TREE:
+        return None
+    return drawn(tree.root)
 
 
 def questions_of(lesson: Lesson, traces: tuple[Trace, ...]) -> Iterator[QuizQuestion]:

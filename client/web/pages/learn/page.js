@@ -126,7 +126,7 @@ function drawLesson({ name, title, summary, is_exercise, nodes }, number) {
             h("span", { class: "summary" }, summary),
             h(
                 "span",
-                { class: "facts" },
+                { class: "lesson-facts" },
                 h("span", null, `${countText(nodes)} ${nodes === 1 ? "node" : "nodes"}`),
                 is_exercise ? h("span", { class: "badge" }, "exercise") : null,
                 score ? h("span", { class: "score" }, score) : null,

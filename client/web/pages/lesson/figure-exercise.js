@@ -42,7 +42,7 @@ export class FigureExercise {
         this.#texts = body.questions.map(() => "");
     }
 
-    get #isSolved() {
+    get isSolved() {
         return this.#checked?.every((isRight) => isRight) ?? false;
     }
 
@@ -68,7 +68,7 @@ export class FigureExercise {
                 "p",
                 { class: "buttons" },
                 h("button", { class: "main" }, "Check"),
-                this.#checks > 0 && !this.#isSolved && !this.#isSolutionShown
+                this.#checks > 0 && !this.isSolved && !this.#isSolutionShown
                     ? h("button", { type: "button", onclick: () => this.#showSolution() }, "Show the solution")
                     : null,
             ),
@@ -127,18 +127,18 @@ export class FigureExercise {
     #drawMark(index) {
         const isRight = this.#checked?.[index];
         if (isRight === undefined) return h("span", { class: "mark" });
-        return h("span", { class: `mark ${isRight ? "right" : "wrong"}` }, isRight ? "✓" : "✗");
+        return h("span", { class: `mark ${isRight ? "is-right" : "is-wrong"}` }, isRight ? "✓" : "✗");
     }
 
     #drawVerdict() {
         if (this.#checked === null) return null;
         const { questions } = this.#body;
-        if (this.#isSolved && !this.#isSolutionShown) {
+        if (this.isSolved && !this.#isSolutionShown) {
             const reasons = [...new Set(questions.map(({ reason }) => reason))];
             return h(
                 "div",
                 { class: "outcome", key: "solved" },
-                h("p", { class: "verdict right", role: "status" }, "✓ All right."),
+                h("p", { class: "verdict is-right", role: "status" }, h("strong", null, "✓ All right.")),
                 reasons.map((reason) => h("p", { key: reason }, reason)),
             );
         }
@@ -149,8 +149,9 @@ export class FigureExercise {
             { class: "outcome", key: "wrong" },
             h(
                 "p",
-                { class: "verdict wrong", role: "status" },
-                `✗ ${questions.length - wrong.length} of ${questions.length} are right. Hints for the others:`,
+                { class: "verdict is-wrong", role: "status" },
+                h("strong", null, `✗ ${questions.length - wrong.length} of ${questions.length} are right.`),
+                " Hints for the others:",
             ),
             h(
                 "ul",
@@ -174,7 +175,7 @@ export class FigureExercise {
             return answer !== null && isRight(question, answer);
         });
         this.#checks += 1;
-        if (this.#isSolved && isOwn) this.#onSolved();
+        if (this.isSolved && isOwn) this.#onSolved();
         this.#app.update();
     }
 

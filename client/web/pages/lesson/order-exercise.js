@@ -124,10 +124,11 @@ export class OrderExercise {
                 : "At a MIN node, the leaf that is small enough belongs first.";
         return h(
             "p",
-            { class: `verdict ${isBest ? "right" : "wrong"}`, role: "status" },
+            { class: `verdict ${isBest ? "is-right" : "is-wrong"}`, role: "status" },
+            h("strong", null, `${isBest ? "✓" : "✗"} ${counted} `),
             isBest
-                ? `✓ ${counted} No order needs fewer: the least possible is ${least_leaves}.`
-                : `✗ ${counted} The least possible is ${least_leaves}. ${advice}`,
+                ? `No order needs fewer: the least possible is ${least_leaves}.`
+                : `The least possible is ${least_leaves}. ${advice}`,
         );
     }
 

@@ -7,6 +7,7 @@
  * @import {Shown} from "../../glass/lesson-runs.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Question} from "../../glass/answers.js"
+ * @import {FigureNode} from "../../glass/figure.js"
  * @import {FigureExerciseBody} from "./figure-exercise.js"
  * @import {OrderExerciseBody} from "./order-exercise.js"
  */
@@ -26,7 +27,11 @@ import { LessonSharing } from "./sharing.js";
 /** Milliseconds for which the address waits for further steps: browsers limit its changes. */
 const ADDRESS_MS = 250;
 
-/** @typedef {{questions: Question[], exercise: FigureExerciseBody | OrderExerciseBody | null}} QuizBody */
+/**
+ * The questions and the exercise of a lesson, and its whole tree if it is a small one.
+ * @typedef {{questions: Question[], exercise: FigureExerciseBody | OrderExerciseBody | null, figure:
+ *     FigureNode | null}} QuizBody
+ */
 
 /** @implements {Page} */
 export class LessonPage {
@@ -47,6 +52,8 @@ export class LessonPage {
     #exercise = null;
     #sharing;
     #isStopped = false;
+    /** Whether the reader wants to see the searches that solve the exercise. */
+    #isSolutionShown = false;
     /** Whether the sheet on paper shows the answers. */
     #hasAnswers = false;
     /** The sheet, as long as nothing on it changes. @type {{key: string, node: VNode} | null} */
@@ -111,7 +118,7 @@ export class LessonPage {
             this.#app.update();
             this.#open(await readQuiz(this.#name));
         } catch (error) {
-            this.#isMissing = error instanceof ApiError && error.code === "http.404";
+            this.#isMissing = error instanceof ApiError && error.code === "lesson.unknown";
             this.#failure = error instanceof Error ? error.message : String(error);
         }
         this.#app.update();
@@ -162,7 +169,7 @@ export class LessonPage {
                 this.#sharing.draw(lesson.title),
                 h("p", { class: "lesson-text" }, lesson.page),
                 this.#exercise instanceof FigureExercise ? this.#drawExercise() : null,
-                this.#runs?.draw(),
+                this.#drawRuns(),
                 h("div", { class: "below" }, drawNotes(lesson), this.#quiz?.draw()),
                 this.#exercise instanceof OrderExercise ? this.#drawExercise() : null,
                 drawNext(lesson),
@@ -214,6 +221,17 @@ export class LessonPage {
         return `/glass?${query}`;
     }
 
+    /** The searches; those that solve the exercise are shown when the reader asks for them. */
+    #drawRuns() {
+        const isHidden = this.#exercise instanceof FigureExercise && !this.#exercise.isSolved && !this.#isSolutionShown;
+        if (!isHidden) return this.#runs?.draw();
+        const show = () => {
+            this.#isSolutionShown = true;
+            this.#app.update();
+        };
+        return h("p", null, h("button", { onclick: show }, "Show the search step by step (it solves the exercise)"));
+    }
+
     #drawExercise() {
         return h(
             "section",
@@ -226,16 +244,13 @@ export class LessonPage {
     /** @param {LessonBody} lesson */
     #drawHandout(lesson) {
         if (this.#body === null) return null;
-        const { questions, exercise } = this.#body;
-        const asked = exercise?.kind === "figure" ? exercise.questions : questions;
-        const figure = questions.find((question) => question.figure)?.figure ?? exercise?.root ?? null;
-        const run = exercise?.kind === "figure" ? exercise.run : 0;
-        const trace = this.#runs?.traceOf(run) ?? null;
+        const { exercise } = this.#body;
+        const trace = this.#runs?.traceOf(exercise?.kind === "figure" ? exercise.run : 0) ?? null;
         const key = `${this.#hasAnswers} ${trace !== null}`;
         if (this.#handout?.key !== key) {
             const address = `${location.origin}/learn/${this.#name}`;
-            const hasAnswers = this.#hasAnswers;
-            this.#handout = { key, node: drawHandout({ lesson, questions: asked, figure, trace, hasAnswers, address }) };
+            const options = { lesson, body: this.#body, trace, hasAnswers: this.#hasAnswers, address };
+            this.#handout = { key, node: drawHandout(options) };
         }
         return this.#handout.node;
     }
