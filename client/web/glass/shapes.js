@@ -355,7 +355,7 @@ function drawHandle(hasNote) {
  */
 function drawDifference(half) {
     const place = `translate(${round(half - 2)} ${SHAPE_Y + 2})`;
-    return h("g", { class: "difference", transform: place }, h("circle", { r: 7 }), h("path", { d: "M-3.5 -1.5H3.5M-3.5 1.5H3.5M2 -4L-2 4" }));
+    return h("g", { class: "difference", transform: place }, h("circle", { class: "ring", r: 7 }), h("path", { class: "unequal", d: "M-3.5 -1.5H3.5M-3.5 1.5H3.5M2 -4L-2 4" }));
 }
 
 /**

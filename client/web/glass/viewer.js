@@ -1,0 +1,321 @@
+/**
+ * The viewer of a search: the tree, the overview, the step in words, the controls, the board of the
+ * current node, the pseudo-code and the counters.
+ *
+ * @import {App} from "../shell/app.js"
+ * @import {Content, VNode} from "../shell/elements.js"
+ * @import {State} from "./fold.js"
+ * @import {SearchTrace} from "./trace.js"
+ * @import {View} from "./sentences.js"
+ */
+
+import "../board/board.js";
+import { boardAspect } from "../board/geometry.js";
+import { h } from "../shell/elements.js";
+import { sentenceOf } from "../shell/words.js";
+import { NodeBoards } from "./boards.js";
+import { codeOf, lineOfStep } from "./code.js";
+import { Controls } from "./controls.js";
+import { drawCounters } from "./counters.js";
+import { Fold } from "./fold.js";
+import { drawOutline } from "./outline.js";
+import "./overview.js";
+import { VIEW_TEXTS, nodeName, sentence } from "./sentences.js";
+import { toggle } from "./shown.js";
+import { drawLegend, drawTree } from "./tree.js";
+import { nextStep } from "./walk.js";
+
+/**
+ * `step` is the number of steps that are shown first, null for all of them. `onStep` is called when the
+ * user goes to another step, `onView` when the user chooses the other view. `differs` and `differsCut`
+ * mark what another search treats otherwise. `isCompact` folds the board and the code.
+ * @typedef {object} ViewerOptions
+ * @property {Pick<App, "update" | "announce">} app
+ * @property {SearchTrace} trace
+ * @property {number | null} [step]
+ * @property {(step: number) => void} [onStep]
+ * @property {View} [view]
+ * @property {(view: View) => void} [onView]
+ * @property {boolean} [isReadOnly]
+ * @property {boolean} [hasControls]
+ * @property {boolean} [isCompact]
+ * @property {(row: number) => boolean} [differs]
+ * @property {(row: number, move: string) => boolean} [differsCut]
+ */
+
+/** Smaller trees than this are drawn as a whole and need no overview, in nodes. */
+const MIN_OVERVIEW_NODES = 60;
+/** The names of the views. @type {[View, string][]} */
+const VIEWS = [
+    ["window", "Windows"],
+    ["interval", "Intervals"],
+];
+/** One empty list for all scenes, because a scene with another list is drawn again. @type {never[]} */
+const NO_MOVES = [];
+
+export class SearchViewer {
+    #options;
+    #fold;
+    #code;
+    #boards;
+    #controls;
+    /** The shown step; null is the end, also while the trace grows. @type {number | null} */
+    #step;
+    /** @type {View} */
+    #view;
+    /** The nodes that the user has opened and closed. @type {Set<number>} */
+    #opened = new Set();
+    /** @type {Set<number>} */
+    #closed = new Set();
+    /** The state that is shown. @type {State | null} */
+    #state = null;
+    /** The last position that was drawn. @type {import("../shell/protocol.js").PositionView | null} */
+    #position = null;
+    /** The parts that the user has opened. @type {Set<string>} */
+    #openParts = new Set();
+    /** The frame in which the growing trace is drawn next, 0 without one. */
+    #frame = 0;
+
+    /** @param {ViewerOptions} options */
+    constructor(options) {
+        const { app, trace, step = null, view = "window" } = options;
+        this.trace = trace;
+        this.#options = options;
+        this.#fold = new Fold(trace);
+        this.#code = codeOf(trace.head);
+        this.#step = step;
+        this.#view = view;
+        this.#boards = trace.head.board ? new NodeBoards(trace, () => app.update()) : null;
+        this.#controls = new Controls({
+            app,
+            count: () => trace.stepCount,
+            step: () => this.step,
+            go: (to) => this.#go(to),
+            next: (from, unit, direction) => nextStep(trace, from, unit, direction),
+            text: () => sentence(trace, this.#shown(), this.#view),
+        });
+    }
+
+    /** The shown step. */
+    get step() {
+        return Math.min(this.#step ?? Infinity, this.trace.stepCount);
+    }
+
+    /** Ends what the viewer has started. */
+    stop() {
+        this.#controls.stop();
+        this.#boards?.stop();
+        cancelAnimationFrame(this.#frame);
+    }
+
+    /** Draws what has arrived of a growing trace, at most once in a frame. */
+    onGrow() {
+        if (this.#frame !== 0) return;
+        this.#frame = requestAnimationFrame(() => {
+            this.#frame = 0;
+            this.#options.app.update();
+        });
+    }
+
+    /**
+     * Shows a step.
+     * @param {number} step
+     */
+    goTo(step) {
+        this.#step = Math.max(0, Math.min(step, this.trace.stepCount));
+        this.#options.app.update();
+    }
+
+    /**
+     * Handles a key; returns whether it did.
+     * @param {KeyboardEvent} event
+     */
+    onKey(event) {
+        if (event.defaultPrevented) return false;
+        if (event.key === "v" && !event.ctrlKey && !event.metaKey && !event.altKey) {
+            this.#setView(this.#view === "window" ? "interval" : "window");
+            return true;
+        }
+        return (this.#options.hasControls ?? true) && this.#controls.onKey(event);
+    }
+
+    /** @param {number} step */
+    #go(step) {
+        this.goTo(step);
+        this.#options.onStep?.(this.step);
+    }
+
+    /**
+     * Goes to a node: to its end if it is left by now, otherwise to its start.
+     * @param {number} row
+     */
+    #select(row) {
+        const { trace } = this;
+        const leave = trace.leaveStep(row);
+        const isLeft = leave >= 0 && leave < this.step;
+        this.#controls.stop();
+        this.#go((isLeft && this.#shown().row !== row ? leave : trace.enterStep(row)) + 1);
+        this.#options.app.announce(sentence(trace, this.#shown(), this.#view));
+    }
+
+    /** @param {View} view */
+    #setView(view) {
+        this.#view = view;
+        this.#options.onView?.(view);
+        this.#options.app.update();
+    }
+
+    /** The state of the shown step. */
+    #shown() {
+        if (this.#state?.step !== this.step) this.#state = this.#fold.at(this.step);
+        return this.#state;
+    }
+
+    // --- drawing
+
+    /** @returns {VNode} */
+    draw() {
+        const { hasControls = true, isCompact = false } = this.#options;
+        const state = this.#shown();
+        const hasOverview = this.trace.count > MIN_OVERVIEW_NODES;
+        return h(
+            "div",
+            { class: ["glass-viewer", isCompact && "compact", this.#boards && "with-board"], key: "viewer" },
+            h(
+                "div",
+                { class: "parts" },
+                this.#drawTree(state),
+                hasOverview ? this.#drawOverview(state) : null,
+                h("p", { class: "card sentence", key: "sentence" }, sentence(this.trace, state, this.#view)),
+                hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                h("div", { class: "side", key: "side" }, this.#drawSide(state, isCompact)),
+            ),
+        );
+    }
+
+    /** @param {State} state */
+    #scene(state) {
+        const { isReadOnly = false, differs, differsCut } = this.#options;
+        return {
+            trace: this.trace,
+            state,
+            view: this.#view,
+            opened: this.#opened,
+            closed: this.#closed,
+            onToggle: (/** @type {number} */ row, /** @type {boolean} */ isOpen) => {
+                toggle(this.#opened, this.#closed, row, isOpen);
+                this.#options.app.update();
+            },
+            onSelect: (/** @type {number} */ row) => !isReadOnly && this.#select(row),
+            ...(differs && { differs }),
+            ...(differsCut && { differsCut }),
+        };
+    }
+
+    /** @param {State} state */
+    #drawTree(state) {
+        return h(
+            "section",
+            { class: "card tree", "aria-label": "Search tree", key: "tree" },
+            this.#drawViews(),
+            drawTree(this.#scene(state)),
+        );
+    }
+
+    #drawViews() {
+        if (!this.trace.isWindowed) return null;
+        const button = (/** @type {[View, string]} */ [view, name]) =>
+            h("button", { key: view, class: "small", "aria-pressed": view === this.#view, title: VIEW_TEXTS[view], onclick: () => this.#setView(view) }, name);
+        return h("div", { class: "views", role: "group", "aria-label": "What stands below a node" }, VIEWS.map(button));
+    }
+
+    /** @param {State} state */
+    #drawOverview(state) {
+        const { isReadOnly = false } = this.#options;
+        const onStep = (/** @type {CustomEvent<{step: number}>} */ event) => {
+            this.#controls.stop();
+            this.#go(event.detail.step);
+        };
+        const scene = { trace: this.trace, state, isReadOnly };
+        return h(
+            "section",
+            { class: "card overview", "aria-label": "Overview", key: "overview" },
+            h("glass-overview", { ".scene": scene, managesChildren: true, "onglass-step": onStep }),
+        );
+    }
+
+    /**
+     * @param {State} state
+     * @param {boolean} isCompact
+     * @returns {Content}
+     */
+    #drawSide(state, isCompact) {
+        return [
+            this.#boards ? this.#drawPart("board", "Board", !isCompact, () => this.#drawBoard(state)) : null,
+            this.#drawPart("counters", "Counts", !isCompact, () => drawCounters(this.trace, state)),
+            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
+            this.#drawPart("legend", "Key and views", false, () => this.#drawKey()),
+            this.#drawPart("outline", "The tree as a list", false, () => drawOutline(this.#scene(state))),
+        ];
+    }
+
+    /**
+     * A part that can be folded; it is drawn only while it is open.
+     * @param {string} name
+     * @param {string} title
+     * @param {boolean} isOpenAtFirst
+     * @param {() => Content} draw
+     */
+    #drawPart(name, title, isOpenAtFirst, draw) {
+        const isOpen = this.#openParts.has(name) !== isOpenAtFirst;
+        const onToggle = (/** @type {Event} */ event) => {
+            const details = event.currentTarget;
+            if (!(details instanceof HTMLDetailsElement) || details.open === isOpen) return;
+            if (details.open === isOpenAtFirst) this.#openParts.delete(name);
+            else this.#openParts.add(name);
+            this.#options.app.update();
+        };
+        return h(
+            "details",
+            { class: ["card", "part", name], key: name, open: isOpen, ontoggle: onToggle },
+            h("summary", null, title),
+            isOpen ? draw() : null,
+        );
+    }
+
+    /** @param {State} state */
+    #drawBoard(state) {
+        const { head } = this.trace;
+        const boards = this.#boards;
+        if (!boards || !head.board) return null;
+        const row = Math.max(0, state.row);
+        const position = boards.positionOf(row);
+        this.#position = position ?? this.#position;
+        boards.prefetch(row, state.cuts);
+        const where = row === 0 ? "At the root" : `After ${nodeName(this.trace, row)}`;
+        const note = position ? where : boards.failure === null ? `${where}: the board is on its way …` : `${where}: ${sentenceOf(boards.failure)}`;
+        const scene = { board: head.board, position: this.#position, moves: NO_MOVES, pending: null, flip: false, label: `Board: ${where}` };
+        return [
+            h("div", { class: ["position", !position && "waiting"], "--board-aspect": boardAspect(head.board.board) }, h("ply-board", { ".scene": scene, managesChildren: true })),
+            h("p", { class: "muted" }, note),
+        ];
+    }
+
+    /** @param {State} state */
+    #drawCode(state) {
+        const current = state.step > 0 ? lineOfStep(this.#code, this.trace, state.step - 1) : -1;
+        return h(
+            "ol",
+            { class: "lines" },
+            this.#code.lines.map((line, index) =>
+                h("li", { key: index, class: index === current ? "current" : null, "aria-current": index === current ? "step" : null }, line === "" ? "\u00a0" : line),
+            ),
+        );
+    }
+
+    /** The key to the shapes, and what the views show. */
+    #drawKey() {
+        const views = this.trace.isWindowed ? VIEWS : VIEWS.slice(1);
+        return [drawLegend(this.trace), views.map(([view]) => h("p", { key: view, class: "muted" }, VIEW_TEXTS[view]))];
+    }
+}
