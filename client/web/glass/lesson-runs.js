@@ -4,7 +4,7 @@
  *
  * @import {Content, VNode} from "../shell/elements.js"
  * @import {LessonRun} from "./requests.js"
- * @import {SearchApp} from "./viewer.js"
+ * @import {ViewerOptions} from "./viewer.js"
  */
 
 import { h } from "../shell/elements.js";
@@ -20,7 +20,7 @@ import { SearchViewer } from "./viewer.js";
  */
 /**
  * @typedef {object} LessonRunsOptions
- * @property {SearchApp} app
+ * @property {ViewerOptions["app"]} app
  * @property {string} lesson
  * @property {LessonRun[]} runs
  * @property {Shown} shown

@@ -16,6 +16,8 @@ import { SearchViewer } from "./viewer.js";
 
 /** The windows in which the two trees stand one above the other, with tabs; glass.css has the same width. */
 const narrowWindow = matchMedia("(max-width: 859.98px)");
+/** The titles of the counts. */
+const COUNTS = ["Nodes", "Leaves", "Cut-offs", "Only here", "Value"];
 /** The fields of a head in which two searches may differ. */
 const DIFFERING = /** @type {const} */ (["algorithm", "form", "depth", "order", "evaluator", "cut_off", "player", "fresh"]);
 
@@ -23,7 +25,7 @@ const DIFFERING = /** @type {const} */ (["algorithm", "form", "depth", "order", 
  * `step` is the moment of the joint walk that is shown first, the end without one. `onStep` is called
  * with the new moment.
  * @typedef {object} PairOptions
- * @property {App} app
+ * @property {Pick<App, "update" | "announce">} app
  * @property {SearchTrace} left a complete trace
  * @property {SearchTrace} right a complete trace of the same position
  * @property {number | null} [step]
@@ -156,23 +158,24 @@ export class SearchPair {
     #drawCounts(names) {
         const steps = this.#walk.at(this.#moment);
         const states = this.#halves.map(({ fold }, side) => fold.at(steps[side] ?? 0));
-        const row = (/** @type {string} */ label, /** @type {(side: number) => Content} */ value) =>
-            h("tr", { key: label }, h("th", { scope: "row" }, label), [0, 1].map((side) => h("td", { key: side }, value(side))));
-        const of = (/** @type {number} */ part, /** @type {number} */ whole) => [h("b", null, part), h("span", { class: "muted" }, ` of ${whole}`)];
+        const row = (/** @type {string} */ name, /** @type {number} */ side) => {
+            const { visited = 0, leaves = 0, cuts = 0 } = states[side] ?? {};
+            const half = this.#halves[side];
+            const cells = [
+                [h("b", null, visited), h("span", { class: "muted" }, ` of ${half?.trace.count ?? 0}`)],
+                leaves,
+                cuts,
+                half?.aloneBefore[visited] ?? 0,
+                valueText(half?.trace.end?.value ?? null),
+            ];
+            return h("tr", { key: side }, h("th", { scope: "row" }, name), cells.map((cell, i) => h("td", { key: i }, cell)));
+        };
         return h(
             "table",
             { class: "card pair-counts", key: "counts" },
             h("caption", { class: "visually-hidden" }, "Both searches so far"),
-            h("thead", null, h("tr", null, h("td", null), names.map((name) => h("th", { key: name, scope: "col" }, name)))),
-            h(
-                "tbody",
-                null,
-                row("Nodes visited", (side) => of(states[side]?.visited ?? 0, this.#halves[side]?.trace.count ?? 0)),
-                row("Leaves", (side) => states[side]?.leaves ?? 0),
-                row("Cut-offs", (side) => states[side]?.cuts ?? 0),
-                row("Visited only here", (side) => this.#halves[side]?.aloneBefore[states[side]?.visited ?? 0] ?? 0),
-                row("Value", (side) => valueText(this.#halves[side]?.trace.end?.value ?? null)),
-            ),
+            h("thead", null, h("tr", null, h("td", null), COUNTS.map((title) => h("th", { key: title, scope: "col" }, title)))),
+            h("tbody", null, names.map(row)),
         );
     }
 

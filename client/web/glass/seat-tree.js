@@ -3,7 +3,9 @@
  * position, which gives the same tree.
  *
  * @import {App} from "../shell/app.js"
+ * @import {Occupant} from "../shell/protocol.js"
  * @import {Content} from "../shell/elements.js"
+ * @import {Thought} from "../shell/model.js"
  */
 
 import { emptyAddress, writeAddress } from "./address.js";
@@ -13,9 +15,13 @@ import { h } from "../shell/elements.js";
 import { loadStyleSheet } from "../shell/router.js";
 import { sentenceOf } from "../shell/words.js";
 
+/** The style sheets of a tree, which a room does not load. */
+const STYLE_SHEETS = ["glass/glass.css", "glass/viewer.css"];
+
 export class SeatTree {
     #app;
     #run;
+    #isOpen = false;
     /** @type {SearchViewer | null} */
     #viewer = null;
 
@@ -23,7 +29,6 @@ export class SeatTree {
     constructor(app) {
         this.#app = app;
         this.#run = new Run(() => app.update());
-        void loadStyleSheet("glass/glass.css").then(() => app.update());
     }
 
     stop() {
@@ -33,19 +38,48 @@ export class SeatTree {
     }
 
     /**
+     * The tree, folded until the user opens it.
+     * @param {string} match
+     * @param {number} ply the ply at which the seat searched
+     * @param {Occupant} seat
+     * @param {Thought} thought
+     * @returns {Content}
+     */
+    draw(match, ply, { strategy, evaluator }, { depth }) {
+        // A seat searches each root move with a window of its own.
+        const request = { match, ply, algorithm: strategy, depth, evaluator, fresh: true };
+        const onToggle = (/** @type {Event} */ event) => {
+            if (event.currentTarget instanceof HTMLDetailsElement) this.#setOpen(event.currentTarget.open);
+        };
+        return h(
+            "details",
+            { class: "search-tree", key: "tree", open: this.#isOpen, ontoggle: onToggle },
+            h("summary", null, "Tree of the search"),
+            this.#isOpen ? this.#drawTree(request) : null,
+        );
+    }
+
+    /** @param {boolean} isOpen */
+    #setOpen(isOpen) {
+        if (isOpen === this.#isOpen) return;
+        this.#isOpen = isOpen;
+        if (isOpen) for (const name of STYLE_SHEETS) void loadStyleSheet(name);
+        this.#app.update();
+    }
+
+    /**
      * The tree of the search that a request describes; the earlier one until it has arrived.
      * @param {Record<string, unknown>} request
      * @returns {Content}
      */
-    draw(request) {
+    #drawTree(request) {
         this.#run.want({ request });
         const { trace, error, isStale } = this.#run;
-        if (error && (isStale || !trace))
-            return h("p", { class: "muted", role: "status" }, sentenceOf(error.message));
+        if (error && (isStale || !trace)) return h("p", { class: "muted", role: "status" }, sentenceOf(error.message));
         if (!trace) return h("p", { class: "muted", role: "status" }, "Searching again…");
         if (this.#viewer?.trace !== trace) {
             this.#viewer?.stop();
-            this.#viewer = new SearchViewer({ app: this.#app, trace, step: null, isCompact: true, hasBoard: false });
+            this.#viewer = new SearchViewer({ app: this.#app, trace, step: null, isCompact: true });
         } else this.#viewer.onGrow();
         return [this.#viewer.draw(), h("a", { class: "button small", href: linkTo(request) }, "Open in the glass box")];
     }

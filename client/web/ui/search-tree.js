@@ -1,5 +1,5 @@
 /**
- * The tree of a strategy's search, folded until the user opens it. What draws it is loaded then.
+ * The tree of a strategy's search. What draws it is loaded for the first search of a strategy.
  *
  * @import {App} from "../shell/app.js"
  * @import {Occupant} from "../shell/protocol.js"
@@ -7,16 +7,14 @@
  * @import {Thought} from "../shell/model.js"
  */
 
-import { h } from "../shell/elements.js";
-
-/** Draws the tree of the search that a request describes. @typedef {{draw: (request: Record<string, unknown>) => Content, stop: () => void}} SeatTree */
+/** Draws the search for the move of a strategy at a ply of a match. @typedef {{draw: (match: string, ply: number, seat: Occupant, thought: Thought) => Content, stop: () => void}} SeatTree */
 
 export class SearchTree {
     #app;
     #load;
-    #isOpen = false;
     /** @type {SeatTree | null} */
     #tree = null;
+    #isWanted = false;
 
     /**
      * @param {App} app
@@ -32,41 +30,23 @@ export class SearchTree {
     }
 
     /**
-     * The tree of a strategy's search in a match; nothing for any other search.
+     * The tree of a strategy's search; nothing for any other search.
      * @param {string} match
      * @param {number} ply
-     * @param {Occupant | null | undefined} occupant
+     * @param {Occupant | null | undefined} seat
      * @param {Thought} thought
      * @returns {Content}
      */
-    draw(match, ply, occupant, { depth, value, withheld }) {
-        const { strategy, evaluator } = occupant ?? {};
-        if (!strategy || !value || withheld) return null;
-        const onToggle = (/** @type {Event} */ event) => {
-            if (event.currentTarget instanceof HTMLDetailsElement) this.#setOpen(event.currentTarget.open);
-        };
-        // A seat searches each root move with a window of its own.
-        const request = { match, ply, algorithm: strategy, depth, evaluator, fresh: true };
-        return h(
-            "details",
-            { class: "search-tree", key: "tree", open: this.#isOpen, ontoggle: onToggle },
-            h("summary", null, "Tree of the search"),
-            this.#isOpen && this.#tree ? this.#tree.draw(request) : null,
-        );
+    draw(match, ply, seat, thought) {
+        if (!seat?.strategy || !thought.value || thought.withheld) return null;
+        if (!this.#isWanted) void this.#start();
+        return this.#tree?.draw(match, ply, seat, thought) ?? null;
     }
 
-    /** @param {boolean} isOpen */
-    #setOpen(isOpen) {
-        if (isOpen === this.#isOpen) return;
-        this.#isOpen = isOpen;
-        if (isOpen && !this.#tree)
-            this.#load().then(
-                ({ SeatTree }) => {
-                    this.#tree = new SeatTree(this.#app);
-                    this.#app.update();
-                },
-                () => this.#app.toast("The tree could not be loaded; try again"),
-            );
+    async #start() {
+        this.#isWanted = true;
+        const loaded = await this.#load().catch(() => null);
+        if (loaded) this.#tree = new loaded.SeatTree(this.#app);
         this.#app.update();
     }
 }

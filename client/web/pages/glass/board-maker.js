@@ -39,11 +39,6 @@ export class BoardMaker {
         this.#request?.abort();
     }
 
-    /** The names of the sides, once they are known. */
-    get sides() {
-        return this.#shown?.board.seats.map(({ name }) => name) ?? [];
-    }
-
     /**
      * @param {Line} line
      * @param {(moves: string[]) => void} change
@@ -83,7 +78,7 @@ export class BoardMaker {
                 h("span", { class: "muted" }, toMove),
                 h("span", { class: "gap" }),
                 drawButton("undo", "Take back", line.moves.length === 0, back(line.moves.length - 1)),
-                drawButton("first", "No moves", line.moves.length === 0, back(0)),
+                drawButton("first", "Reset", line.moves.length === 0, back(0)),
             ),
             line.moves.length > 0 ? h("p", { class: "line muted" }, line.moves.join(" ")) : null,
         );
@@ -132,5 +127,5 @@ function keyOf({ game, options, position, moves }) {
  * @param {() => void} onclick
  */
 function drawButton(name, label, disabled, onclick) {
-    return h("button", { type: "button", class: "small", disabled, onclick }, icon(name), label);
+    return h("button", { type: "button", class: "small", "aria-label": label, title: label, disabled, onclick }, icon(name));
 }

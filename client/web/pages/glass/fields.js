@@ -46,10 +46,28 @@ export function drawFields(fields) {
         drawWeights(fields),
         drawSelect(fields, "order", "Move order", choices.orders),
         drawGivenOrder(fields),
-        drawSelect(fields, "cutOff", "The search stops", choices.cut_offs),
-        drawPlayer(fields),
-        drawSeed(fields),
-        drawFresh(fields),
+        drawRest(fields),
+    );
+}
+
+/** The fields that are in use seldom: folded, unless one of them is chosen. */
+const SELDOM = /** @type {const} */ (["cutOff", "player", "seed", "fresh"]);
+
+/** @param {Fields} fields */
+function drawRest(fields) {
+    const isUsed = SELDOM.some((field) => fields.state[field] !== null);
+    return h(
+        "details",
+        { class: "rest", key: "rest", ...(isUsed ? { open: true } : null) },
+        h("summary", null, "More choices"),
+        h(
+            "div",
+            { class: "fields" },
+            drawSelect(fields, "cutOff", "The search stops", fields.choices.cut_offs),
+            drawPlayer(fields),
+            drawSeed(fields),
+            drawFresh(fields),
+        ),
     );
 }
 

@@ -3,33 +3,30 @@
  * that the page shows is in its address.
  *
  * @import {App, Page} from "../../shell/app.js"
- * @import {GameDescription} from "../../shell/api.js"
  * @import {Address} from "../../glass/address.js"
- * @import {LessonRun, LessonSummary, TraceChoices} from "../../glass/requests.js"
+ * @import {SearchPair} from "../../glass/pair.js"
+ * @import {LessonRun} from "../../glass/requests.js"
+ * @import {SearchTrace} from "../../glass/trace.js"
  * @import {Content} from "../../shell/elements.js"
- * @import {Subject} from "./search.js"
+ * @import {SearchForm} from "./form.js"
  */
 
-import { readAddress } from "../../glass/address.js";
-import { SearchPair } from "../../glass/pair.js";
-import { readChoices, readLesson, readLessons } from "../../glass/requests.js";
+import { readLesson } from "../../glass/requests.js";
+import { Run } from "../../glass/run.js";
 import { TraceError } from "../../glass/stream.js";
 import { SearchViewer } from "../../glass/viewer.js";
-import { listGames } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { sentenceOf } from "../../shell/words.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { AddressBar } from "./address-bar.js";
-import { BoardMaker } from "./board-maker.js";
-import { drawFields } from "./fields.js";
+import { EXAMPLES } from "./examples.js";
 import { drawFailure, drawStopped } from "./failure.js";
-import { Run } from "../../glass/run.js";
-import { NO_SUBJECT, requestOf, secondOf, stateOfRequest, subjectOf, valuesOf, withChanges } from "./search.js";
-import { drawSecond } from "./second.js";
-import { drawSubject } from "./subject.js";
-import { EXAMPLES } from "./text-field.js";
+import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
+
+/** What the page says if a part of it does not arrive. */
+const NOT_LOADED = "A part of the page could not be loaded; try again";
 
 /** @implements {Page} */
 export class GlassPage {
@@ -38,20 +35,13 @@ export class GlassPage {
     #state;
     #bar;
     #share;
-    #maker;
     /** The first and the second search. @type {[Run, Run]} */
     #runs;
-    /** @type {TraceChoices | null} */
-    #choices = null;
-    /** @type {GameDescription[]} */
-    #games = [];
-    /** The lessons by topic; null until they are needed and have arrived. @type {{title: string, lessons: LessonSummary[]}[] | null} */
-    #topics = null;
     /** The searches of the shown lesson. @type {{lesson: string, runs: LessonRun[]} | null} */
     #lesson = null;
-    /** Why the choices could not be loaded. @type {Error | null} */
-    #failure = null;
     #isFormOpen;
+    /** The form, once it has been opened and has arrived. @type {SearchForm | null} */
+    #form = null;
     /** @type {SearchViewer | null} */
     #viewer = null;
     /** @type {SearchPair | null} */
@@ -64,23 +54,21 @@ export class GlassPage {
         this.#state = this.#bar.read();
         this.#isFormOpen = subjectOf(this.#state) === null;
         if (this.#isFormOpen) this.#state = { ...this.#state, tree: EXAMPLES.tree };
-        const update = () => app.update();
-        this.#share = new Share("Link to this step", "/glass", update, (text) => app.announce(text));
-        this.#maker = new BoardMaker(update);
+        this.#share = new Share("Link to this step", "/glass", () => app.update(), (text) => app.announce(text));
         const onChange = () => this.#onTrace();
         this.#runs = [new Run(onChange), new Run(onChange)];
     }
 
     start() {
         void this.#share.load();
-        void this.#load();
+        if (this.#isFormOpen) void this.#openForm();
         if (subjectOf(this.#state) === "lesson") void this.#loadLesson();
         this.#search();
     }
 
     stop() {
         for (const run of this.#runs) run.stop();
-        this.#maker.stop();
+        this.#form?.stop();
         this.#bar.stop();
         this.#closeViewers();
     }
@@ -88,7 +76,7 @@ export class GlassPage {
     onModelChange() {}
 
     onReconnect() {
-        if (this.#choices === null) void this.#load();
+        void this.#form?.load();
         for (const run of this.#runs) if (run.error) run.retry();
     }
 
@@ -106,23 +94,22 @@ export class GlassPage {
         event.preventDefault();
     }
 
-    async #load() {
-        this.#failure = null;
-        try {
-            [this.#choices, this.#games] = await Promise.all([readChoices(), listGames()]);
-        } catch (error) {
-            this.#failure = error instanceof Error ? error : new Error(String(error));
-        }
+    async #openForm() {
+        this.#isFormOpen = true;
+        this.#app.update();
+        if (this.#form) return;
+        const loaded = await import("./form.js").catch(() => null);
+        if (loaded === null) return this.#app.toast(NOT_LOADED);
+        this.#form ??= new loaded.SearchForm(this.#app);
         this.#app.update();
     }
 
-    /** Loads the lessons, and the searches of the chosen one. */
+    /** Loads the searches of the chosen lesson. */
     async #loadLesson() {
         const { lesson } = this.#state;
+        if (lesson === null || this.#lesson?.lesson === lesson) return;
         try {
-            this.#topics ??= (await readLessons()).topics;
-            if (lesson !== null && this.#lesson?.lesson !== lesson)
-                this.#lesson = { lesson, runs: (await readLesson(lesson)).runs };
+            this.#lesson = { lesson, runs: (await readLesson(lesson)).runs };
             this.#search();
         } catch (error) {
             this.#app.toast(sentenceOf(error instanceof Error ? error.message : String(error)));
@@ -150,41 +137,15 @@ export class GlassPage {
     }
 
     /**
-     * Changes what is searched, or how, and searches it.
-     * @param {Partial<Address>} changes
+     * Shows another state: the address has it, and it is searched.
+     * @param {Address} state
      */
-    #change(changes) {
-        const isSubject = Object.keys(changes).some((name) => name in NO_SUBJECT || name === "with");
-        const before = isSubject ? this.#state : (this.#searched ?? this.#state);
-        const changed = { ...before, step: null };
-        this.#state = this.#choices ? withChanges(this.#choices, changed, changes) : { ...changed, ...changes };
-        this.#bar.write(this.#state);
+    #show(state) {
+        this.#state = state;
+        this.#bar.write(state);
         this.#search();
-        if (subjectOf(this.#state) === "lesson") void this.#loadLesson();
+        void this.#loadLesson();
         this.#app.update();
-    }
-
-    /** @param {Subject} subject */
-    #choose(subject) {
-        const head = this.#runs[0].trace?.head;
-        /** @type {Record<Subject, Partial<Address>>} */
-        const starts = {
-            game: { game: head?.game || this.#choices?.games[0]?.id || null },
-            tree: { tree: EXAMPLES.tree },
-            graph: { graph: EXAMPLES.graph },
-            lesson: { lesson: this.#topics?.[0]?.lessons[0]?.name ?? "" },
-        };
-        if (subject === "lesson" && this.#topics === null) {
-            void readLessons().then(
-                ({ topics }) => {
-                    this.#topics = topics;
-                    this.#choose("lesson");
-                },
-                (error) => this.#app.toast(sentenceOf(error.message)),
-            );
-            return;
-        }
-        this.#change({ ...NO_SUBJECT, ...starts[subject] });
     }
 
     #onTrace() {
@@ -195,19 +156,30 @@ export class GlassPage {
     /** Shows the traces that have arrived: both in step once they are complete, otherwise the first. */
     #showTraces() {
         const [first, second] = this.#runs;
-        const isPair = this.#state.with !== null && first.isComplete && second.isComplete;
-        const step = this.#state.step;
-        const onStep = (/** @type {number} */ shown) => this.#onStep(shown);
-        if (isPair && first.trace && second.trace) {
-            if (this.#pair?.left === first.trace && this.#pair.right === second.trace) return;
-            this.#closeViewers();
-            this.#pair = new SearchPair({ app: this.#app, left: first.trace, right: second.trace, step, onStep });
-            return;
-        }
+        if (this.#state.with !== null && first.isComplete && second.isComplete && first.trace && second.trace)
+            return void this.#showPair(first.trace, second.trace);
         if (this.#pair) this.#closeViewers();
         if (!first.trace || this.#viewer?.trace === first.trace) return this.#viewer?.onGrow();
         this.#closeViewers();
-        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, step, onStep });
+        const onStep = (/** @type {number} */ step) => this.#onStep(step);
+        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, step: this.#state.step, onStep });
+    }
+
+    /**
+     * Shows two complete traces in step.
+     * @param {SearchTrace} left
+     * @param {SearchTrace} right
+     */
+    async #showPair(left, right) {
+        if (this.#pair?.left === left && this.#pair.right === right) return;
+        const loaded = await import("../../glass/pair.js").catch(() => null);
+        if (loaded === null) return this.#app.toast(NOT_LOADED);
+        const [first, second] = this.#runs;
+        if (first.trace !== left || second.trace !== right || this.#pair?.left === left) return;
+        this.#closeViewers();
+        const onStep = (/** @type {number} */ step) => this.#onStep(step);
+        this.#pair = new loaded.SearchPair({ app: this.#app, left, right, step: this.#state.step, onStep });
+        this.#app.update();
     }
 
     #closeViewers() {
@@ -227,18 +199,19 @@ export class GlassPage {
     draw() {
         return h(
             "div",
-            { class: ["page glass-page", this.#pair && "has-pair"], key: "glass" },
+            { class: ["page glass-page", this.#isFormOpen && "has-form"], key: "glass" },
             this.#drawHead(),
             this.#isFormOpen ? this.#drawForm() : null,
-            this.#drawStatus(),
-            this.#drawSearch(),
+            h("div", { class: "glass-main", key: "main" }, this.#drawStatus(), this.#drawSearch()),
         );
     }
 
     #drawHead() {
         const head = this.#runs[0].trace?.head;
+        const isOpen = this.#isFormOpen;
         const toggle = () => {
-            this.#isFormOpen = !this.#isFormOpen;
+            if (!isOpen) return void this.#openForm();
+            this.#isFormOpen = false;
             this.#app.update();
         };
         return h(
@@ -248,9 +221,9 @@ export class GlassPage {
             h("p", { class: "what muted" }, head ? describeSearch(head) : ""),
             h(
                 "button",
-                { class: "toggle-form", "aria-expanded": this.#isFormOpen, "aria-controls": "glass-form", onclick: toggle },
+                { class: "toggle-form", "aria-expanded": isOpen, "aria-controls": isOpen ? "glass-form" : null, onclick: toggle },
                 icon("gear"),
-                this.#isFormOpen ? "Hide the form" : "Change the search",
+                isOpen ? "Hide the form" : "Change the search",
             ),
             this.#bar.isTooLong
                 ? h("p", { class: "muted too-long" }, "This text is too long for a link: save it as a file to pass it on.")
@@ -259,57 +232,17 @@ export class GlassPage {
     }
 
     #drawForm() {
-        const choices = this.#choices;
-        if (this.#failure)
-            return h(
-                "section",
-                { class: "card form-card", id: "glass-form", key: "form" },
-                h("p", { class: "refusal", role: "alert" }, sentenceOf(this.#failure.message)),
-                h("button", { onclick: () => void this.#load() }, "Try again"),
-            );
-        if (!choices) return h("section", { class: "card form-card", id: "glass-form", key: "form" }, h("p", { class: "muted" }, "Loading the choices…"));
-        const searched = this.#searched;
-        const change = (/** @type {Partial<Address>} */ changes) => this.#change(changes);
         const [first, second] = this.#runs;
-        const head = first.trace?.head ?? null;
-        const fields = searched && {
-            id: "first",
-            choices,
-            state: searched,
-            values: valuesOf(searched, choices, first.isStale || first.isRunning ? null : head),
-            sides: this.#sides(),
-            kinds: choices.games.find(({ id }) => id === (searched.game ?? head?.game))?.kinds ?? [],
-            change,
-        };
-        return h(
-            "section",
-            { class: "card form-card", id: "glass-form", key: "form", "aria-label": "What to search, and how" },
-            h("div", { class: "part" }, h("h2", null, "What"), drawSubject({
-                subject: subjectOf(this.#state) ?? "game",
-                state: this.#state,
-                choices,
-                games: this.#games,
-                topics: this.#topics,
-                runs: this.#lesson?.lesson === this.#state.lesson ? this.#lesson.runs : null,
-                head,
-                textError: first.error instanceof TraceError && first.error.line !== null ? first.error : null,
-                maker: this.#maker,
-                choose: (subject) => this.#choose(subject),
-                change,
-                announce: (text) => this.#app.announce(text),
-            })),
-            h("div", { class: "part" }, h("h2", null, "How"), fields ? drawFields(fields) : h("p", { class: "muted" }, "The search of this lesson cannot be changed.")),
-            h("div", { class: "part" }, h("h2", null, "Two side by side"), fields ? drawSecond(fields, second.trace?.head ?? null, change) : null),
-        );
-    }
-
-    /** The names of the players of what is searched. */
-    #sides() {
-        const head = this.#runs[0].trace?.head;
-        const names = head?.board?.seats.map(({ name }) => name) ?? this.#maker.sides;
-        if (names.length > 0) return names;
-        const { players = 2 } = this.#choices?.subjects[subjectOf(this.#state) ?? ""] ?? {};
-        return Array.from({ length: players }, (_, i) => `player ${i + 1}`);
+        if (!this.#form)
+            return h("section", { class: "card form-card", id: "glass-form", key: "form" }, h("p", { class: "muted" }, "Loading the form…"));
+        return this.#form.draw({
+            state: this.#state,
+            searched: this.#searched,
+            first,
+            second,
+            runs: this.#lesson?.lesson === this.#state.lesson ? this.#lesson.runs : null,
+            search: (state) => this.#show(state),
+        });
     }
 
     /** What the searches say besides their trees: that they run, or why there is none. */
@@ -319,7 +252,9 @@ export class GlassPage {
             for (const run of runs) if (run.error) run.retry();
             this.#app.update();
         };
-        const failed = runs.filter(({ error }) => error !== null);
+        // A mistake in a text stands at the text, if the form is open.
+        const isAtText = (/** @type {Error | null} */ error) => this.#isFormOpen && error instanceof TraceError && error.line !== null;
+        const failed = runs.filter(({ error }) => error !== null && !isAtText(error));
         const isRunning = runs.some((run) => run.isRunning);
         return h(
             "div",

@@ -145,7 +145,7 @@ export function valuesOf(state, choices, head) {
         FIELD_NAMES.map((field) => {
             const name = FIELDS[field];
             const value = state[field] ?? head?.[name] ?? /** @type {any} */ (game)?.[name] ?? choices.defaults?.[name];
-            return [field, field === "depth" && value === null && head ? "end" : (value ?? null)];
+            return [field, field === "depth" && value == null && head ? "end" : (value ?? null)];
         }),
     );
 }

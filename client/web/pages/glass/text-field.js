@@ -8,15 +8,10 @@
 
 import { h } from "../../shell/elements.js";
 import { sentenceOf } from "../../shell/words.js";
+import { EXAMPLES } from "./examples.js";
 
 /** The most characters of a line that are shown around a mistake. */
 const SHOWN_CHARACTERS = 60;
-/** Texts to begin with. @type {Record<"tree" | "graph", string>} */
-export const EXAMPLES = {
-    tree: "max(\n  A: min(10, 25, 50),\n  B: min(5, 2, 25)\n)",
-    graph: "start: max(rock: r, paper: p, scissors: s)\nr: min(0, 1, -1)\np: min(-1, 0, 1)\ns: min(1, -1, 0)",
-};
-
 /** How the texts are written. @type {Record<"tree" | "graph", {title: string, lines: [string, string][]}>} */
 const HOW = {
     tree: {
