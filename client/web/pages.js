@@ -39,7 +39,7 @@ export const PAGES = [
             "glass/viewer.css",
             "glass/pair.css",
             "glass/lesson.css",
-            "glass/figure.css",
+            "pages/lesson/figure.css",
             "pages/lesson/lesson.css",
             "pages/lesson/print.css",
         ],

@@ -2,15 +2,15 @@
  * The lessons by topic, each as a card with a small picture of its search.
  *
  * @import {App, Page} from "../../shell/app.js"
+ * @import {LessonSummary} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
- * @import {LessonSummary} from "../../glass/requests.js"
  */
 
-import { lessonProgress, progressText } from "../../glass/progress.js";
-import { readLessons } from "../../glass/requests.js";
+import { listLessons } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { clientFile } from "../../shell/router.js";
 import { countText } from "../../shell/words.js";
+import { lessonProgress, progressText } from "../../ui/progress.js";
 
 /** @implements {Page} */
 export class LearnPage {
@@ -49,7 +49,7 @@ export class LearnPage {
         this.#failure = null;
         this.#app.update();
         try {
-            this.#topics = (await readLessons()).topics;
+            this.#topics = await listLessons();
         } catch (error) {
             this.#failure = error instanceof Error ? error.message : String(error);
         }

@@ -1,13 +1,13 @@
 /**
  * The exercise of a figure with gaps: numbers to type, a relation to choose, leaves to cross out.
  *
- * @import {Answer, Question} from "../../glass/answers.js"
- * @import {FigureNode} from "../../glass/figure.js"
+ * @import {Answer, Question} from "./answers.js"
+ * @import {FigureNode} from "./figure.js"
  * @import {VNode} from "../../shell/elements.js"
  */
 
-import { isRight, readNumber } from "../../glass/answers.js";
-import { drawFigure } from "../../glass/figure.js";
+import { isRight, readNumber } from "./answers.js";
+import { drawFigure } from "./figure.js";
 import { h } from "../../shell/elements.js";
 
 /**

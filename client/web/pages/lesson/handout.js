@@ -2,14 +2,15 @@
  * The sheet that a lesson is printed as: the text, the tree, questions with lines to write on, and the
  * address of the lesson. It is seen on paper only.
  *
- * @import {Question} from "../../glass/answers.js"
- * @import {FigureNode} from "../../glass/figure.js"
- * @import {QuizBody} from "./page.js"
+ * @import {Question} from "./answers.js"
+ * @import {FigureNode} from "./figure.js"
+ * @import {FigureExerciseBody} from "./figure-exercise.js"
+ * @import {QuizBody} from "./practice.js"
  * @import {SearchTrace} from "../../glass/trace.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  */
 
-import { drawFigure } from "../../glass/figure.js";
+import { drawFigure } from "./figure.js";
 import { Fold } from "../../glass/fold.js";
 import { drawPicture } from "../../glass/tree.js";
 import { h } from "../../shell/elements.js";
@@ -97,7 +98,7 @@ function drawGiven({ questions, exercise, figure }, trace) {
 /**
  * The gaps of a node, as lines to write on.
  * @param {FigureNode} node
- * @param {import("./figure-exercise.js").FigureExerciseBody} exercise
+ * @param {FigureExerciseBody} exercise
  */
 function drawGaps(node, { root, gaps, questions }) {
     if (node !== root && node.name !== gaps) return null;

@@ -2,11 +2,11 @@
  * The exercise of a tree to order, so that alpha-beta skips as many leaves as possible. The server
  * searches the tree in the reader's order.
  *
- * @import {FigureNode} from "../../glass/figure.js"
+ * @import {FigureNode} from "./figure.js"
  * @import {VNode} from "../../shell/elements.js"
  */
 
-import { drawFigure, figureNodes } from "../../glass/figure.js";
+import { drawFigure, figureNodes } from "./figure.js";
 import { startTrace } from "../../glass/requests.js";
 import { SearchTrace } from "../../glass/trace.js";
 import { h } from "../../shell/elements.js";

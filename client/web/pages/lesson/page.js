@@ -5,33 +5,18 @@
  * @import {App, Page} from "../../shell/app.js"
  * @import {LessonBody} from "../../glass/requests.js"
  * @import {Shown} from "../../glass/lesson-runs.js"
- * @import {Content, VNode} from "../../shell/elements.js"
- * @import {Question} from "../../glass/answers.js"
- * @import {FigureNode} from "../../glass/figure.js"
- * @import {FigureExerciseBody} from "./figure-exercise.js"
- * @import {OrderExerciseBody} from "./order-exercise.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Practice, QuizBody} from "./practice.js"
  */
 
 import { LessonRuns } from "../../glass/lesson-runs.js";
 import { drawNext, drawNotes } from "../../glass/lesson-text.js";
-import { lessonProgress, storeProgress } from "../../glass/progress.js";
-import { Quiz } from "../../glass/quiz.js";
 import { readLesson, readQuiz } from "../../glass/requests.js";
 import { ApiError } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
-import { FigureExercise } from "./figure-exercise.js";
-import { drawHandout } from "./handout.js";
-import { OrderExercise } from "./order-exercise.js";
-import { LessonSharing } from "./sharing.js";
 
 /** Milliseconds for which the address waits for further steps: browsers limit its changes. */
 const ADDRESS_MS = 250;
-
-/**
- * The questions and the exercise of a lesson, and its whole tree if it is a small one.
- * @typedef {{questions: Question[], exercise: FigureExerciseBody | OrderExerciseBody | null, figure:
- *     FigureNode | null}} QuizBody
- */
 
 /** @implements {Page} */
 export class LessonPage {
@@ -39,25 +24,18 @@ export class LessonPage {
     #name;
     /** @type {LessonBody | null} */
     #lesson = null;
-    /** @type {QuizBody | null} */
-    #body = null;
-    /** Why the lesson could not be loaded. @type {string | null} */
+    /** Why the lesson or its quiz could not be loaded. @type {string | null} */
     #failure = null;
     #isMissing = false;
     /** @type {LessonRuns | null} */
     #runs = null;
-    /** @type {Quiz | null} */
-    #quiz = null;
-    /** @type {FigureExercise | OrderExercise | null} */
-    #exercise = null;
-    #sharing;
+    /** The quiz and the exercise, once they are loaded. @type {Practice | null} */
+    #practice = null;
     #isStopped = false;
     /** Whether the reader wants to see the searches that solve the exercise. */
     #isSolutionShown = false;
     /** Whether the sheet on paper shows the answers. */
     #hasAnswers = false;
-    /** The sheet, as long as nothing on it changes. @type {{key: string, node: VNode} | null} */
-    #handout = null;
     #addressTimer = 0;
 
     /**
@@ -67,7 +45,6 @@ export class LessonPage {
     constructor(app, name) {
         this.#app = app;
         this.#name = name;
-        this.#sharing = new LessonSharing(app, name);
     }
 
     start() {
@@ -88,12 +65,11 @@ export class LessonPage {
 
     /** @param {KeyboardEvent} event */
     onKey(event) {
-        if (this.#runs?.onKey(event)) event.preventDefault();
+        if (this.#areRunsShown && this.#runs?.onKey(event)) event.preventDefault();
     }
 
     afterDraw() {
-        this.#quiz?.afterDraw();
-        if (this.#exercise instanceof OrderExercise) this.#exercise.afterDraw();
+        this.#practice?.afterDraw();
     }
 
     title() {
@@ -105,18 +81,8 @@ export class LessonPage {
         this.#failure = null;
         this.#app.update();
         try {
-            const lesson = await readLesson(this.#name);
-            if (this.#isStopped) return;
-            this.#lesson = lesson;
-            this.#runs = new LessonRuns({
-                app: this.#app,
-                lesson: this.#name,
-                runs: lesson.runs,
-                shown: shownIn(new URLSearchParams(location.search)),
-                onChange: (shown) => this.#keepInAddress(shown),
-            });
-            this.#app.update();
-            this.#open(await readQuiz(this.#name));
+            const [lesson] = await Promise.all([this.#lesson ?? this.#loadLesson()]);
+            await this.#loadPractice(lesson);
         } catch (error) {
             this.#isMissing = error instanceof ApiError && error.code === "lesson.unknown";
             this.#failure = error instanceof Error ? error.message : String(error);
@@ -124,25 +90,28 @@ export class LessonPage {
         this.#app.update();
     }
 
-    /** @param {QuizBody} body */
-    #open(body) {
-        this.#body = body;
-        const runs = this.#runs;
-        if (runs === null || this.#isStopped) return;
-        this.#quiz = new Quiz({
+    async #loadLesson() {
+        const lesson = await readLesson(this.#name);
+        if (this.#isStopped) return lesson;
+        this.#lesson = lesson;
+        this.#runs = new LessonRuns({
             app: this.#app,
             lesson: this.#name,
-            questions: body.questions,
-            traceOf: (run) => runs.traceOf(run),
-            load: (run) => void runs.load(run),
+            runs: lesson.runs,
+            shown: shownIn(new URLSearchParams(location.search)),
+            onChange: (shown) => this.#keepInAddress(shown),
         });
-        const solved = () => this.#keepSolved();
-        if (body.exercise?.kind === "figure") this.#exercise = new FigureExercise(this.#app, body.exercise, solved);
-        if (body.exercise?.kind === "order") this.#exercise = new OrderExercise(this.#app, body.exercise, solved);
+        this.#app.update();
+        return lesson;
     }
 
-    #keepSolved() {
-        storeProgress(this.#name, { ...lessonProgress(this.#name), isSolved: true });
+    /** @param {LessonBody} lesson */
+    async #loadPractice(lesson) {
+        /** @type {Promise<QuizBody>} */
+        const request = readQuiz(this.#name);
+        const [body, module] = await Promise.all([request, import("./practice.js")]);
+        if (this.#isStopped || this.#runs === null) return;
+        this.#practice = new module.Practice(this.#app, lesson, body, this.#runs);
     }
 
     /**
@@ -160,37 +129,33 @@ export class LessonPage {
     draw() {
         if (this.#isMissing) return drawMissing();
         const lesson = this.#lesson;
-        if (lesson === null) return this.#drawWaiting();
+        if (lesson === null)
+            return h("div", { class: "page lesson" }, h("h1", null, "Lesson"), this.#drawFailure() ?? drawLoading());
         return [
             h(
                 "div",
                 { class: "page lesson" },
                 this.#drawHead(lesson),
-                this.#sharing.draw(lesson.title),
+                this.#practice?.sharing.draw(lesson.title),
                 h("p", { class: "lesson-text" }, lesson.page),
-                this.#exercise instanceof FigureExercise ? this.#drawExercise() : null,
-                this.#drawRuns(),
-                h("div", { class: "below" }, drawNotes(lesson), this.#quiz?.draw()),
-                this.#exercise instanceof OrderExercise ? this.#drawExercise() : null,
+                this.#drawFailure(),
+                this.#practice?.drawFigure(),
+                this.#drawRuns(lesson),
+                h("div", { class: "below" }, drawNotes(lesson), this.#practice?.drawQuiz()),
+                this.#practice?.drawOrder(),
                 drawNext(lesson),
             ),
-            this.#drawHandout(lesson),
+            this.#practice?.drawHandout(this.#hasAnswers),
         ];
     }
 
-    #drawWaiting() {
+    #drawFailure() {
+        if (this.#failure === null) return null;
         return h(
             "div",
-            { class: "page lesson" },
-            h("h1", null, "Lesson"),
-            this.#failure === null
-                ? h("p", { class: "muted", role: "status" }, "Loading the lesson…")
-                : h(
-                      "div",
-                      { class: "card failure", role: "alert" },
-                      h("p", null, this.#failure),
-                      h("button", { onclick: () => void this.#load() }, "Try again"),
-                  ),
+            { class: "card failure", role: "alert", key: "failure" },
+            h("p", null, this.#failure),
+            h("button", { onclick: () => void this.#load() }, "Try again"),
         );
     }
 
@@ -199,13 +164,13 @@ export class LessonPage {
         return h(
             "header",
             { class: "lesson-head" },
-            h("nav", { class: "path", "aria-label": "Path" }, h("a", { href: "/learn" }, "All lessons")),
+            h("nav", { class: "way", "aria-label": "Path" }, h("a", { href: "/learn" }, "All lessons")),
             h("h1", null, title),
             h(
                 "div",
-                { class: "buttons tools" },
+                { class: "buttons" },
                 h("a", { class: "button", href: this.#glassAddress() }, "Open in the glass box"),
-                this.#sharing.drawButton(),
+                this.#practice?.sharing.drawButton(),
                 h("button", { onclick: () => this.#print(false) }, "Print"),
                 h("button", { onclick: () => this.#print(true) }, "Print with answers"),
             ),
@@ -221,38 +186,20 @@ export class LessonPage {
         return `/glass?${query}`;
     }
 
-    /** The searches; those that solve the exercise are shown when the reader asks for them. */
-    #drawRuns() {
-        const isHidden = this.#exercise instanceof FigureExercise && !this.#exercise.isSolved && !this.#isSolutionShown;
-        if (!isHidden) return this.#runs?.draw();
+    /** Whether the searches are shown; those of an exercise only when the reader asks for them. */
+    get #areRunsShown() {
+        return this.#isSolutionShown || (this.#practice !== null && !this.#practice.isSpoiled);
+    }
+
+    /** @param {LessonBody} lesson */
+    #drawRuns({ solution }) {
+        // Before the exercise is loaded, only the lesson's solution says that there is one.
+        if (this.#areRunsShown || (this.#practice === null && solution.length === 0)) return this.#runs?.draw();
         const show = () => {
             this.#isSolutionShown = true;
             this.#app.update();
         };
         return h("p", null, h("button", { onclick: show }, "Show the search step by step (it solves the exercise)"));
-    }
-
-    #drawExercise() {
-        return h(
-            "section",
-            { class: "card exercise", "aria-labelledby": "exercise-title" },
-            h("h2", { id: "exercise-title" }, "Exercise"),
-            this.#exercise?.draw(),
-        );
-    }
-
-    /** @param {LessonBody} lesson */
-    #drawHandout(lesson) {
-        if (this.#body === null) return null;
-        const { exercise } = this.#body;
-        const trace = this.#runs?.traceOf(exercise?.kind === "figure" ? exercise.run : 0) ?? null;
-        const key = `${this.#hasAnswers} ${trace !== null}`;
-        if (this.#handout?.key !== key) {
-            const address = `${location.origin}/learn/${this.#name}`;
-            const options = { lesson, body: this.#body, trace, hasAnswers: this.#hasAnswers, address };
-            this.#handout = { key, node: drawHandout(options) };
-        }
-        return this.#handout.node;
     }
 
     /**
@@ -265,6 +212,10 @@ export class LessonPage {
         // The sheet is drawn in a microtask.
         setTimeout(() => print());
     }
+}
+
+function drawLoading() {
+    return h("p", { class: "muted", role: "status" }, "Loading the lesson…");
 }
 
 /** For a lesson that does not exist. */

@@ -2,20 +2,20 @@
  * The quiz of a lesson: one question after another about its searches. A wrong answer brings the
  * hint, a second one the reason. The score stays in this browser.
  *
- * @import {VNode} from "../shell/elements.js"
+ * @import {VNode} from "../../shell/elements.js"
  * @import {Answer, Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
- * @import {Outcome} from "./progress.js"
- * @import {SearchTrace} from "./trace.js"
+ * @import {Outcome} from "../../ui/progress.js"
+ * @import {SearchTrace} from "../../glass/trace.js"
  */
 
-import { h } from "../shell/elements.js";
+import { h } from "../../shell/elements.js";
 import { isRight, readNumber } from "./answers.js";
 import { drawFigure } from "./figure.js";
-import { Fold } from "./fold.js";
-import { lessonProgress, progressText, storeProgress } from "./progress.js";
+import { Fold } from "../../glass/fold.js";
+import { lessonProgress, progressText, storeProgress } from "../../ui/progress.js";
 import { QuestionState } from "./question-state.js";
-import { drawTree } from "./tree.js";
+import { drawTree } from "../../glass/tree.js";
 
 /**
  * @typedef {object} QuizOptions

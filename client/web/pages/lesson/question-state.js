@@ -2,11 +2,11 @@
  * The state of a search as a question shows it: the node that the question is about, and the nodes
  * above it, keep the window that they received, and nothing is known of their values.
  *
- * @import {SearchTrace} from "./trace.js"
- * @import {Ends} from "./fold.js"
+ * @import {SearchTrace} from "../../glass/trace.js"
+ * @import {Ends} from "../../glass/fold.js"
  */
 
-import { State } from "./fold.js";
+import { State } from "../../glass/fold.js";
 
 export class QuestionState extends State {
     /**

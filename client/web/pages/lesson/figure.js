@@ -2,10 +2,10 @@
  * A tree to work on: MAX points up, MIN down, chance is round, a leaf is a box with its value. It is
  * made of lists, so that its parts may hold fields and buttons.
  *
- * @import {Content, VNode} from "../shell/elements.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
  */
 
-import { h } from "../shell/elements.js";
+import { h } from "../../shell/elements.js";
 
 /**
  * @typedef {object} FigureNode
