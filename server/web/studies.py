@@ -9,7 +9,6 @@ from pathlib import Path
 import structlog
 from aiohttp import web
 
-import engine.teach
 from engine.dispatch.dispatcher import QueueFull
 from engine.rules.registry import game_ids
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
@@ -24,6 +23,7 @@ from engine.study_pool.messages import (
     TraceJob,
     encode,
 )
+from engine.teach import request as teach_request
 from server.codes import Code
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
@@ -184,7 +184,7 @@ def _unavailable(error: Exception) -> ApiError:
 def program_digest() -> str:
     """Returns a hash of the teaching search, whose changes change documents."""
     digest = hashlib.blake2b(digest_size=8)
-    folder = Path(str(engine.teach.__file__)).parent
+    folder = Path(teach_request.__file__).parent
     for path in sorted(folder.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -34,10 +34,10 @@ def join_lines(lines: Sequence[dict[str, Any]]) -> Trace:
             row = dict(zip(NODE_COLUMNS, map(_number, values), strict=True))
             row |= {"value": None, "bound": "none", "reason": "all"}
             rows.append([row[name] for name in COLUMN])
-        for row_number, *values in zip(
+        for row_number, *values_left in zip(
             *(chunk["left"][name] for name in ("row", *LEFT_COLUMNS)), strict=True
         ):
-            for name, value in zip(LEFT_COLUMNS, values, strict=True):
+            for name, value in zip(LEFT_COLUMNS, values_left, strict=True):
                 rows[row_number][COLUMN[name]] = _number(value)
         skipped += _columns(chunk["skipped"][name] for name in ("parent", "move", "below"))
         new_steps = _columns(chunk["steps"][name] for name in ("what", "node", "low", "high"))
