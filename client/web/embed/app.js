@@ -6,7 +6,7 @@
  * @import {Content} from "../shell/elements.js"
  */
 
-import { LessonRuns } from "../glass/lesson-runs.js";
+import { LessonRuns, shownIn } from "../glass/lesson-runs.js";
 import { drawNotes } from "../glass/lesson-text.js";
 import { readLesson } from "../glass/requests.js";
 import { h, render } from "../shell/elements.js";
@@ -71,7 +71,7 @@ class EmbeddedLesson {
         try {
             const lesson = await readLesson(this.#name);
             this.#lesson = lesson;
-            const shown = { run: 0, beside: null, step: null };
+            const shown = shownIn(new URLSearchParams(location.search), lesson.compares);
             const { runs } = lesson;
             this.#runs = new LessonRuns({ app: this, lesson: this.#name, runs, shown, onChange() {}, isReadOnly: true });
         } catch (error) {

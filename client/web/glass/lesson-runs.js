@@ -277,3 +277,28 @@ function subjectOf(run) {
     const { request } = run;
     return JSON.stringify(SUBJECT.map((field) => request[field] ?? null));
 }
+
+/**
+ * What an address shows; without a run the searches that the lesson compares, or else the first one.
+ * @param {URLSearchParams} query
+ * @param {[number, number] | null} compares
+ * @returns {Shown}
+ */
+export function shownIn(query, compares) {
+    const read = (/** @type {string} */ name) => (/^\d{1,6}$/.test(query.get(name) ?? "") ? Number(query.get(name)) : null);
+    const step = read("step");
+    const run = read("run");
+    if (run === null && compares !== null) return { run: compares[0], beside: compares[1], step };
+    return { run: run ?? 0, beside: read("beside"), step };
+}
+
+/**
+ * The query of an address that shows this.
+ * @param {Shown} shown
+ */
+export function queryOf({ run, beside, step }) {
+    const query = new URLSearchParams({ run: String(run) });
+    if (beside !== null) query.set("beside", String(beside));
+    if (step !== null) query.set("step", String(step));
+    return `?${query}`;
+}

@@ -48,6 +48,7 @@ import { errorOf } from "./stream.js";
  * @property {string[]} solution of an exercise
  * @property {LessonName | null} previous
  * @property {LessonName | null} next
+ * @property {[number, number] | null} compares the runs that are best seen side by side
  * @property {LessonRun[]} runs
  */
 /** A search of a lesson. @typedef {{caption: string, name?: string, request?: TraceRequest | null}} LessonRun */

@@ -44,6 +44,7 @@ def lesson_document(name: str) -> dict[str, Any]:
         "solution": texts.solution,
         "previous": _name_at(place - 1),
         "next": _name_at(place + 1),
+        "compares": lesson.compares,
         "runs": [
             {
                 "caption": run.caption,

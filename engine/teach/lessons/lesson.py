@@ -88,6 +88,8 @@ class Lesson:
     solution: tuple[str, ...] = ()
     #: What to try next with the command `plyroom teach`; other pages do not show it.
     commands: tuple[str, ...] = ()
+    #: The runs that are best seen side by side; they search the same position.
+    compares: tuple[int, int] | None = None
     #: What a reader of the lesson solves by hand.
     exercise: Exercise | None = None
 

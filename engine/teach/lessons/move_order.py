@@ -39,4 +39,5 @@ of half the depth takes. This tree has three moves at every node and four plies:
         "it skips as many leaves as possible.",
         UNORDERED,
     ),
+    compares=(0, 2),
 )

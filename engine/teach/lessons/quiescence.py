@@ -29,4 +29,5 @@ nodes instead of {two.nodes}.""",
         ),
         Run("Depth 2", POSITION, Plan("minimax", 2, evaluator=WEIGHTS), "two", "none"),
     ),
+    compares=(0, 1),
 )

@@ -34,4 +34,5 @@ reach the end here.""",
             "none",
         ),
     ),
+    compares=(0, 1),
 )

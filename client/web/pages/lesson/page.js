@@ -9,7 +9,7 @@
  * @import {Practice, QuizBody} from "./practice.js"
  */
 
-import { LessonRuns } from "../../glass/lesson-runs.js";
+import { LessonRuns, queryOf, shownIn } from "../../glass/lesson-runs.js";
 import { drawNext, drawNotes } from "../../glass/lesson-text.js";
 import { readLesson, readQuiz } from "../../glass/requests.js";
 import { ApiError } from "../../shell/api.js";
@@ -98,7 +98,7 @@ export class LessonPage {
             app: this.#app,
             lesson: this.#name,
             runs: lesson.runs,
-            shown: shownIn(new URLSearchParams(location.search)),
+            shown: shownIn(new URLSearchParams(location.search), lesson.compares),
             onChange: (shown) => this.#keepInAddress(shown),
         });
         this.#app.update();
@@ -227,23 +227,4 @@ function drawMissing() {
         h("p", null, "There is no lesson of this name."),
         h("p", null, h("a", { href: "/learn" }, "To the lessons")),
     );
-}
-
-/**
- * What an address shows.
- * @param {URLSearchParams} query
- * @returns {Shown}
- */
-function shownIn(query) {
-    const read = (/** @type {string} */ name) => (/^\d{1,6}$/.test(query.get(name) ?? "") ? Number(query.get(name)) : null);
-    return { run: read("run") ?? 0, beside: read("beside"), step: read("step") };
-}
-
-/** @param {Shown} shown */
-function queryOf({ run, beside, step }) {
-    const query = new URLSearchParams();
-    if (run > 0) query.set("run", String(run));
-    if (beside !== null) query.set("beside", String(beside));
-    if (step !== null) query.set("step", String(step));
-    return query.size > 0 ? `?${query}` : "";
 }
