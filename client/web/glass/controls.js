@@ -7,7 +7,6 @@
  * @import {Unit} from "./walk.js"
  */
 
-import { openDialog } from "../ui/dialogs.js";
 import { h } from "../shell/elements.js";
 
 /**
@@ -32,7 +31,7 @@ const ANNOUNCE_MS = 4000;
 
 /** @type {Button[]} */
 const BACK = [
-    ["end", -1, "M4 3.5v9M12.5 3.5 7 8l5.5 4.5z", "First step", "start"],
+    ["end", -1, "M4 3.5v9M12.5 3.5 7 8l5.5 4.5z", "Start: first step", "start"],
     ["cut", -1, "M6.5 3.5 2 8l4.5 4.5M10 3l4 10", "Previous cut-off", "cut"],
     ["node", -1, "M6.5 3.5 2 8l4.5 4.5M12 5.5a2.5 2.5 0 1 1 0 5 2.5 2.5 0 0 1 0-5z", "Previous node", "node"],
     ["step", -1, "M10.5 3.5 5 8l5.5 4.5z", "One step back", "back"],
@@ -42,7 +41,7 @@ const FORWARD = [
     ["step", 1, "M5.5 3.5 11 8l-5.5 4.5z", "One step forward", "step"],
     ["node", 1, "M9.5 3.5 14 8l-4.5 4.5M4 5.5a2.5 2.5 0 1 1 0 5 2.5 2.5 0 0 1 0-5z", "Next node", "node"],
     ["cut", 1, "M9.5 3.5 14 8l-4.5 4.5M2 3l4 10", "Next cut-off", "cut"],
-    ["end", 1, "M12 3.5v9M3.5 3.5 9 8l-5.5 4.5z", "Last step", "end"],
+    ["end", 1, "M12 3.5v9M3.5 3.5 9 8l-5.5 4.5z", "End: last step", "end"],
 ];
 const PLAY = "M4.5 3v10l8.5-5z";
 const PAUSE = "M5 3v10M11 3v10";
@@ -266,6 +265,7 @@ function drawIcon(path, isFilled = false) {
 /** Opens the list of keys. */
 async function openKeys() {
     const rows = KEYS_HELP.map(([keys, text]) => [h("dt", null, keys.map((key) => h("kbd", null, key))), h("dd", null, text)]);
+    const { openDialog } = await import("../ui/dialogs.js");
     await openDialog({
         title: "Keys",
         name: "keys",

@@ -4,23 +4,18 @@
  *
  * @import {App} from "../shell/app.js"
  * @import {Content, VNode} from "../shell/elements.js"
+ * @import {NodeBoard} from "./node-board.js"
  * @import {State} from "./fold.js"
  * @import {SearchTrace} from "./trace.js"
  * @import {View} from "./sentences.js"
  */
 
-import "../board/board.js";
-import { boardAspect } from "../board/geometry.js";
 import { h } from "../shell/elements.js";
-import { sentenceOf } from "../shell/words.js";
-import { NodeBoards } from "./boards.js";
 import { codeOf, lineOfStep } from "./code.js";
 import { Controls } from "./controls.js";
 import { drawCounters } from "./counters.js";
 import { Fold } from "./fold.js";
-import { drawOutline } from "./outline.js";
-import "./overview.js";
-import { VIEW_TEXTS, nodeName, sentence } from "./sentences.js";
+import { VIEW_TEXTS, sentence } from "./sentences.js";
 import { toggle } from "./shown.js";
 import { drawLegend, drawTree } from "./tree.js";
 import { nextStep } from "./walk.js";
@@ -28,7 +23,8 @@ import { nextStep } from "./walk.js";
 /**
  * `step` is the number of steps that are shown first, null for all of them. `onStep` is called when the
  * user goes to another step, `onView` when the user chooses the other view. `differs` and `differsCut`
- * mark what another search treats otherwise. `isCompact` folds the board and the code.
+ * mark what another search treats otherwise. `isCompact` folds the board and the code. `label` names
+ * the tree where a page has several.
  * @typedef {object} ViewerOptions
  * @property {Pick<App, "update" | "announce">} app
  * @property {SearchTrace} trace
@@ -39,6 +35,7 @@ import { nextStep } from "./walk.js";
  * @property {boolean} [isReadOnly]
  * @property {boolean} [hasControls]
  * @property {boolean} [isCompact]
+ * @property {string} [label]
  * @property {(row: number) => boolean} [differs]
  * @property {(row: number, move: string) => boolean} [differsCut]
  */
@@ -50,14 +47,28 @@ const VIEWS = [
     ["window", "Windows"],
     ["interval", "Intervals"],
 ];
-/** One empty list for all scenes, because a scene with another list is drawn again. @type {never[]} */
-const NO_MOVES = [];
+/** The modules that a viewer loads when it needs them. @type {Record<string, () => Promise<any>>} */
+const LATER = {
+    board: () => import("./node-board.js"),
+    overview: () => import("./overview.js"),
+    outline: () => import("./outline.js"),
+    export: () => import("./export.js"),
+};
+/** The files that a search can be saved as: function, name, media type, words. @type {[string, string, string, string][]} */
+const FILES = [
+    ["svg", "svg", "image/svg+xml", "Picture (SVG)"],
+    ["json", "json", "application/json", "Trace (JSON)"],
+    ["log", "txt", "text/plain", "Log (text)"],
+];
 
 export class SearchViewer {
     #options;
     #fold;
     #code;
-    #boards;
+    /** The board of the current node, in a game. @type {NodeBoard | null} */
+    #board = null;
+    /** The modules that were loaded later, by name; null while one is under way. @type {Map<string, any>} */
+    #modules = new Map();
     #controls;
     /** The shown step; null is the end, also while the trace grows. @type {number | null} */
     #step;
@@ -69,8 +80,6 @@ export class SearchViewer {
     #closed = new Set();
     /** The state that is shown. @type {State | null} */
     #state = null;
-    /** The last position that was drawn. @type {import("../shell/protocol.js").PositionView | null} */
-    #position = null;
     /** The parts that the user has opened. @type {Set<string>} */
     #openParts = new Set();
     /** The frame in which the growing trace is drawn next, 0 without one. */
@@ -85,14 +94,13 @@ export class SearchViewer {
         this.#code = codeOf(trace.head);
         this.#step = step;
         this.#view = view;
-        this.#boards = trace.head.board ? new NodeBoards(trace, () => app.update()) : null;
         this.#controls = new Controls({
             app,
             count: () => trace.stepCount,
             step: () => this.step,
             go: (to) => this.#go(to),
             next: (from, unit, direction) => nextStep(trace, from, unit, direction),
-            text: () => sentence(trace, this.#shown(), this.#view),
+            text: () => this.#sentence(),
         });
     }
 
@@ -104,7 +112,7 @@ export class SearchViewer {
     /** Ends what the viewer has started. */
     stop() {
         this.#controls.stop();
-        this.#boards?.stop();
+        this.#board?.stop();
         cancelAnimationFrame(this.#frame);
     }
 
@@ -155,7 +163,7 @@ export class SearchViewer {
         const isLeft = leave >= 0 && leave < this.step;
         this.#controls.stop();
         this.#go((isLeft && this.#shown().row !== row ? leave : trace.enterStep(row)) + 1);
-        this.#options.app.announce(sentence(trace, this.#shown(), this.#view));
+        this.#options.app.announce(this.#sentence());
     }
 
     /** @param {View} view */
@@ -171,6 +179,15 @@ export class SearchViewer {
         return this.#state;
     }
 
+    /** What the last step did; at the end of a search that was stopped, why it was. */
+    #sentence() {
+        const { trace } = this;
+        const state = this.#shown();
+        const text = sentence(trace, state, this.#view);
+        const isStopped = trace.end !== null && state.step === trace.stepCount && !state.isLeft(0);
+        return isStopped ? `${text} The search was stopped here: ${trace.end?.meaning}.` : text;
+    }
+
     // --- drawing
 
     /** @returns {VNode} */
@@ -178,19 +195,45 @@ export class SearchViewer {
         const { hasControls = true, isCompact = false } = this.#options;
         const state = this.#shown();
         const hasOverview = this.trace.count > MIN_OVERVIEW_NODES;
+        this.#board ??= this.#makeBoard();
+        this.#board?.prefetch(state);
         return h(
             "div",
-            { class: ["glass-viewer", isCompact && "compact", this.#boards && "with-board"], key: "viewer" },
+            { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
             h(
                 "div",
                 { class: "parts" },
                 this.#drawTree(state),
                 hasOverview ? this.#drawOverview(state) : null,
-                h("p", { class: "card sentence", key: "sentence" }, sentence(this.trace, state, this.#view)),
+                h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
                 hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
                 h("div", { class: "side", key: "side" }, this.#drawSide(state, isCompact)),
             ),
         );
+    }
+
+    /**
+     * A module that is loaded when it is first needed; null until it is there.
+     * @param {string} name
+     */
+    #module(name) {
+        if (!this.#modules.has(name)) {
+            this.#modules.set(name, null);
+            LATER[name]().then(
+                (module) => {
+                    this.#modules.set(name, module);
+                    this.#options.app.update();
+                },
+                () => this.#modules.delete(name),
+            );
+        }
+        return this.#modules.get(name);
+    }
+
+    /** @returns {NodeBoard | null} */
+    #makeBoard() {
+        const module = this.trace.head.board ? this.#module("board") : null;
+        return module && new module.NodeBoard(this.trace, () => this.#options.app.update());
     }
 
     /** @param {State} state */
@@ -207,16 +250,23 @@ export class SearchViewer {
                 this.#options.app.update();
             },
             onSelect: (/** @type {number} */ row) => !isReadOnly && this.#select(row),
+            label: this.#label("Search tree"),
             ...(differs && { differs }),
             ...(differsCut && { differsCut }),
         };
+    }
+
+    /** @param {string} text */
+    #label(text) {
+        const { label } = this.#options;
+        return label ? `${text}: ${label}` : text;
     }
 
     /** @param {State} state */
     #drawTree(state) {
         return h(
             "section",
-            { class: "card tree", "aria-label": "Search tree", key: "tree" },
+            { class: "card tree", "aria-label": this.#label("Search tree"), key: "tree" },
             this.#drawViews(),
             drawTree(this.#scene(state)),
         );
@@ -237,10 +287,12 @@ export class SearchViewer {
             this.#go(event.detail.step);
         };
         const scene = { trace: this.trace, state, isReadOnly };
+        // The element is drawn once its class is there: a property that is set before would hide the class's.
+        const isLoaded = this.#module("overview") !== null;
         return h(
             "section",
-            { class: "card overview", "aria-label": "Overview", key: "overview" },
-            h("glass-overview", { ".scene": scene, managesChildren: true, "onglass-step": onStep }),
+            { class: "card overview", "aria-label": this.#label("Overview"), key: "overview" },
+            isLoaded && h("glass-overview", { ".scene": scene, managesChildren: true, "onglass-step": onStep }),
         );
     }
 
@@ -250,12 +302,14 @@ export class SearchViewer {
      * @returns {Content}
      */
     #drawSide(state, isCompact) {
+        const { isReadOnly = false } = this.#options;
         return [
-            this.#boards ? this.#drawPart("board", "Board", !isCompact, () => this.#drawBoard(state)) : null,
-            this.#drawPart("counters", "Counts", !isCompact, () => drawCounters(this.trace, state)),
+            this.trace.head.board ? this.#drawPart("board", "Board", !isCompact, () => this.#board?.draw(state)) : null,
             this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
+            this.#drawPart("counters", "Counts", !isCompact, () => drawCounters(this.trace, state)),
             this.#drawPart("legend", "Key and views", false, () => this.#drawKey()),
-            this.#drawPart("outline", "The tree as a list", false, () => drawOutline(this.#scene(state))),
+            this.#drawPart("outline", "The tree as a list", false, () => this.#module("outline")?.drawOutline(this.#scene(state))),
+            isReadOnly ? null : this.#drawPart("save", "Save", false, () => this.#drawSave(state)),
         ];
     }
 
@@ -284,31 +338,37 @@ export class SearchViewer {
     }
 
     /** @param {State} state */
-    #drawBoard(state) {
-        const { head } = this.trace;
-        const boards = this.#boards;
-        if (!boards || !head.board) return null;
-        const row = Math.max(0, state.row);
-        const position = boards.positionOf(row);
-        this.#position = position ?? this.#position;
-        boards.prefetch(row, state.cuts);
-        const where = row === 0 ? "At the root" : `After ${nodeName(this.trace, row)}`;
-        const note = position ? where : boards.failure === null ? `${where}: the board is on its way …` : `${where}: ${sentenceOf(boards.failure)}`;
-        const scene = { board: head.board, position: this.#position, moves: NO_MOVES, pending: null, flip: false, label: `Board: ${where}` };
-        return [
-            h("div", { class: ["position", !position && "waiting"], "--board-aspect": boardAspect(head.board.board) }, h("ply-board", { ".scene": scene, managesChildren: true })),
-            h("p", { class: "muted" }, note),
-        ];
-    }
-
-    /** @param {State} state */
     #drawCode(state) {
         const current = state.step > 0 ? lineOfStep(this.#code, this.trace, state.step - 1) : -1;
         return h(
             "ol",
             { class: "lines" },
-            this.#code.lines.map((line, index) =>
-                h("li", { key: index, class: index === current ? "current" : null, "aria-current": index === current ? "step" : null }, line === "" ? "\u00a0" : line),
+            this.#code.lines.map((line, index) => {
+                const isCurrent = index === current;
+                const indent = line.search(/\S|$/) / 4;
+                const attributes = { key: index, class: isCurrent ? "current" : null, "aria-current": isCurrent ? "step" : null, "--indent": indent };
+                return h("li", attributes, line.trim() || "\u00a0");
+            }),
+        );
+    }
+
+    /** @param {State} state */
+    #drawSave(state) {
+        const module = this.#module("export");
+        if (!module) return null;
+        const { trace } = this;
+        /** @type {Record<string, () => string>} */
+        const write = {
+            svg: () => module.toSvg({ trace, state, view: this.#view, opened: this.#opened, closed: this.#closed }),
+            json: () => module.toJson(trace),
+            log: () => module.toLog(trace, "tree"),
+        };
+        const files = FILES.filter(([format]) => format === "svg" || trace.end !== null);
+        return h(
+            "div",
+            { class: "files" },
+            files.map(([format, suffix, type, words]) =>
+                h("button", { key: format, class: "small", onclick: () => save(`search.${suffix}`, type, write[format]()) }, words),
             ),
         );
     }
@@ -318,4 +378,18 @@ export class SearchViewer {
         const views = this.trace.isWindowed ? VIEWS : VIEWS.slice(1);
         return [drawLegend(this.trace), views.map(([view]) => h("p", { key: view, class: "muted" }, VIEW_TEXTS[view]))];
     }
+}
+
+/**
+ * Lets the browser save a text as a file.
+ * @param {string} name
+ * @param {string} type
+ * @param {string} text
+ */
+function save(name, type, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

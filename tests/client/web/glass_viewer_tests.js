@@ -1,0 +1,173 @@
+import { Controls, SPEEDS } from "/client/web/glass/controls.js";
+import { NodeBoards } from "/client/web/glass/boards.js";
+import { SearchTrace } from "/client/web/glass/trace.js";
+import { SearchViewer } from "/client/web/glass/viewer.js";
+import { render } from "/client/web/shell/elements.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
+
+/** A clock that a test turns. */
+class Clock {
+    #now = 0;
+    #timers = new Map();
+    #count = 0;
+    now = () => this.#now;
+    after = (ms, callback) => {
+        this.#timers.set(++this.#count, [this.#now + ms, callback]);
+        return this.#count;
+    };
+    cancel = (timer) => this.#timers.delete(timer);
+
+    pass(ms) {
+        const end = this.#now + ms;
+        for (;;) {
+            const due = [...this.#timers].filter(([, [at]]) => at <= end).sort(([, [a]], [, [b]]) => a - b)[0];
+            if (!due) break;
+            this.#timers.delete(due[0]);
+            this.#now = due[1][0];
+            due[1][1]();
+        }
+        this.#now = end;
+    }
+}
+
+/** Controls of 20 steps, which record what is announced. */
+function controlled(count = 20) {
+    const clock = new Clock();
+    const said = [];
+    const shown = { step: 0 };
+    const controls = new Controls(
+        {
+            app: { update: () => {}, announce: (text) => said.push(text) },
+            count: () => count,
+            step: () => shown.step,
+            go: (step) => (shown.step = step),
+            next: (step, unit, direction) => (unit === "end" ? (direction > 0 ? count : 0) : Math.max(0, Math.min(count, step + direction * (unit === "step" ? 1 : 5)))),
+            text: () => `step ${shown.step}`,
+        },
+        clock,
+    );
+    const press = (key, rest = {}) => controls.onKey(new KeyboardEvent("keydown", { key, cancelable: true, ...rest }));
+    return { controls, clock, said, shown, press };
+}
+
+test("each key of the controls leads to its step, and no other key is taken", () => {
+    const { shown, press } = controlled();
+    const steps = ["ArrowRight", "ArrowRight", "n", "p", "ArrowLeft", "End", "Home"].map((key) => {
+        assert(press(key), `${key} is handled`);
+        return shown.step;
+    });
+    assertEqual(steps, [1, 2, 7, 2, 1, 20, 0]);
+    press("ArrowRight", { shiftKey: true });
+    assertEqual(shown.step, 5);
+    for (const key of ["f", "Tab", "Enter", "Escape", "ArrowUp"]) assert(!press(key), `${key} is left to others`);
+    assert(!press("n", { ctrlKey: true }), "the browser's own keys are left to it");
+});
+
+test("the steps play at the chosen speed to the end, and are announced seldom", () => {
+    const { controls, clock, said, shown, press } = controlled();
+    press(" ");
+    assert(controls.isPlaying, "Space starts the playing");
+    clock.pass(1000);
+    assertEqual(shown.step, SPEEDS[2]);
+    press("+");
+    clock.pass(2000);
+    assertEqual(shown.step, 9);
+    press(" ");
+    clock.pass(5000);
+    assertEqual([shown.step, controls.isPlaying], [9, false]);
+    press(" ");
+    clock.pass(60_000);
+    assertEqual([shown.step, controls.isPlaying, said.at(-1)], [20, false, "step 20"]);
+    assert(said.filter((text) => text.startsWith("step")).length < 6, "not every step is announced");
+    press(" ");
+    assertEqual(shown.step, 0);
+    press("ArrowRight");
+    assertEqual([shown.step, controls.isPlaying], [1, false]);
+    press(" ");
+    controls.stop();
+    clock.pass(60_000);
+    assertEqual(shown.step, 1);
+});
+
+/** A trace of a MAX root with two leaves: 20, 15. */
+async function smallTrace(head = {}) {
+    const trace = new SearchTrace({ algorithm: "minimax", form: "flat", title: "A tree", game: "", view: "root", board: null, start: null, ...head });
+    const add = (row, move, kind) => ({
+        parent: [row === 0 ? -1 : 0], move: [move], kind: [kind], depth: [row && 1], alpha: [null], beta: [null], sign: [1], turn: [kind], status: ["ongoing"],
+    });
+    const leaf = (row, move, value, low, high) => ({
+        nodes: add(row, move, "leaf"),
+        left: { row: [row], value: [value], bound: ["exact"], reason: ["leaf"] },
+        steps: { what: [0, 4, 1], node: [row, row, row], low: [null, value, low], high: [null, value, high] },
+    });
+    trace.add({ nodes: add(0, "", "max"), steps: { what: [0], node: [0], low: [null], high: [null] } });
+    trace.add(leaf(1, "A", 20, 20, null));
+    return { trace, more: () => trace.add(leaf(2, "B", 15, 20, 20)) };
+}
+
+function viewerOf(trace, options = {}) {
+    const node = document.createElement("main");
+    document.body.append(node);
+    const steps = [];
+    const app = { update: () => render(node, viewer.draw()), announce: () => {} };
+    const viewer = new SearchViewer({ app, trace, onStep: (step) => steps.push(step), ...options });
+    app.update();
+    return { node, viewer, steps, sentence: () => node.querySelector(".sentence").textContent };
+}
+
+test("a viewer at the end of a growing trace follows it, any other keeps its step", async () => {
+    const { trace, more } = await smallTrace();
+    const [last, first] = [viewerOf(trace), viewerOf(trace, { step: 1 })];
+    assertEqual(last.sentence(), "A returns 20. MAX has at least 20 at the root.");
+    more();
+    for (const { viewer } of [last, first]) viewer.onGrow();
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    assertEqual(last.sentence(), "B returns 15. The value at the root is 20.");
+    assertEqual(first.sentence(), "The search begins at the root, where MAX chooses.");
+});
+
+test("a viewer tells its page the user's steps, and not those of the page", async () => {
+    const { trace } = await smallTrace();
+    const { node, viewer, steps, sentence } = viewerOf(trace, { step: 0 });
+    viewer.onKey(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    node.querySelector("[aria-label='One step forward']").click();
+    viewer.goTo(4);
+    assertEqual([steps, viewer.step, sentence()], [[1, 2], 4, "A returns 20. MAX has at least 20 at the root."]);
+    assertEqual(node.querySelector(".lines .current").textContent, "add minimax(node after move, depth − 1) to the values");
+});
+
+test("a search that was stopped says why at its end", async () => {
+    const { trace } = await smallTrace();
+    trace.add({ end: { counts: { nodes: 2 }, value: null, line: [], meaning: "it took 5 seconds", truncated: true } });
+    const { viewer, sentence } = viewerOf(trace);
+    assert(sentence().endsWith("The search was stopped here: it took 5 seconds."), sentence());
+    viewer.goTo(1);
+    assertEqual(sentence(), "The search begins at the root, where MAX chooses.");
+});
+
+test("boards are requested ahead, once, and again only after a while if the request failed", async () => {
+    const { trace, more } = await smallTrace({ game: "hex", board: {}, start: { id: 0 } });
+    more();
+    const requests = [];
+    let isFailing = false;
+    let changes = 0;
+    const request = async (lines) => {
+        requests.push(lines.map((line) => line.join(" ")));
+        if (isFailing) throw new Error("the server does not answer");
+        return lines.map((line) => ({ id: line.join(" ") }));
+    };
+    const boards = new NodeBoards(trace, () => changes++, request);
+    boards.prefetch(0, 0);
+    boards.prefetch(1, 0);
+    await flushPromises();
+    assertEqual([requests, changes], [[["A", "B"]], 1]);
+    assertEqual([0, 1, 2].map((row) => boards.positionOf(row)?.id), [0, "A", "B"]);
+    boards.prefetch(2, 0);
+    assertEqual(requests.length, 1);
+    isFailing = true;
+    const failing = new NodeBoards(trace, () => failing.prefetch(1, 0), request);
+    failing.prefetch(1, 0);
+    await flushPromises();
+    await flushPromises();
+    assertEqual([requests.length, failing.failure], [2, "the server does not answer"]);
+});
