@@ -4,6 +4,7 @@
  *
  * @import {App} from "../shell/app.js"
  * @import {Content, VNode} from "../shell/elements.js"
+ * @import {View} from "./sentences.js"
  * @import {SearchTrace, TraceHead} from "./trace.js"
  */
 
@@ -30,6 +31,8 @@ const DIFFERING = /** @type {const} */ (["algorithm", "form", "depth", "order", 
  * @property {SearchTrace} right a complete trace of the same position
  * @property {number | null} [step]
  * @property {(moment: number) => void} [onStep]
+ * @property {View} [view]
+ * @property {(view: View) => void} [onView]
  * @property {boolean} [isReadOnly]
  */
 
@@ -64,7 +67,7 @@ export class SearchPair {
     #redraw;
 
     /** @param {PairOptions} options */
-    constructor({ app, left, right, step = null, onStep, isReadOnly = false }) {
+    constructor({ app, left, right, step = null, onStep, view, onView, isReadOnly = false }) {
         this.left = left;
         this.right = right;
         this.#app = app;
@@ -82,6 +85,8 @@ export class SearchPair {
                 hasControls: false,
                 isCompact: true,
                 isReadOnly,
+                ...(view && { view }),
+                ...(onView && { onView }),
                 differs: isAlone[side],
                 differsCut: (/** @type {number} */ row, /** @type {string} */ move) => walk.isVisitedByOther(side === 0 ? "left" : "right", row, move),
                 onStep: (/** @type {number} */ own) => this.#go(walk.momentOf(side === 0 ? "left" : "right", own)),

@@ -1,6 +1,7 @@
 /**
  * Why there is no search, or only a part of one, in words and with advice.
  *
+ * @import {TraceEnd} from "../../glass/trace.js"
  * @import {Content} from "../../shell/elements.js"
  */
 
@@ -29,13 +30,23 @@ export function drawFailure(error, retry) {
 
 /**
  * What stopped a search whose first part is shown.
- * @param {Error} error
+ * @param {string} reason
  * @returns {Content}
  */
-export function drawStopped(error) {
-    return h(
-        "div",
-        { class: "card failure stopped", key: "stopped" },
-        h("p", null, h("b", null, "Stopped: "), sentenceOf(error.message), " Here is what the search saw until then."),
-    );
+export function drawStopped(reason) {
+    const text = `${sentenceOf(reason)} Here is what the search saw until then.`;
+    return h("div", { class: "card failure stopped", key: "stopped" }, h("p", null, text));
+}
+
+/**
+ * Why the trace of a search has only its first nodes; null if it has all.
+ * @param {TraceEnd | null} end
+ * @param {number} count the number of nodes in the trace
+ * @returns {Content}
+ */
+export function drawTruncated(end, count) {
+    if (!end?.truncated) return null;
+    if (end.value === null && end.meaning) return drawStopped(end.meaning);
+    const text = `The search visited ${end.counts.nodes} nodes; the page shows the first ${count}.`;
+    return h("div", { class: "card failure stopped", key: "truncated" }, h("p", null, text));
 }

@@ -6,6 +6,7 @@
  * @import {Address} from "../../glass/address.js"
  * @import {SearchPair} from "../../glass/pair.js"
  * @import {LessonRun} from "../../glass/requests.js"
+ * @import {View} from "../../glass/sentences.js"
  * @import {SearchTrace} from "../../glass/trace.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {SearchForm} from "./form.js"
@@ -22,7 +23,7 @@ import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { AddressBar } from "./address-bar.js";
 import { EXAMPLES } from "./examples.js";
-import { drawFailure, drawStopped } from "./failure.js";
+import { drawFailure, drawStopped, drawTruncated } from "./failure.js";
 import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
 
 /** What the page says if a part of it does not arrive. */
@@ -161,8 +162,7 @@ export class GlassPage {
         if (this.#pair) this.#closeViewers();
         if (!first.trace || this.#viewer?.trace === first.trace) return this.#viewer?.onGrow();
         this.#closeViewers();
-        const onStep = (/** @type {number} */ step) => this.#onStep(step);
-        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, step: this.#state.step, onStep });
+        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, ...this.#viewing });
     }
 
     /**
@@ -177,8 +177,7 @@ export class GlassPage {
         const [first, second] = this.#runs;
         if (first.trace !== left || second.trace !== right || this.#pair?.left === left) return;
         this.#closeViewers();
-        const onStep = (/** @type {number} */ step) => this.#onStep(step);
-        this.#pair = new loaded.SearchPair({ app: this.#app, left, right, step: this.#state.step, onStep });
+        this.#pair = new loaded.SearchPair({ app: this.#app, left, right, ...this.#viewing });
         this.#app.update();
     }
 
@@ -188,9 +187,22 @@ export class GlassPage {
         this.#viewer = this.#pair = null;
     }
 
-    /** @param {number} step */
-    #onStep(step) {
-        this.#state = { ...this.#state, step };
+    /** What the viewers show first, and how they say what the user goes to. */
+    get #viewing() {
+        return {
+            step: this.#state.step,
+            view: /** @type {View} */ (this.#state.view === "interval" ? "interval" : "window"),
+            onStep: (/** @type {number} */ step) => this.#note({ step }),
+            onView: (/** @type {string} */ view) => this.#note({ view }),
+        };
+    }
+
+    /**
+     * Notes in the address what the viewers show.
+     * @param {Partial<Address>} changes
+     */
+    #note(changes) {
+        this.#state = { ...this.#state, ...changes };
         this.#bar.writeSoon(this.#state);
         this.#app.update();
     }
@@ -259,7 +271,9 @@ export class GlassPage {
         return h(
             "div",
             { class: "glass-status", role: "status", key: "status" },
-            failed.map((run) => (run.error ? (run.isStale || !run.trace ? drawFailure(run.error, retry) : drawStopped(run.error)) : null)),
+            failed.map((run) => (run.error ? (run.isStale || !run.trace ? drawFailure(run.error, retry) : drawStopped(run.error.message)) : null)),
+            runs.map((run) => (run.error || run.isRunning ? null : drawTruncated(run.trace?.end ?? null, run.trace?.count ?? 0))),
+            runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "Below is the search before.") : null,
             isRunning ? h("p", { class: "muted running" }, "Searching…") : null,
         );
     }
