@@ -52,7 +52,7 @@ const LATER = {
     board: () => import("./node-board.js"),
     overview: () => import("./overview.js"),
     outline: () => import("./outline.js"),
-    export: () => import("./export.js"),
+    files: () => import("./export.js"),
 };
 /** The files that a search can be saved as: function, name, media type, words. @type {[string, string, string, string][]} */
 const FILES = [
@@ -354,7 +354,7 @@ export class SearchViewer {
 
     /** @param {State} state */
     #drawSave(state) {
-        const module = this.#module("export");
+        const module = this.#module("files");
         if (!module) return null;
         const { trace } = this;
         /** @type {Record<string, () => string>} */
