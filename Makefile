@@ -124,11 +124,13 @@ bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@$(BIN)/python -m server.bench.first_moves
 	@sh server/deploy/setup/system.sh chromium
 	@$(BIN)/python -m tests.system.page_loads
+	@$(BIN)/python -m tests.system.search_steps
 
 .PHONY: bench-pages
-bench-pages: $(VENV)/.dev ## measure the first load of each page in Chromium, on a fast and a slow line
+bench-pages: $(VENV)/.dev ## measure in Chromium the first load of each page, on a fast and a slow line, and steps through a large search
 	@sh server/deploy/setup/system.sh chromium
 	@$(BIN)/python -m tests.system.page_loads
+	@$(BIN)/python -m tests.system.search_steps
 
 .PHONY: bench-peers
 bench-peers: $(VENV)/.dev $(VENV)/.peers-$(BOARDGAME) ## compare the server with a bare relay and boardgame.io, ten minutes (BENCH_ARGS="--only fast")

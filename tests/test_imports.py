@@ -24,6 +24,7 @@ PROGRAMS_OF_TESTS = {
     "tests/support/wire_files.py",
     "tests/system/page_loads.py",
     "tests/system/screenshots.py",
+    "tests/system/search_steps.py",
 }
 
 

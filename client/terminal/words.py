@@ -184,12 +184,15 @@ THINKING_SETTING_TEXTS = {
 
 
 def scores_text(thinking: Thinking) -> str:
-    """The best moves with their chances: "Nf6 62 %, d5 worse than 58 %".
+    """The best moves with their chances, and how much the search cut off: "Nf6 62 %, d5 worse than
+    58 %. 3,863 branches cut off, 91 % of them by the first move tried."
 
     A server of an earlier version sends the score of each move: "d +12, c +3, a at most -40".
     """
     if thinking.assessment is not None and thinking.assessment.candidates:
-        return ", ".join(f"{move.text} {move.says}" for move in thinking.assessment.candidates)
+        moves = ", ".join(f"{move.text} {move.says}" for move in thinking.assessment.candidates)
+        work = thinking.assessment.work
+        return f"{moves}. {work}" if work else moves
     return ", ".join(
         f"{root_move.move} {score_text(root_move.score, root_move.bound)}"
         for root_move in thinking.moves

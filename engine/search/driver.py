@@ -21,10 +21,12 @@ from engine.compiler.native import Memory, compile_game
 from engine.game import Game, GameError, GameFault, Position
 from engine.search import kernel, layout
 from engine.search.features import ALL, FEATURE, PROBE
-from engine.search.job import Info, Job, Limit, Result, SearchFailed
+from engine.search.job import Counts, Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
+from engine.search.record import SearchRecord
 from engine.search.report import (
     Report,
+    add_counts,
     level_of_job,
     line_tokens,
     nodes_per_second,
@@ -171,6 +173,7 @@ class Searcher:
         self.solver = load_solver(game) if compiled and with_solver else None
         self.features = default_features(game)
         self._works = [Work(int(game.rules.MAX_MOVES))]
+        self._thread_count = 1
         self._data: Any = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
         self._time_start: float | None = None
@@ -197,6 +200,14 @@ class Searcher:
                 self._data = Memory(solver.data)
         self.solver = solver
         note_ready(self.game.id, self.game.digest, "solver")
+
+    @property
+    def counts(self) -> Counts:
+        """The cut-offs and table hits of the running search, or of the last one.
+
+        Another thread may read them.
+        """
+        return add_counts([work.counts for work in self._works[: self._thread_count]])
 
     def expire(self) -> None:
         """Ends the running search, but not before its first depth is complete.
@@ -252,6 +263,7 @@ class Searcher:
         moves = _root_moves(position, searchmoves)
         while len(self._works) < threads:
             self._works.append(Work(int(self.game.rules.MAX_MOVES)))
+        self._thread_count = threads
         age = table.next_age()
         for work in self._works[:threads]:
             work.begin(position, moves, table.bits, age, settings)
@@ -294,8 +306,9 @@ class Searcher:
                 report = self._with_better_move(report, control, nodes, seconds, on_depth)
                 break
             report = work.report(
-                depth, int(score), self._clock() - begun, work.horizons == horizons, nodes
-            )
+                depth, int(score), self._clock() - begun, work.horizons == horizons, nodes,
+                self.counts,
+            )  # fmt: skip
             on_depth(report)
             if _is_final(report, limit) or pace.is_enough(
                 self._used_ms(), report.moves[0][0], report.score
@@ -327,7 +340,7 @@ class Searcher:
             or line[:1] == report.line[:1]
         ):
             return report
-        report = work.amended(report, score, line, nodes, seconds)
+        report = work.amended(report, score, line, nodes, seconds, self.counts)
         on_depth(report)
         return report
 
@@ -400,13 +413,17 @@ def answer(
             limit, time_ms=left_ms if job.level is None else min(left_ms, TIME_MS)
         )
     latest: list[Info] = []
+    record = SearchRecord()
 
     def report_depth(report: Report) -> None:
-        latest[:] = [msgspec.structs.replace(to_info(position, report), warming=is_shortened)]
+        info = record.add(report, to_info(position, report))
+        latest[:] = [msgspec.structs.replace(info, warming=is_shortened)]
         on_info(latest[0])
 
     def live() -> Info | None:
-        return _live_info(position, latest[0], control, clock() - begun) if latest else None
+        if not latest:
+            return None
+        return _live_info(position, latest[0], control, searcher.counts, clock() - begun)
 
     bounds = budget(limit)
     running = Running(None if bounds is None else bounds.hard_ms / 1000, searcher.expire, live)
@@ -472,16 +489,19 @@ def _may_draw_by_repetition(position: Position) -> bool:
     return times > 0 and max(Counter(position.past).values(), default=0) >= times - 1
 
 
-def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:
-    """The latest completed depth with the current node count, and with the best line of the
-    unfinished depth as soon as there is one.
+def _live_info(
+    position: Position, latest: Info, control: Control, counts: Counts, seconds: float
+) -> Info:
+    """The latest completed depth with the current counts, and with the best line of the unfinished
+    depth as soon as there is one.
     """
     nodes, depth, score, line = control.published()
     # The published count lags behind: the search may have completed a depth since.
     nodes = max(nodes, latest.nodes)
     info = msgspec.structs.replace(
-        latest, nodes=nodes, nps=nodes_per_second(nodes, seconds), time_ms=round(seconds * 1000)
-    )
+        latest, nodes=nodes, nps=nodes_per_second(nodes, seconds), time_ms=round(seconds * 1000),
+        counts=counts,
+    )  # fmt: skip
     if depth <= latest.depth:
         return info
     return msgspec.structs.replace(info, depth=depth, score=score, pv=line_tokens(position, line))

@@ -13,6 +13,11 @@ PERSONAS: tuple[Persona, ...] = get_args(Persona)
 #: The greatest depth of a strategy's search, in plies.
 MAX_STRATEGY_DEPTH = 30
 
+#: The greatest numbers of depths in a report: of a move's exact scores, and of the best moves.
+MAX_EXACT_DEPTHS, MAX_DEPTHS = 24, 32
+#: The longest line of a `DepthBest`, in moves.
+MAX_LINE_MOVES = 5
+
 #: A won position scores MATE minus the plies to its end; evaluations stay far below.
 MATE = 30_000
 
@@ -70,17 +75,57 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 class RootMove(Struct, frozen=True, omit_defaults=True):
     """The search's verdict on one move: the score for the side to move, in the evaluation's units
     (MATE minus plies for a forced win).
+
+    `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score
+    was exact, ascending, the last 24 of them: at the other depths the search only proved that the
+    move is no better than the best one.
     """
 
     move: str
     score: int
     bound: Bound = "exact"
+    nodes: int = 0
+    exact: tuple[int, ...] = ()
+
+
+class DepthBest(Struct, frozen=True):
+    """The best move of a depth, at the head of the line that the search expected, and its score.
+
+    The last depth of a search may be incomplete.
+    """
+
+    depth: int
+    score: int
+    line: tuple[str, ...]
+
+
+class Counts(Struct, frozen=True, omit_defaults=True):
+    """How much a search has cut off above its horizon.
+
+    - `cuts` counts the positions where a move refuted the opponent's last one, so that the
+      remaining moves were cut off; at `first_cuts` of them it was the first move searched.
+    - `table_hits` counts the positions that were found in the transposition table, `table_cuts`
+      those of them whose stored value made a search unnecessary.
+
+    All are 0 where nothing counts them: in answers of a solver, a persona or a strategy.
+    """
+
+    cuts: int = 0
+    first_cuts: int = 0
+    table_hits: int = 0
+    table_cuts: int = 0
+
+
+#: The counts of a search that has not begun, or that does not count.
+NO_COUNTS = Counts()
 
 
 class Info(Struct, frozen=True, omit_defaults=True):
     """The progress of a search, after a completed depth or during one; `pv` begins with the best
     move. `warming` means that the game is not compiled yet, so the search is less deep than its
     level. A strategy reports its `value`, in its own units, and its `log` as text.
+
+    `depths` are the last 32 depths of the search.
     """
 
     depth: int
@@ -93,6 +138,8 @@ class Info(Struct, frozen=True, omit_defaults=True):
     warming: bool = False
     value: str = ""
     log: str = ""
+    counts: Counts = NO_COUNTS
+    depths: tuple[DepthBest, ...] = ()
 
 
 class Result(Struct, frozen=True, omit_defaults=True):

@@ -80,8 +80,10 @@ from engine.search.layout import (
     EXACT,
     EXACT_DEPTH,
     FEATURES,
+    FIRST_CUTS,
     HORIZONS,
     INF,
+    LATER_CUTS,
     LINES,
     LOWER,
     MATE,
@@ -99,6 +101,8 @@ from engine.search.layout import (
     ROOT_DEPTH,
     ROOT_DONE,
     STOP,
+    TABLE_CUTS,
+    TABLE_HITS,
     UPPER,
 )
 from engine.search.movepick import (
@@ -133,6 +137,7 @@ from engine.search.stack import (
     root_best,
     root_bounds,
     root_moves,
+    root_nodes,
     root_scores,
     set_current_move,
     set_pv_length,
@@ -232,6 +237,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
     buffer = root_moves(W)
     scores = root_scores(W)
     bounds = root_bounds(W)
+    nodes = root_nodes(W)
     best_scores = root_best(W)
     history = side_history(W, 0)
     best = -INF
@@ -259,6 +265,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         move = buffer[i]
         set_current_move(W, 0, move)
         child = play(s, move)
+        nodes_before = W[NODES]
         floor = best - margin
         if W[LINES] > 1:
             floor = min(floor, best_scores[W[LINES] - 1])
@@ -281,6 +288,7 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
             return 0
         scores[i] = v
         bounds[i] = EXACT if v > floor else UPPER
+        nodes[i] = W[NODES] - nodes_before
         W[ROOT_DONE] = i + 1
         # 2. A move with an exact score records its line and enters the list of the best scores. A
         # new best line is published.
@@ -359,12 +367,14 @@ def alpha_beta(
     tt_value: Any = np.int64(-INF)
     is_hit = (features & TABLE) != 0 and has_key(T, slot, entry, k)
     if is_hit:
+        W[TABLE_HITS] += 1
         tt_value = value_from_tt(entry, ply)
         entry_plies: Any = entry_depth(entry)
         if entry_plies != 0 and entry_move(entry) != NO_INDEX:
             table_move = entry_move(entry)
         is_deep_enough = entry_plies == depth or (entry_plies > depth and W[EXACT_DEPTH] == 0)
         if is_deep_enough and cuts_off(tt_value, entry, alpha, beta) != 0:
+            W[TABLE_CUTS] += 1
             if entry_plies != COMPLETE:
                 W[HORIZONS] += 1
             return int(tt_value)
@@ -510,6 +520,7 @@ def alpha_beta(
                 low = v
                 update_pv(move, ply, W)
             if v >= beta:
+                W[FIRST_CUTS if i == 0 else LATER_CUTS] += 1
                 # Moves that the game ranks are ordered by their rank and need no history.
                 if is_quiet(sort_key):
                     update_history(buffer, order, i, depth, ply, W)

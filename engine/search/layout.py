@@ -26,7 +26,10 @@ NO_LIMIT = 1 << 62
 #: ROOT_TURN: the seat to move at the root. MAY_STOP: 0 until the first iteration is complete.
 #: EXACT_DEPTH: whether only table entries of the same depth count. HORIZONS: how often the search
 #: stopped at its horizon; a subtree in which it did not has a final value. NULL_FROM: the ply from
-#: which null moves are allowed, while a null move is verified.
+#: which null moves are allowed, while a null move is verified. The last four count the work of
+#: `alpha_beta`. FIRST_CUTS and LATER_CUTS: its beta cut-offs by the first move that it searched and
+#: by a later one. TABLE_HITS: its probes that found an entry. TABLE_CUTS: those of them whose value
+#: it returned.
 (
     NODES,
     STOP,
@@ -49,7 +52,11 @@ NO_LIMIT = 1 << 62
     QUIET_END,
     ROOT_DONE,
     ROOT_TURN,
-) = range(21)
+    FIRST_CUTS,
+    LATER_CUTS,
+    TABLE_HITS,
+    TABLE_CUTS,
+) = range(25)
 #: The W[LINES] best scores at the root, the best first.
 ROOT_BEST = 32
 #: The greatest number of lines that a search can report.
@@ -77,9 +84,11 @@ CURRENT_MOVE = STATIC_EVAL + MAX_PLY + 1
 SIDES = CURRENT_MOVE + MAX_PLY + 1
 #: The move that refuted each move of the opponent.
 COUNTER_MOVES = SIDES + MAX_PLY + 1
-#: Two buffers of MAX_MOVES words for each ply, then the root's moves with their scores, bounds and
-#: lines.
+#: Two buffers of MAX_MOVES words for each ply, then the root's moves with their scores, bounds,
+#: nodes and lines.
 BUFFERS = COUNTER_MOVES + HISTORY_MOVES
+#: The columns of the root's moves before their lines: the moves, their scores, bounds and nodes.
+ROOT_COLUMNS = 4
 #: Words of a root line: its length, then its moves as far as they fit.
 LINE_WORDS = 32
 
@@ -102,11 +111,11 @@ def work_words(max_moves: int) -> int:
     """The size of W, in words.
 
     The buffers hold the moves and their order for each ply, and the root's moves with their scores,
-    bounds and lines.
+    bounds, nodes and lines.
     """
-    return BUFFERS + 2 * MAX_PLY * max_moves + (3 + LINE_WORDS) * max_moves
+    return BUFFERS + 2 * MAX_PLY * max_moves + (ROOT_COLUMNS + LINE_WORDS) * max_moves
 
 
 def root_offset(max_moves: int) -> int:
-    """The word of W at which the root's moves begin; their scores, bounds and lines follow."""
+    """The word of W at which the root's moves begin; their other columns and lines follow."""
     return BUFFERS + 2 * MAX_PLY * max_moves

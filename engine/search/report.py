@@ -8,7 +8,18 @@ from dataclasses import dataclass
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.search import layout
-from engine.search.job import Bound, Info, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
+from engine.search.job import (
+    NO_COUNTS,
+    Bound,
+    Counts,
+    Info,
+    Job,
+    Limit,
+    Result,
+    RootMove,
+    RulesChanged,
+    SearchFailed,
+)
 from engine.search.levels import TIME_MS, Level, choose, level_of
 from engine.solvers.base import Solution
 
@@ -22,7 +33,8 @@ class Report:
     deeper search has the same result.
 
     `lines` has for each of `moves` the line that begins with it, as far as it was recorded; it is
-    empty for a move without an exact score.
+    empty for a move without an exact score. `move_nodes` has for each of them the nodes that one
+    thread spent on it at this depth; it is empty when the depth is not complete.
     """
 
     depth: int
@@ -33,6 +45,8 @@ class Report:
     moves: tuple[tuple[int, int, int], ...]
     solved: bool
     lines: tuple[tuple[int, ...], ...] = ()
+    move_nodes: tuple[int, ...] = ()
+    counts: Counts = NO_COUNTS
 
 
 def level_of_job(job: Job, game: Game) -> Level:
@@ -108,6 +122,7 @@ def to_info(position: Position, report: Report) -> Info:
         time_ms=round(report.seconds * 1000),
         pv=line_tokens(position, report.line),
         moves=moves,
+        counts=report.counts,
     )
 
 
@@ -123,6 +138,16 @@ def solved_info(position: Position, solution: Solution) -> Info:
         moves=tuple(
             RootMove(position.format_move(m.move), m.value, m.bound) for m in solution.moves
         ),
+    )
+
+
+def add_counts(counts: Sequence[Counts]) -> Counts:
+    """The sums of the counts of several threads."""
+    return Counts(
+        sum(each.cuts for each in counts),
+        sum(each.first_cuts for each in counts),
+        sum(each.table_hits for each in counts),
+        sum(each.table_cuts for each in counts),
     )
 
 

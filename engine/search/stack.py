@@ -23,6 +23,7 @@ from engine.search.layout import (
     PV,
     PV_LENGTH,
     ROOT_BEST,
+    ROOT_COLUMNS,
     ROOT_TURN,
     SIDES,
     STATIC_EVAL,
@@ -168,9 +169,15 @@ def root_bounds(W: Any) -> Any:
 
 
 @inline
+def root_nodes(W: Any) -> Any:
+    """The nodes that each of the root's moves took at this depth."""
+    return at(W, BUFFERS + (2 * MAX_PLY + 3) * MAX_MOVES)
+
+
+@inline
 def root_line(W: Any, i: int) -> Any:
     """The line of the i-th root move: its length, then its moves."""
-    return at(W, BUFFERS + (2 * MAX_PLY + 3) * MAX_MOVES + i * LINE_WORDS)
+    return at(W, BUFFERS + (2 * MAX_PLY + ROOT_COLUMNS) * MAX_MOVES + i * LINE_WORDS)
 
 
 @inline

@@ -13,6 +13,7 @@ from engine.compiler.native import Memory
 from engine.game import Position
 from engine.search import layout
 from engine.search.features import ALL, BASIC
+from engine.search.job import NO_COUNTS, Counts
 from engine.search.layout import NO_LIMIT as NO_LIMIT
 from engine.search.report import Report
 
@@ -120,27 +121,51 @@ class Work:
     def horizons(self) -> int:
         return int(self.words[layout.HORIZONS])
 
-    def report(self, depth: int, score: int, seconds: float, solved: bool, nodes: int) -> Report:
-        """The report of the depth that was just completed; `nodes` counts all threads."""
+    @property
+    def counts(self) -> Counts:
+        """The counts so far. Another thread may read them while the search runs."""
+        first, later, hits, table_cuts = self.words[layout.FIRST_CUTS :][:4].tolist()
+        return Counts(first + later, first, hits, table_cuts)
+
+    def report(
+        self,
+        depth: int,
+        score: int,
+        seconds: float,
+        solved: bool,
+        nodes: int,
+        counts: Counts = NO_COUNTS,
+    ) -> Report:
+        """The report of the depth that was just completed.
+
+        `nodes` and `counts` are those of all threads.
+        """
         words, count = self.words, int(self.words[layout.ROOT_COUNT])
-        columns = [words[self._root_at + i * self._max_moves :][:count].tolist() for i in range(3)]
+        columns = self._columns(count)
+        move_nodes = columns.pop()
         scored = list(zip(*columns, strict=True))
         order = sorted(range(count), key=lambda i: -scored[i][1])
         line = tuple(words[layout.PV :][: int(words[layout.PV_LENGTH])].tolist())
         lines = tuple(self._line(i) if scored[i][2] == layout.EXACT else () for i in order)
         return Report(
-            depth, score, nodes, seconds, line, tuple(scored[i] for i in order), solved, lines
-        )
+            depth, score, nodes, seconds, line, tuple(scored[i] for i in order), solved, lines,
+            tuple(move_nodes[i] for i in order), counts,
+        )  # fmt: skip
 
     def amended(
-        self, report: Report, score: int, line: tuple[int, ...], nodes: int, seconds: float
+        self,
+        report: Report,
+        score: int,
+        line: tuple[int, ...],
+        nodes: int,
+        seconds: float,
+        counts: Counts,
     ) -> Report:
         """The report with the best move of an unfinished depth in front.
 
         The other moves have their latest scores, at most the score of the best move.
         """
-        words, done = self.words, int(self.words[layout.ROOT_DONE])
-        columns = [words[self._root_at + i * self._max_moves :][:done].tolist() for i in range(3)]
+        columns = self._columns(int(self.words[layout.ROOT_DONE]))[:3]
         latest = {row[0]: row for row in zip(*columns, strict=True)}
         others = [
             latest.get(move, (move, known, bound))
@@ -154,9 +179,15 @@ class Work:
         moves = ((line[0], score, layout.EXACT), *capped)
         lines = (line, *(() for _ in capped))
         return replace(
-            report, score=score, nodes=nodes, seconds=seconds, line=line, moves=moves, lines=lines
-        )
+            report, score=score, nodes=nodes, seconds=seconds, line=line, moves=moves, lines=lines,
+            move_nodes=(), counts=counts,
+        )  # fmt: skip
+
+    def _columns(self, count: int) -> list[list[int]]:
+        """The first root moves, their scores, bounds and nodes, in the order of their search."""
+        columns = range(layout.ROOT_COLUMNS)
+        return [self.words[self._root_at + i * self._max_moves :][:count].tolist() for i in columns]
 
     def _line(self, i: int) -> tuple[int, ...]:
-        at = self._root_at + 3 * self._max_moves + i * layout.LINE_WORDS
+        at = self._root_at + layout.ROOT_COLUMNS * self._max_moves + i * layout.LINE_WORDS
         return tuple(self.words[at + 1 :][: int(self.words[at])].tolist())

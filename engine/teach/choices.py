@@ -73,10 +73,12 @@ def list_choices(max_nodes: int, seconds: float) -> Entry:
         "subjects": {
             "tree": {
                 **entry("tree", "a tree as text: max(A: min(3, 12), B: min(2, 4))"),
+                "depth": None,
                 "players": MAX_PLAYERS,
             },
             "graph": {
                 **entry("graph", "states with names: a: max(b, c) b: min(1, 2) c: 3"),
+                "depth": None,
                 "players": MAX_PLAYERS,
             },
         },

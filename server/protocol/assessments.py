@@ -23,6 +23,9 @@ class Candidate(Struct, frozen=True, omit_defaults=True, kw_only=True):
     - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves".
     - `cells` are the cells of the board that show the move, in order: one for a piece that is
       placed, more for one that moves.
+    - `line` are the moves that the search expected after it when it last was the best move, in
+      notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the
+      best one.
     """
 
     move: str
@@ -31,6 +34,19 @@ class Candidate(Struct, frozen=True, omit_defaults=True, kw_only=True):
     chance: Percent | None = None
     bound: Bound = "exact"
     cells: tuple[str, ...] = ()
+    line: str = ""
+
+
+class DepthWords(Struct, frozen=True, kw_only=True):
+    """The best move of a depth: its token, its notation, and the chance to win after it.
+
+    The last depth of a search may be incomplete.
+    """
+
+    depth: int
+    move: str
+    text: str
+    chance: Percent
 
 
 class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -40,7 +56,12 @@ class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
       position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better."
     - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a
       forced loss, null for a move without a search. `says` is the same in words.
-    - `candidates` are its best moves, the best first, at most 3.
+    - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at
+      most 5.
+    - `depths` are the best moves of the depths, as in `thinking`.
+    - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 %
+      of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing
+      counts that.
     - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was
       careless here on purpose."
     """
@@ -50,3 +71,6 @@ class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
     says: str = ""
     candidates: tuple[Candidate, ...] = ()
     note: str = ""
+    others: tuple[Candidate, ...] = ()
+    depths: tuple[DepthWords, ...] = ()
+    work: str = ""

@@ -15,11 +15,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.search.job import Persona, RootMove
+from engine.search.job import NO_COUNTS, Counts, DepthBest, Persona, RootMove
 from engine.view import SEATS, MoveView, PositionView
 from server.codes import Code
 from server.protocol.assessments import Assessment as Assessment
 from server.protocol.assessments import Candidate as Candidate
+from server.protocol.assessments import DepthWords as DepthWords
 from server.protocol.events import AiTookOver as AiTookOver
 from server.protocol.events import AnyEvent as AnyEvent
 from server.protocol.events import Configured as Configured
@@ -522,6 +523,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator
       `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the
       strategy writes about its search, when it is done: lines of text, at most 16 KiB.
+    - `depths` are the last 32 depths of the search.
     - `assessment` is the search in words. A server of an earlier version omits it.
     - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all
       others. The message then has the state of the search and not its results.
@@ -544,6 +546,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     ready: Annotated[int, Meta(ge=0, le=99)] | None = None
     value: str = ""
     log: str = ""
+    counts: Counts = NO_COUNTS
+    depths: tuple[DepthBest, ...] = ()
     assessment: Assessment | None = None
     withheld: str = ""
 

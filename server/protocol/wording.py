@@ -13,13 +13,16 @@ from msgspec import Struct
 from engine.game import Game, GameError, GameFault, Position
 from engine.rules.call import RulesCall
 from engine.rules.numbering import move_number
-from engine.search.job import MATE, Bound, RootMove
+from engine.search.job import MATE, MAX_LINE_MOVES, NO_COUNTS, Bound, Counts, DepthBest, RootMove
 from engine.search.levels import level_of
 from engine.win_chance import is_forced, win_chance
-from server.protocol.assessments import Assessment, Candidate
+from server.protocol.assessments import Assessment, Candidate, DepthWords
 
 #: Maximum number of moves that an assessment lists.
 MAX_CANDIDATES = 3
+#: Maximum number of further moves that an assessment lists. The notation of a move of chess takes
+#: a server up to half a millisecond, once a search.
+MAX_OTHERS = 5
 #: Maximum number of expected replies in a sentence.
 MAX_REPLIES = 2
 #: Judgements of a position by the least chance to win, in percent; those below 50 mirror them.
@@ -44,6 +47,10 @@ class SearchReport(Protocol):
     def moves(self) -> tuple[RootMove, ...]: ...
     @property
     def value(self) -> str: ...
+    @property
+    def counts(self) -> Counts: ...
+    @property
+    def depths(self) -> tuple[DepthBest, ...]: ...
 
 
 class StoredThought(Struct, frozen=True):
@@ -55,6 +62,8 @@ class StoredThought(Struct, frozen=True):
     moves: tuple[RootMove, ...] = ()
     warming: bool = False
     value: str = ""
+    counts: Counts = NO_COUNTS
+    depths: tuple[DepthBest, ...] = ()
     move: str = ""
 
 
@@ -65,7 +74,9 @@ class Wording:
     raise: where the rules fail, a token stands for the notation.
     """
 
-    __slots__ = ("_game", "_labels", "_lines", "_ply", "_position", "_shown_moves", "_side")
+    __slots__ = (
+        "_depths", "_game", "_labels", "_lines", "_ply", "_position", "_shown_moves", "_side",
+    )  # fmt: skip
 
     def __init__(self, position: Position, ply: int) -> None:
         self._position = position
@@ -76,6 +87,8 @@ class Wording:
         self._shown_moves: dict[str, tuple[str, tuple[str, ...]]] = {}
         #: The texts of expected lines.
         self._lines: dict[tuple[str, ...], str] = {}
+        #: The best moves of depths in words.
+        self._depths: dict[DepthBest, DepthWords] = {}
 
     def assessment(self, report: SearchReport, note: str = "") -> Assessment | None:
         """The report in words; None for a report without a move."""
@@ -85,12 +98,16 @@ class Wording:
             return Assessment(sentence=f"{self._side} {self._verb('play')} at random.", note=note)
         if report.value:
             return self._with_value(report, note)
+        candidates = self._candidates(report)
         return Assessment(
             sentence=self._sentence(report),
             chance=percent(win_chance(self._game, report.score), report.score),
             says=says(self._game, report.score, suffix=" to win"),
-            candidates=self._candidates(report),
+            candidates=candidates[:MAX_CANDIDATES],
             note=note,
+            others=candidates[MAX_CANDIDATES:],
+            depths=tuple([self._depth(best) for best in report.depths if best.line]),
+            work=work_text(report.counts),
         )
 
     def _with_value(self, report: SearchReport, note: str) -> Assessment:
@@ -131,15 +148,27 @@ class Wording:
             (move for move in report.moves if move.move != best.move),
             key=lambda move: (move.bound == "upper", -move.score),
         )
-        return tuple([self._candidate(move) for move in (best, *others[: MAX_CANDIDATES - 1])])
+        lines = {led.line[0]: led.line for led in report.depths if led.line}
+        lines[best.move] = report.pv[:MAX_LINE_MOVES]
+        shown = (best, *others[: MAX_CANDIDATES + MAX_OTHERS - 1])
+        return tuple([self._candidate(move, lines.get(move.move, ())) for move in shown])
 
-    def _candidate(self, move: RootMove) -> Candidate:
+    def _candidate(self, move: RootMove, line: tuple[str, ...]) -> Candidate:
         text, cells = self._show(move.move)
         return Candidate(
             move=move.move, text=text, says=says(self._game, move.score, move.bound),
             chance=bounded_percent(self._game, move.score, move.bound), bound=move.bound,
-            cells=cells,
+            cells=cells, line=self._line(line) if line else "",
         )  # fmt: skip
+
+    def _depth(self, best: DepthBest) -> DepthWords:
+        words = self._depths.get(best)
+        if words is None:
+            chance = percent(win_chance(self._game, best.score), best.score)
+            text, _ = self._show(best.line[0])
+            words = DepthWords(depth=best.depth, move=best.line[0], text=text, chance=chance)
+            self._depths[best] = words
+        return words
 
     def _show(self, token: str) -> tuple[str, tuple[str, ...]]:
         """The notation of a move of the position, and the cells that show it."""
@@ -218,6 +247,19 @@ def forced_length(game: Game, score: int) -> str:
         return "at once"
     moves = plies if game.rules.NUMBERING == "ply" else (plies + 1) // 2
     return f"in {moves} move{'' if moves == 1 else 's'}"
+
+
+def work_text(counts: Counts) -> str:
+    """How much a search cut off, in sentences; "" if nothing was counted."""
+    sentences = []
+    if counts.cuts:
+        share = round(100 * counts.first_cuts / counts.cuts)
+        branches = f"{counts.cuts:,} {'branches' if counts.cuts > 1 else 'branch'} cut off"
+        sentences.append(f"{branches}, {share} % of them by the first move tried.")
+    if counts.table_cuts:
+        times = f"{counts.table_cuts:,} times" if counts.table_cuts > 1 else "once"
+        sentences.append(f"Answered from memory {times}.")
+    return " ".join(sentences)
 
 
 def careless_note(game: Game, level: int | None, seed: int, digest: str, depth: int) -> str:

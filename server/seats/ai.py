@@ -127,6 +127,7 @@ class ThinkingReporter:
             depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,
             time_ms=info.time_ms, pv=info.pv, moves=info.moves, warming=info.warming,
             value=info.value, log=info.log if state == "done" else "",
+            counts=info.counts, depths=info.depths,
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:

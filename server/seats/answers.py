@@ -6,7 +6,17 @@ The server passes nothing from a worker to a room or a client unchecked. Pure.
 from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, Position
-from engine.search.job import MATE, Info, Job, Result, SearchFailed
+from engine.search.job import (
+    MATE,
+    MAX_DEPTHS,
+    MAX_EXACT_DEPTHS,
+    MAX_LINE_MOVES,
+    DepthBest,
+    Info,
+    Job,
+    Result,
+    SearchFailed,
+)
 from engine.strategies.contract import MAX_LOG_BYTES, MAX_VALUE
 
 #: Longest principal variation that is shown during a search, in moves. Checking each move costs a
@@ -50,6 +60,28 @@ def clean_text(text: str) -> str:
     return "".join([c if c == "\n" or c.isprintable() else "?" for c in text])
 
 
+def _check_counts(info: Info) -> None:
+    """Raises ImpossibleAnswer for numbers or lengths that no search has."""
+    counts, moves, depths = info.counts, info.moves, info.depths
+    if not (
+        0 <= info.depth <= MAX_DEPTH
+        and 0 <= info.nodes <= MAX_COUNT
+        and 0 <= info.nps <= MAX_COUNT
+        and 0 <= counts.first_cuts <= counts.cuts <= MAX_COUNT
+        and 0 <= counts.table_cuts <= counts.table_hits <= MAX_COUNT
+        and all(0 <= move.nodes <= MAX_COUNT for move in moves)
+        and all(0 <= depth <= MAX_DEPTH for move in moves for depth in move.exact)
+        and all(0 <= best.depth <= MAX_DEPTH for best in depths)
+    ):
+        raise ImpossibleAnswer("an impossible count")
+    if (
+        len(depths) > MAX_DEPTHS
+        or any(len(best.line) > MAX_LINE_MOVES for best in depths)
+        or any(len(move.exact) > MAX_EXACT_DEPTHS for move in moves)
+    ):
+        raise ImpossibleAnswer("too many depths")
+
+
 class Checker:
     """Checks the messages about one search of one position.
 
@@ -65,6 +97,8 @@ class Checker:
         #: The positions of the last checked variation, by their moves. The next variation usually
         #: begins with the same moves.
         self._positions: dict[tuple[str, ...], Position] = {}
+        #: The last checked best moves of depths: as they came, and with legal lines.
+        self._depths: dict[DepthBest, DepthBest] = {}
 
     def check_result(self, result: Result) -> Result:
         """The result with its info checked. Its move must be a legal token."""
@@ -74,28 +108,42 @@ class Checker:
 
     def check_info(self, info: Info, max_moves: int = LIVE_PV_MOVES) -> Info:
         """The checked info, with at most `max_moves` moves of its variation, all of them legal."""
-        for number, limit in (
-            (info.depth, MAX_DEPTH),
-            (info.nodes, MAX_COUNT),
-            (info.nps, MAX_COUNT),
-        ):
-            if not 0 <= number <= limit:
-                raise ImpossibleAnswer("an impossible count")
+        _check_counts(info)
         if not 0 <= info.time_ms <= MAX_TIME_MS:
             raise ImpossibleAnswer("an impossible time")
-        if any(
-            abs(score) > MATE for score in (info.score, *(scored.score for scored in info.moves))
-        ):
+        scores = [info.score, *[move.score for move in info.moves]]
+        scores += [best.score for best in info.depths]
+        if any(abs(score) > MATE for score in scores):
             raise ImpossibleAnswer("an impossible score")
         tokens = {scored.move for scored in info.moves}
         if len(tokens) != len(info.moves) or not tokens <= self._tokens:
             raise ImpossibleAnswer("scores of illegal moves")
         if info.pv and info.pv[0] not in self._tokens:
             raise ImpossibleAnswer("an illegal principal variation")
+        pv = self._legal_prefix(info.pv[:max_moves])
         return replace(
-            info, pv=self._legal_prefix(info.pv[:max_moves]),
+            info, pv=pv, depths=self._check_depths(info.depths, pv),
             value=clean_text(info.value[:MAX_VALUE]), log=clean_text(info.log[:MAX_LOG_BYTES]),
         )  # fmt: skip
+
+    def _check_depths(
+        self, depths: tuple[DepthBest, ...], pv: tuple[str, ...]
+    ) -> tuple[DepthBest, ...]:
+        """The best moves of the depths, each with the legal prefix of its line.
+
+        The line of a new depth is as a rule the beginning of the variation, which is legal.
+        """
+        checked: dict[DepthBest, DepthBest] = {}
+        for best in depths:
+            known = self._depths.get(best)
+            if known is None:
+                if not best.line or best.line[0] not in self._tokens:
+                    raise ImpossibleAnswer("an illegal best move of a depth")
+                is_checked = best.line == pv[: len(best.line)]
+                known = best if is_checked else replace(best, line=self._legal_prefix(best.line))
+            checked[best] = known
+        self._depths = checked
+        return tuple(checked.values())
 
     def _legal_prefix(self, line: tuple[str, ...]) -> tuple[str, ...]:
         """The longest legal prefix of a variation."""

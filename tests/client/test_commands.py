@@ -18,6 +18,8 @@ from client.terminal.commands import (
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
 from server.protocol.messages import (
+    Assessment,
+    Candidate,
     MatchResult,
     MatchState,
     Played,
@@ -195,6 +197,15 @@ def test_a_search_is_reported_in_one_line() -> None:
     )
     assert words.thinking_text("AI", thinking("queued")) == "AI waits for its turn to think."
     assert words.thinking_text("AI", thinking()) == "AI thinks."
+
+
+def test_the_best_moves_are_followed_by_what_the_search_cut_off() -> None:
+    """A search that counts nothing, or of a server of an earlier version, has the moves only."""
+    best = Candidate(move="d", text="d2", says="44 %")
+    assessment = Assessment(sentence="Red likes d2.", candidates=(best,))
+    assert words.scores_text(thinking(assessment=assessment)) == "d2 44 %"
+    counted = msgspec.structs.replace(assessment, work="3 branches cut off.")
+    assert words.scores_text(thinking(assessment=counted)) == "d2 44 %. 3 branches cut off."
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,11 @@ def test_every_import_is_found_and_its_module_exists() -> None:
 
 
 def test_every_style_sheet_is_loaded() -> None:
-    """Each style sheet is in the table of pages, in the HTML page, or in that of a frame."""
+    """Each style sheet is in the table of pages, the HTML page or that of a frame, or a module loads
+    it by name.
+    """
     files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.css")}
+    later = re.findall(r'loadStyleSheet\("([^"]+\.css)"\)', "\n".join(SOURCES.values()))
     html = re.findall(r'"\{\{base\}\}/([^"]+\.css)"', (FOLDER / "index.html").read_text("utf-8"))
-    assert files == {*html, *STYLE_SHEET.findall(SOURCES["pages.js"]), *EMBED_STYLE_SHEETS}
+    pages = STYLE_SHEET.findall(SOURCES["pages.js"])
+    assert files == {*html, *later, *pages, *EMBED_STYLE_SHEETS}

@@ -12,7 +12,7 @@ from engine.pool.messages import Progress, decode_message
 from engine.pool.worker import PROGRESS_S, Worker
 from engine.rules.registry import load_game
 from engine.search.driver import Control, _live_info
-from engine.search.job import Info
+from engine.search.job import NO_COUNTS, Info
 
 
 def info_of(depth: int, nodes: int) -> Info:
@@ -25,7 +25,7 @@ def test_a_node_count_never_decreases() -> None:
     position = load_game("tic-tac-toe").start()
     control = Control()
     control.clear_published()
-    assert _live_info(position, info_of(2, 15), control, 1.0).nodes == 15
+    assert _live_info(position, info_of(2, 15), control, NO_COUNTS, 1.0).nodes == 15
 
 
 def test_a_depth_is_sent_after_an_earlier_count() -> None:

@@ -17,7 +17,19 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.rules.registry import load_game
-from engine.search.job import GameQuarantined, Info, Job, Result, RootMove, SearchFailed
+from engine.search.job import (
+    MAX_DEPTHS,
+    MAX_EXACT_DEPTHS,
+    MAX_LINE_MOVES,
+    Counts,
+    DepthBest,
+    GameQuarantined,
+    Info,
+    Job,
+    Result,
+    RootMove,
+    SearchFailed,
+)
 from server.bus import work
 from server.bus.link import open_link
 from server.bus.work import ReadyGame
@@ -339,6 +351,52 @@ def test_a_variation_is_cut_to_a_maximum_length() -> None:
         checker.check_result(Result("d", replace(GOOD, pv=long))).info.pv == long[:STORED_PV_MOVES]
     )
     assert LIVE_PV_MOVES < STORED_PV_MOVES < len(long)
+
+
+#: Records of searches that the server must refuse; they are checked as other numbers are.
+INVALID_RECORDS: dict[str, Info] = {
+    "more first cut-offs than cut-offs": replace(GOOD, counts=Counts(3, 4)),
+    "a negative count": replace(GOOD, counts=Counts(-1, -1)),
+    "a count beyond 53 bits": replace(GOOD, counts=Counts(2**53)),
+    "more values from the table than hits": replace(GOOD, counts=Counts(0, 0, 1, 2)),
+    "negative nodes of a move": replace(GOOD, moves=(RootMove("d", 7, nodes=-1),)),
+    "an absurd exact depth": replace(GOOD, moves=(RootMove("d", 7, exact=(10**6,)),)),
+    "too many exact depths": replace(
+        GOOD, moves=(RootMove("d", 7, exact=tuple(range(MAX_EXACT_DEPTHS + 1))),)
+    ),
+    "an absurd depth": replace(GOOD, depths=(DepthBest(10**6, 7, ("d",)),)),
+    "an absurd score of a depth": replace(GOOD, depths=(DepthBest(1, 10**6, ("d",)),)),
+    "a depth without a move": replace(GOOD, depths=(DepthBest(1, 7, ()),)),
+    "an illegal best move": replace(GOOD, depths=(DepthBest(1, 7, (HOSTILE_TEXT,)),)),
+    "too many depths": replace(
+        GOOD, depths=tuple(DepthBest(depth, 7, ("d",)) for depth in range(MAX_DEPTHS + 1))
+    ),
+    "a long line": replace(GOOD, depths=(DepthBest(9, 7, ("d", "c") * MAX_LINE_MOVES),)),
+}
+
+
+@pytest.mark.parametrize("fault", INVALID_RECORDS)
+def test_an_impossible_record_of_a_search_is_refused(fault: str) -> None:
+    """Counts, depths and lines that no search has are refused, in progress and in an answer."""
+    checker = Checker(GAME.start())
+    for _ in range(2):  # what was refused once is not remembered as checked
+        with pytest.raises(ImpossibleAnswer):
+            checker.check_info(INVALID_RECORDS[fault])
+        with pytest.raises(ImpossibleAnswer):
+            checker.check_result(Result("d", INVALID_RECORDS[fault]))
+
+
+def test_the_lines_of_the_depths_are_legal() -> None:
+    """A line that was the best at some depth ends before its first illegal move."""
+    checker = Checker(GAME.start())
+    record = (DepthBest(1, 3, ("c", HOSTILE_TEXT)), DepthBest(2, 7, ("d", "c", "z")))
+    first = replace(GOOD, pv=("d", "c"), depths=record)
+    assert [best.line for best in checker.check_info(first).depths] == [("c",), ("d", "c")]
+    later = replace(first, depths=(*record, DepthBest(3, 8, ("e", "e"))))
+    for _ in range(2):
+        checked = checker.check_info(later)
+        assert [best.line for best in checked.depths] == [("c",), ("d", "c"), ("e", "e")]
+        assert [best.score for best in checked.depths] == [3, 7, 8]
 
 
 # --- matches --------------------------------------------------------------------------------------

@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 from engine.game import Game, Position
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Control, Searcher, Table, answer
-from engine.search.job import MATE, Bound, Info, Job, RootMove
+from engine.search.job import MATE, Bound, Counts, DepthBest, Info, Job, RootMove
 from engine.search.levels import level_of
 from engine.search.report import line_tokens
 from engine.win_chance import win_chance
 from server.protocol.messages import Assessment
 from server.protocol.wording import (
     MAX_CANDIDATES,
+    MAX_OTHERS,
     StoredThought,
     Wording,
     bounded_percent,
     careless_note,
     says,
+    work_text,
 )
 from server.seats.ai import _stored_analysis
 from tests.support.room_log import altered_game, failing_rule
@@ -64,10 +66,16 @@ def parse_sentence(text: str, position: Position, ply: int) -> Parsed:
     """
     match = SENTENCE.fullmatch(text)
     assert match is not None, text
+    tokens = read_line(f"{match['best']} {match['line'] or ''}", position, ply)
+    judged = match["judged"] or f"{match['end']} {match['length']}"
+    return Parsed(match["side"], tokens, re.sub(r"^(it is|they are) ", "", judged))
+
+
+def read_line(text: str, position: Position, ply: int) -> list[str]:
+    """Reads moves in notation, some with numbers, as tokens; the numbers must be right."""
     tokens = []
-    words = [match["best"], *(match["line"] or "").split()]
     number = None
-    for word in words:
+    for word in text.split():
         if re.fullmatch(r"\d+\.(\.\.)?", word):
             number = word
             continue
@@ -77,8 +85,7 @@ def parse_sentence(text: str, position: Position, ply: int) -> Parsed:
         tokens.append(position.format_move(move))
         position, ply, number = position.play(move), ply + 1, None
     assert number is None, "every number belongs to a move"
-    judged = match["judged"] or f"{match['end']} {match['length']}"
-    return Parsed(match["side"], tokens, re.sub(r"^(it is|they are) ", "", judged))
+    return tokens
 
 
 def counted(position: Position, ply: int) -> str:
@@ -112,11 +119,23 @@ def assert_says_what_it_knows(
     known = {move.move: move for move in report.moves} | {
         report.pv[0]: RootMove(report.pv[0], report.score)
     }
+    listed = [*assessment.candidates, *assessment.others]
     assert len(assessment.candidates) == min(MAX_CANDIDATES, len(known))
-    for each in assessment.candidates:
+    assert len(listed) == min(MAX_CANDIDATES + MAX_OTHERS, len(known))
+    lines = {best.line[0]: best.line for best in report.depths} | {report.pv[0]: report.pv[:5]}
+    for each in listed:
+        assert read_line(each.line, position.replay(each.move), ply + 1) == list(
+            lines.get(each.move, ())[1:]
+        )
         assert position.format_move(position.parse_move(each.text)) == each.move
         assert each.bound == known[each.move].bound
         assert SAYS.fullmatch(each.says), each.says
+    assert [(each.depth, each.move) for each in assessment.depths] == [
+        (best.depth, best.line[0]) for best in report.depths
+    ]
+    for words, best in zip(assessment.depths, report.depths, strict=True):
+        assert position.format_move(position.parse_move(words.text)) == words.move
+        assert words.chance == bounded_percent(position.game, best.score, "exact")
 
 
 # --- random reports -------------------------------------------------------------------------------
@@ -139,12 +158,15 @@ def reports(draw: st.DrawFn, game: Game) -> tuple[Position, int, Info]:
         current = current.play(line[-1])
     pv = line_tokens(position, line)
     score = draw(SCORES)
-    others = [token for token in position.tokens() if token != pv[0]][:6]
+    others = [token for token in position.tokens() if token != pv[0]][:10]
     moves_known = [RootMove(pv[0], score)]
     for token in others:
         bound = draw(st.sampled_from(BOUNDS))
         moves_known.append(RootMove(token, draw(SCORES), bound))
-    return position, ply, Info(7, score, 100, 1000, 5, pv, tuple(moves_known))
+    leaders = [pv, *[(token,) for token in others], pv[:2]]
+    led = draw(st.lists(st.sampled_from(leaders), max_size=6))
+    depths = tuple(DepthBest(depth, draw(SCORES), line) for depth, line in enumerate(led, 1))
+    return position, ply, Info(7, score, 100, 1000, 5, pv, tuple(moves_known), depths=depths)
 
 
 @pytest.mark.parametrize("game_id", game_ids())
@@ -162,6 +184,18 @@ def test_sentences_are_read_back(game_id: str) -> None:
         assert_says_what_it_knows(assessment, report, position, ply)
 
     is_read_back()
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**7))
+def test_the_counts_of_a_search_are_read_back(cuts: int, first_cuts: int, table_cuts: int) -> None:
+    """The sentences have the counts, and the share of first moves in percent; none mentions 0."""
+    first_cuts = min(first_cuts, cuts)
+    text = work_text(Counts(cuts, first_cuts, table_cuts, table_cuts))
+    numbers = [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", text)]
+    expected = [cuts, round(100 * first_cuts / cuts)] if cuts else []
+    assert numbers == expected + ([table_cuts] if table_cuts > 1 else [])
+    assert ("Answered from memory once." in text) == (table_cuts == 1)
+    assert ("1 branch cut off, " in text) == (cuts == 1)
 
 
 @given(st.sampled_from(GAMES), SCORES, st.sampled_from(["lower", "upper"]), SCORES)

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from engine.search.job import Job, Limit
+from engine.search.job import NO_COUNTS, Counts, DepthBest, Info, Job, Limit, RootMove
 from server.bus import work
 from server.bus.work import Advert, Malformed, ReadyGame
 from server.ports import EngineUnavailable
@@ -146,6 +146,41 @@ def test_an_older_worker_cannot_read_a_job_that_needs_more() -> None:
     search = work.encode(work.Search("i", 1, "n1", replace(job(), needs=("lines",)), 5000))
     with pytest.raises(msgspec.ValidationError, match="needs"):
         msgspec.json.decode(search, type=OlderSearch)
+
+
+class OlderRootMove(Struct, frozen=True, omit_defaults=True):
+    move: str
+    score: int
+    bound: str = "exact"
+
+
+class OlderInfo(Struct, frozen=True, omit_defaults=True):
+    depth: int
+    score: int
+    nodes: int
+    nps: int
+    time_ms: int
+    pv: tuple[str, ...]
+    moves: tuple[OlderRootMove, ...] = ()
+    warming: bool = False
+    value: str = ""
+    log: str = ""
+
+
+def test_reports_of_older_and_newer_searches_are_read() -> None:
+    """An older node reads this worker's reports without the counts and depths, and this node reads
+    an older worker's, which have none.
+    """
+    info = Info(
+        3, 7, 100, 1000, 5, ("d", "c"), (RootMove("d", 7, nodes=90, exact=(1, 3)),),
+        counts=Counts(5, 4, 3, 2), depths=(DepthBest(3, 7, ("d", "c")),),
+    )  # fmt: skip
+    older = msgspec.json.decode(work.encode(info), type=OlderInfo)
+    assert (older.depth, older.score, older.pv) == (3, 7, ("d", "c"))
+    assert [(move.move, move.score) for move in older.moves] == [("d", 7)]
+    read = msgspec.json.decode(work.encode(older), type=Info)
+    assert read == replace(info, counts=NO_COUNTS, depths=(), moves=(RootMove("d", 7),))
+    assert work.encode(read) == work.encode(older), "what is not counted is not sent"
 
 
 # --- jobs that need a capability

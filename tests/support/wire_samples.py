@@ -1,6 +1,6 @@
 """A sample of every message; most belong to one short match of connect four in one room."""
 
-from engine.search.job import RootMove
+from engine.search.job import Counts, DepthBest, RootMove
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 from server.protocol import messages as wire
 from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
@@ -212,6 +212,63 @@ LATER: dict[str, wire.Incoming | wire.Outgoing] = {
                 ),
             ),
             note="Level 5 was careless here on purpose.",
+        ),
+    ),
+    "server-thinking-depths": wire.Thinking(
+        room=ROOM,
+        match=MATCH,
+        ply=1,
+        seat=1,
+        state="searching",
+        depth=3,
+        score=-12,
+        nodes=48_211,
+        nps=3_100_000,
+        time_ms=16,
+        pv=("d", "d", "c"),
+        moves=(
+            RootMove("d", -12, nodes=40_000, exact=(1, 3)),
+            RootMove("c", -40, "upper", nodes=8_211, exact=(2,)),
+            RootMove("e", -60, "upper"),
+            RootMove("a", -90, "upper"),
+        ),
+        number="2.",
+        counts=Counts(cuts=3_412, first_cuts=3_105, table_hits=20_000, table_cuts=12_300),
+        depths=(
+            DepthBest(1, 4, ("d",)),
+            DepthBest(2, -3, ("c", "d")),
+            DepthBest(3, -12, ("d", "d", "c")),
+        ),
+        assessment=wire.Assessment(
+            sentence="Yellow likes d2: it expects 3. d3 4. c1 and thinks it is a little worse.",
+            chance=44,
+            says="44 % to win",
+            candidates=(
+                wire.Candidate(
+                    move="d", text="d2", says="44 %", chance=44, cells=("d2",), line="3. d3 4. c1"
+                ),
+                wire.Candidate(
+                    move="c", text="c1", says="worse than 32 %", chance=32, bound="upper",
+                    cells=("c1",), line="3. d2",
+                ),
+                wire.Candidate(
+                    move="e", text="e1", says="worse than 25 %", chance=25, bound="upper",
+                    cells=("e1",),
+                ),
+            ),
+            others=(
+                wire.Candidate(
+                    move="a", text="a1", says="worse than 20 %", chance=20, bound="upper",
+                    cells=("a1",),
+                ),
+            ),
+            depths=(
+                wire.DepthWords(depth=1, move="d", text="d2", chance=52),
+                wire.DepthWords(depth=2, move="c", text="c1", chance=49),
+                wire.DepthWords(depth=3, move="d", text="d2", chance=44),
+            ),
+            work="3,412 branches cut off, 91 % of them by the first move tried. Answered from "
+            "memory 12,300 times.",
         ),
     ),
     "server-thinking-withheld": wire.Thinking(

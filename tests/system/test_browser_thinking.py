@@ -8,12 +8,14 @@ from playwright.async_api import expect
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import serving
+from tests.system.test_browser_pages import audit
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
 async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
-    """A player reads the sentence, sees a move as an arrow by keyboard alone, and hides the panel.
+    """A player reads the sentence, opens the picture of the search and sees a move as an arrow, by
+    keyboard alone, and hides the panel.
 
     The host then shows the thinking to spectators only: a spectator reads it, the player reads why
     not. The replay has the words again, and none beside a person's move.
@@ -30,7 +32,16 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         await expect(panel.locator(".sentence")).to_contain_text("Black likes ")
         await expect(panel.locator(".chance")).to_contain_text("% to win")
         await ada.wait_for_turn()
-        await expect(panel.locator("details")).not_to_have_attribute("open", "")
+        await expect(panel.locator("details.all-moves")).not_to_have_attribute("open", "")
+        await panel.locator(".search-picture summary").focus()
+        await ada.page.keyboard.press("Enter")
+        picture = panel.locator(".search-picture")
+        await expect(picture.locator(".depth-chart")).to_be_visible()
+        await expect(picture).to_contain_text("branches cut off")
+        await expect(picture).to_contain_text("a summary of the search, not its whole tree")
+        assert await audit(ada.page) == []
+        await ada.page.keyboard.press("Enter")
+        await expect(picture.locator(".depth-chart")).to_have_count(0)
         await panel.locator(".candidate").first.focus()
         await expect(ada.page.locator("ply-board .arrows .shaft")).to_have_count(1)
         await ada.page.keyboard.press("Tab")
@@ -56,6 +67,10 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         await expect(kim.status).to_have_text("Start position")
         await kim.page.keyboard.press("End")
         await expect(kim.page.locator(".thinking .sentence")).to_contain_text("Black likes ")
+        await kim.page.get_by_role("tab", name="Thinking").click()
+        await kim.page.locator(".search-picture summary").click()
+        await expect(kim.page.locator(".searched-moves li").first).to_be_visible()
+        assert await audit(kim.page) == []
         await kim.page.keyboard.press("ArrowLeft")
         await expect(kim.page.locator(".thinking")).to_contain_text("A person played this move")
         await expect(kim.page.locator(".thinking .sentence")).to_have_count(0)

@@ -74,7 +74,7 @@ function runningText(trace, state, row) {
  */
 function noteText(trace, state, row, view) {
     if (trace.kind(row) === "leaf" || trace.reason(row) === "chosen") return "";
-    if (state.isLeft(row) && trace.reason(row) === "table") return "from table";
+    if (state.isLeft(row) && trace.reason(row) === "table") return "table";
     if (view === "window") return trace.isWindowed ? windowText(state.window(row)) : "";
     return hasInterval(trace, row) ? intervalText(state.interval(row)) : "";
 }

@@ -93,7 +93,7 @@ function boxOf(node, cut, parent, ply, context) {
  * @param {ShownNode} node
  */
 function keyOf(node) {
-    return node.row < 0 ? `rest ${~node.row} ${node.hidden[0]}` : `node ${node.row}`;
+    return node.row < 0 ? `rest ${~node.row} ${node.hidden[0]} ${node.hidden.length}` : `node ${node.row}`;
 }
 
 /**

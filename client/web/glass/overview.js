@@ -17,8 +17,10 @@ import { maxValue, nodeAt, placeIcicle, scaleOf, scaleTexts, visitedPart } from 
 import { countText, sideText } from "./notation.js";
 
 /**
- * What the overview shows. `hidesFuture` hides what is not visited yet.
- * @typedef {{trace: SearchTrace, state: State, isReadOnly?: boolean, hidesFuture?: boolean}} OverviewScene
+ * What the overview shows. `hidesFuture` hides what is not visited yet; `label` is its name for screen
+ * readers.
+ * @typedef {{trace: SearchTrace, state: State, isReadOnly?: boolean, hidesFuture?: boolean, label?:
+ *     string}} OverviewScene
  */
 /** A colour: red, green and blue, from 0 to 255. @typedef {number[]} Colour */
 /** @typedef {Record<"max" | "min" | "middle" | "cut" | "pale" | "path" | "paper", Colour>} Colours */
@@ -119,8 +121,7 @@ export class GlassOverview extends HTMLElement {
     }
 
     #sliderAttributes() {
-        const { trace, state, isReadOnly } = /** @type {OverviewScene} */ (this.#scene);
-        const label = "The whole search";
+        const { trace, state, isReadOnly, label = "The whole search" } = /** @type {OverviewScene} */ (this.#scene);
         if (isReadOnly) return { role: "img", "aria-label": `${label}: ${this.#text()}` };
         return {
             role: "slider",
@@ -143,18 +144,18 @@ export class GlassOverview extends HTMLElement {
             "span",
             { class: "scale" },
             `${players[0]} ${low}`,
-            h("span", { class: "swatch min" }),
-            h("span", { class: "swatch middle" }),
-            h("span", { class: "swatch max" }),
+            h("span", { class: "ink min" }),
+            h("span", { class: "ink middle" }),
+            h("span", { class: "ink max" }),
             `${high} ${players[1]}`,
             h("span", { class: "visually-hidden" }, `, ${middle} in the middle`),
-            h("span", { class: "swatch cut" }),
+            h("span", { class: "ink cut" }),
             "cut-off",
-            h("span", { class: "swatch path" }),
+            h("span", { class: "ink path" }),
             "path",
-            h("span", { class: "swatch pale" }),
+            h("span", { class: "ink pale" }),
             "not visited yet",
-            h("span", { class: "swatch paper" }),
+            h("span", { class: "ink paper" }),
         );
     }
 
@@ -247,14 +248,14 @@ export class GlassOverview extends HTMLElement {
     }
 
     /**
-     * The colours of the style sheet: those of the swatches of the key.
+     * The colours of the style sheet: those of the inkes of the key.
      * @returns {Colours}
      */
     #colours() {
         const names = /** @type {const} */ (["max", "min", "middle", "cut", "pale", "path", "paper"]);
         const colours = names.map((name) => {
-            const swatch = /** @type {Element} */ (this.querySelector(`.swatch.${name}`));
-            return [name, (getComputedStyle(swatch).backgroundColor.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number)];
+            const ink = /** @type {Element} */ (this.querySelector(`.ink.${name}`));
+            return [name, (getComputedStyle(ink).backgroundColor.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number)];
         });
         return Object.fromEntries(colours);
     }

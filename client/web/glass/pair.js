@@ -16,7 +16,7 @@ import { valueText } from "./notation.js";
 import { SearchViewer } from "./viewer.js";
 
 /** The windows in which the two trees stand one above the other, with tabs; glass.css has the same width. */
-const narrowWindow = matchMedia("(max-width: 859.98px)");
+const narrowWindow = matchMedia("(max-width: 759.98px)");
 /** The titles of the counts. */
 const COUNTS = ["Nodes", "Leaves", "Cut-offs", "Only here", "Value"];
 /** The fields of a head in which two searches may differ. */
@@ -77,11 +77,13 @@ export class SearchPair {
         const isAlone = [(/** @type {number} */ row) => walk.isOnlyLeft(row), (/** @type {number} */ row) => walk.isOnlyRight(row)];
         this.#halves = [new Half(left, isAlone[0]), new Half(right, isAlone[1])];
         const [leftStep, rightStep] = walk.at(this.#moment);
+        const names = namesOf(left.head, right.head);
         const viewer = (/** @type {SearchTrace} */ trace, /** @type {0 | 1} */ side, /** @type {number} */ shown) =>
             new SearchViewer({
                 app,
                 trace,
                 step: shown,
+                label: `Search tree of ${names[side]}`,
                 hasControls: false,
                 isCompact: true,
                 isReadOnly,

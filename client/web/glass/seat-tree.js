@@ -6,24 +6,31 @@
  * @import {Occupant} from "../shell/protocol.js"
  * @import {Content} from "../shell/elements.js"
  * @import {Thought} from "../shell/model.js"
+ * @import {SearchTrace} from "./trace.js"
  */
 
 import { emptyAddress, writeAddress } from "./address.js";
+import { Fold } from "./fold.js";
 import { Run } from "./run.js";
-import { SearchViewer } from "./viewer.js";
+import { toggle } from "./shown.js";
+import { drawTree } from "./tree.js";
 import { h } from "../shell/elements.js";
 import { loadStyleSheet } from "../shell/router.js";
-import { sentenceOf } from "../shell/words.js";
+import { plural, sentenceOf } from "../shell/words.js";
 
-/** The style sheets of a tree, which a room does not load. */
-const STYLE_SHEETS = ["glass/glass.css", "glass/viewer.css"];
+/** The style sheet of a tree, which a room does not load at first. */
+const STYLE_SHEET = "glass/glass.css";
 
 export class SeatTree {
     #app;
     #run;
     #isOpen = false;
-    /** @type {SearchViewer | null} */
-    #viewer = null;
+    /** The trace that is drawn, and the nodes that the user has opened and closed in it. @type {SearchTrace | null} */
+    #trace = null;
+    /** @type {Set<number>} */
+    #opened = new Set();
+    /** @type {Set<number>} */
+    #closed = new Set();
 
     /** @param {App} app */
     constructor(app) {
@@ -33,8 +40,6 @@ export class SeatTree {
 
     stop() {
         this.#run.stop();
-        this.#viewer?.stop();
-        this.#viewer = null;
     }
 
     /**
@@ -63,7 +68,7 @@ export class SeatTree {
     #setOpen(isOpen) {
         if (isOpen === this.#isOpen) return;
         this.#isOpen = isOpen;
-        if (isOpen) for (const name of STYLE_SHEETS) void loadStyleSheet(name);
+        if (isOpen) void loadStyleSheet(STYLE_SHEET).catch(() => {});
         this.#app.update();
     }
 
@@ -77,11 +82,23 @@ export class SeatTree {
         const { trace, error, isStale } = this.#run;
         if (error && (isStale || !trace)) return h("p", { class: "muted", role: "status" }, sentenceOf(error.message));
         if (!trace) return h("p", { class: "muted", role: "status" }, "Searching again…");
-        if (this.#viewer?.trace !== trace) {
-            this.#viewer?.stop();
-            this.#viewer = new SearchViewer({ app: this.#app, trace, step: null, isCompact: true });
-        } else this.#viewer.onGrow();
-        return [this.#viewer.draw(), h("a", { class: "button small", href: linkTo(request) }, "Open in the glass box")];
+        if (this.#trace !== trace) {
+            this.#trace = trace;
+            this.#opened.clear();
+            this.#closed.clear();
+        }
+        const state = new Fold(trace).at(trace.stepCount);
+        const onToggle = (/** @type {number} */ row, /** @type {boolean} */ isOpen) => {
+            toggle(this.#opened, this.#closed, row, isOpen);
+            this.#app.update();
+        };
+        const scene = { trace, state, view: /** @type {const} */ ("window"), opened: this.#opened, closed: this.#closed, onToggle, onSelect: () => {} };
+        const { visited, cuts } = state;
+        return [
+            drawTree(scene),
+            h("p", { class: "muted" }, `${plural(visited, "node")}, ${plural(cuts, "cut-off")}`),
+            h("a", { class: "button small", href: linkTo(request) }, "Step through it in the glass box"),
+        ];
     }
 }
 

@@ -209,7 +209,7 @@ function drawNode(context, item) {
         h("title", null, nodeLabel(context, item)),
         drawMove(trace.move(row)),
         state.row === row ? drawOutline(kind, width, 0, 3, "halo") : null,
-        isDouble ? drawOutline(kind, width + 14, -5, 3) : null,
+        isDouble ? drawOutline(kind, width + 9, -3, 3) : null,
         drawOutline(kind, width, 0, trace.reason(row) === "depth" ? LEAF_HEIGHT / 2 : 3),
         kind.startsWith("p") ? h("text", { class: "name", y: SHAPE_Y + 14 }, kind) : null,
         value === "" ? null : h("text", { class: "value", y: SHAPE_Y + valueY(kind) }, value),
@@ -229,7 +229,7 @@ function nodeClasses({ trace, state, differs, best }, { node: { row, fold } }) {
     return [
         "node",
         kindClass(kind),
-        isLeft ? "left" : state.isEntered(row) ? "open" : "future",
+        isLeft ? "finished" : state.isEntered(row) ? "open" : "future",
         isLeft && trace.bound(row) !== "exact" && "bound",
         isLeft && trace.reason(row) === "depth" && "estimate",
         state.isOnPath(row) && "path",
@@ -317,7 +317,7 @@ function valueY(kind) {
  * @param {string} move
  */
 function drawMove(move) {
-    return move === "" ? null : h("text", { class: "move", y: MOVE_Y }, moveText(move));
+    return move === "" ? null : h("text", { class: "move-label", y: MOVE_Y }, moveText(move));
 }
 
 /**
@@ -458,17 +458,17 @@ export function drawSample(name) {
     const text = (/** @type {string} */ value, y = 0) => h("text", { class: "value", y: SHAPE_Y + y }, value);
     const shapes = {
         estimate: ["leaf", drawOutline("leaf", 34, 0, LEAF_HEIGHT / 2), text("~ 3", valueY("leaf"))],
-        table: ["max", drawOutline("max", 48, -5, 3), drawOutline("max", 36, 0, 3)],
+        table: ["max", drawOutline("max", 48, -3, 3), drawOutline("max", 39, 0, 3)],
         bound: ["min", drawOutline("min", 46, 0, 3), text("≤ 3", valueY("min"))],
         skipped: ["skipped", h("path", { class: "line", d: `M0 ${SHAPE_Y - 4}V${SHAPE_Y + 40}` }), h("path", { class: "bars", d: `M-7 ${SHAPE_Y + 15}H7M-7 ${SHAPE_Y + 21}H7` })],
     }[name] ?? [kindClass(name), drawOutline(name, name === "leaf" ? 34 : 44, 0, 3)];
     const [kind, ...parts] = shapes;
-    return h("svg", { class: "sample", viewBox, "aria-hidden": "true" }, h("g", { class: `${name === "skipped" ? "edge" : "node left"} ${kind}` }, parts));
+    return h("svg", { class: "sample", viewBox, "aria-hidden": "true" }, h("g", { class: `${name === "skipped" ? "edge" : "node finished"} ${kind}` }, parts));
 }
 
 /** @param {string} kind */
 function kindClass(kind) {
-    return kind.startsWith("p") ? "player" : kind;
+    return kind.startsWith("p") ? "of-player" : kind;
 }
 
 /**

@@ -51,9 +51,19 @@ const NOTHING = new Set();
  */
 export function shownNodes(trace, state, { opened = NOTHING, closed = NOTHING, limit = MAX_SHAPES } = {}) {
     if (trace.count === 0) return null;
-    const path = focusPath(trace, state);
     const isWhole = trace.count <= limit && shapesOf(trace) <= limit;
-    return new Selection(trace, path, opened, closed, isWhole ? Infinity : limit).tree();
+    const path = isWhole ? state.path : focusPath(trace, state);
+    return new Selection(trace, [...path, latestChild(trace, state, path)], opened, closed, isWhole ? Infinity : limit).tree();
+}
+
+/**
+ * The child of the last node of a path that the search has visited last; -1 without one.
+ * @param {SearchTrace} trace
+ * @param {State} state
+ * @param {number[]} path
+ */
+function latestChild(trace, state, path) {
+    return trace.children(path.at(-1) ?? 0).findLast((child) => state.isEntered(child)) ?? -1;
 }
 
 /**
@@ -70,12 +80,13 @@ export function toggle(opened, closed, row, isOpen) {
 }
 
 /**
- * The rows that stay open: the path to the current node, and the best line once the search has ended.
+ * The rows that a large search has open: the path to the current node, or the best line once the
+ * search has ended.
  * @param {SearchTrace} trace
  * @param {State} state
  * @returns {number[]}
  */
-export function focusPath(trace, state) {
+function focusPath(trace, state) {
     if (state.path.length > 1) return state.path;
     return state.row === 0 && state.isLeft(0) ? bestLine(trace) : [0];
 }
@@ -143,7 +154,7 @@ class Selection {
 
     /**
      * @param {SearchTrace} trace
-     * @param {number[]} path
+     * @param {number[]} path the open rows, and at its end the child that was visited last, or -1
      * @param {ReadonlySet<number>} opened
      * @param {ReadonlySet<number>} closed
      * @param {number} limit Infinity draws the whole search
@@ -169,7 +180,7 @@ class Selection {
 
     /** Opens the path, then the top levels, then what the user has opened, as far as the limit allows. */
     #choose() {
-        this.#path.forEach((row, ply) => this.#openOnPath(row, this.#path[ply + 1] ?? -1));
+        for (let ply = 0; ply < this.#path.length - 1; ply++) this.#openOnPath(this.#path[ply], this.#path[ply + 1]);
         const top = this.#topLevels();
         for (let rows = [0]; rows.length > 0; rows = rows.flatMap((row) => this.#drawnChildren(row))) {
             for (const row of rows) {
@@ -183,13 +194,14 @@ class Selection {
     /**
      * Opens a node of the path: the page of its children that has the next node of the path.
      * @param {number} row
-     * @param {number} next -1 at the end of the path
+     * @param {number} next -1 if no child has been visited
      */
     #openOnPath(row, next) {
         const children = this.#trace.children(row);
         const index = Math.max(0, children.indexOf(next));
         if (this.#closed.has(row)) {
-            if (next >= 0) this.#open(row, [index, index + 1]);
+            // A closed node on the way to the current one keeps this way.
+            if (next >= 0 && next !== this.#path.at(-1)) this.#open(row, [index, index + 1]);
             return;
         }
         const first = index - (index % this.#page);
@@ -264,7 +276,7 @@ class Selection {
         if (this.#limit < Infinity) return this.#ranges.get(row) ?? null;
         const children = this.#trace.children(row);
         if (!this.#closed.has(row)) return [0, children.length];
-        const index = children.findIndex((child) => this.#path.includes(child));
+        const index = children.findIndex((child) => this.#path.includes(child) && child !== this.#path.at(-1));
         return index < 0 ? null : [index, index + 1];
     }
 

@@ -50,17 +50,24 @@ export class GlassTree extends HTMLElement {
     #isMoved = false;
     /** The key of the item that the user has focused, or "". */
     #focused = "";
-    /** The row that the view has followed. */
-    #followed = -1;
+    /** The current row and the number of nodes when the view followed last, as a text. */
+    #followed = "";
+    /** The key of the item that the user has opened or closed, which stays where it is, or "". */
+    #anchor = "";
     /** @type {Map<number, Point>} */
     #pointers = new Map();
     #isDragging = false;
     /** The running movement of the view. */
     #glide = 0;
     #observer = new ResizeObserver(() => this.#onResize());
+    // Its `matches` would make the browser compute styles at once.
+    #motion = matchMedia("(prefers-reduced-motion: reduce)");
+    #hasLessMotion = this.#motion.matches;
+    #onMotion = () => (this.#hasLessMotion = this.#motion.matches);
 
     connectedCallback() {
         this.#observer.observe(this);
+        this.#motion.addEventListener("change", this.#onMotion);
         if (this.dataset.ready) return;
         this.dataset.ready = "yes";
         this.addEventListener("click", (event) => this.#onClick(event));
@@ -75,6 +82,7 @@ export class GlassTree extends HTMLElement {
 
     disconnectedCallback() {
         this.#observer.disconnect();
+        this.#motion.removeEventListener("change", this.#onMotion);
         cancelAnimationFrame(this.#glide);
     }
 
@@ -100,8 +108,7 @@ export class GlassTree extends HTMLElement {
     /** Forgets what belongs to the trace before. */
     #forget() {
         this.#drawn.clear();
-        this.#structure = this.#focused = "";
-        this.#followed = -1;
+        this.#structure = this.#focused = this.#followed = this.#anchor = "";
         this.#isMoved = false;
     }
 
@@ -112,10 +119,23 @@ export class GlassTree extends HTMLElement {
         const structure = structureOf(scene);
         if (structure === this.#structure) return;
         const isFirst = this.#structure === "";
+        const anchor = this.#item(this.#anchor);
         this.#structure = structure;
         const shown = shownNodes(scene.trace, scene.state, scene);
         this.#layout = shown && layOut(shown, itemMeasure(scene.trace, scene.view));
         if (isFirst) this.#begin();
+        if (anchor) this.#hold(anchor);
+        this.#anchor = "";
+    }
+
+    /**
+     * Keeps an item where it was on the screen.
+     * @param {Item} before
+     */
+    #hold(before) {
+        const after = this.#item(before.key);
+        const { x, y, scale } = this.#camera;
+        if (after) this.#camera = { x: x + (before.x - after.x) * scale, y: y + (before.y - after.y) * scale, scale };
     }
 
     /** Shows the drawing as it is at first: with room for the levels that the search will reach. */
@@ -127,12 +147,14 @@ export class GlassTree extends HTMLElement {
         this.#camera = begin(this.#layout, this.#screen, height);
     }
 
-    /** Brings the current node into view when it has changed. */
+    /** Brings the current node into view when it has changed, and while the search grows. */
     #follow() {
-        const row = this.#scene?.state.row ?? -1;
-        if (row === this.#followed || this.#screen.width === 0) return;
-        this.#followed = row;
-        this.#reveal(this.#item(`node ${row}`));
+        if (!this.#scene || this.#screen.width === 0) return;
+        const { trace, state } = this.#scene;
+        const followed = `${state.row} ${trace.count} ${trace.end !== null}`;
+        if (followed === this.#followed) return;
+        this.#followed = followed;
+        this.#reveal(this.#item(`node ${state.row}`));
     }
 
     /** @param {Item | undefined} item */
@@ -146,7 +168,7 @@ export class GlassTree extends HTMLElement {
         this.#screen = { width: this.clientWidth, height: this.clientHeight };
         if (!this.#layout) return;
         if (!this.#isMoved) this.#begin();
-        this.#followed = -1;
+        this.#followed = "";
         this.#follow();
         this.#place();
     }
@@ -217,7 +239,7 @@ export class GlassTree extends HTMLElement {
      */
     #glideTo(target) {
         cancelAnimationFrame(this.#glide);
-        if (matchMedia("(prefers-reduced-motion: reduce)").matches || this.#screen.width === 0) return this.#show(target);
+        if (this.#hasLessMotion || this.#screen.width === 0) return this.#show(target);
         const from = this.#camera;
         const start = performance.now();
         const frame = (/** @type {number} */ now) => {
@@ -316,7 +338,9 @@ export class GlassTree extends HTMLElement {
     /** @param {Item} item */
     #toggle(item) {
         const { node } = item;
-        if (node.row < 0 || (this.#scene?.trace.firstChild(node.row) ?? -1) >= 0) this.#scene?.onToggle(node.row, !node.isOpen);
+        if (node.row >= 0 && (this.#scene?.trace.firstChild(node.row) ?? -1) < 0) return;
+        this.#anchor = item.key;
+        this.#scene?.onToggle(node.row, !node.isOpen);
     }
 
     /** @param {FocusEvent} event */

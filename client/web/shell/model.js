@@ -15,7 +15,7 @@ export const MAX_CHAT_LINES = 300;
  * and null when the game is compiled. `number` is the move's label in the list of moves, "3...".
  * `assessment` is the search in words, or null before it has arrived. `withheld` says why the server
  * does not show you the search; it is empty if it does.
- * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null,
+ * @typedef {Required<Omit<Info, "counts" | "depths">> & {seat: number | null, state: Thinking["state"], ready: number | null,
  *     number?: string, assessment: Assessment | null, withheld: string}} Thought
  */
 

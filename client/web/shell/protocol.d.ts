@@ -490,7 +490,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -510,27 +510,49 @@ export interface Thinking {
     ready?: number | null;
     value?: string;
     log?: string;
+    counts?: Counts;
+    depths?: DepthBest[];
     assessment?: Assessment | null;
     withheld?: string;
 }
 
-/** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). */
+/** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score was exact, ascending, the last 24 of them: at the other depths the search only proved that the move is no better than the best one. */
 export interface RootMove {
     move: string;
     score: number;
     bound?: "exact" | "lower" | "upper";
+    nodes?: number;
+    exact?: number[];
 }
 
-/** A search in words for people. - `sentence` says which move the side likes, which replies it expects, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was careless here on purpose." */
+/** How much a search has cut off above its horizon. - `cuts` counts the positions where a move refuted the opponent's last one, so that the remaining moves were cut off; at `first_cuts` of them it was the first move searched. - `table_hits` counts the positions that were found in the transposition table, `table_cuts` those of them whose stored value made a search unnecessary. All are 0 where nothing counts them: in answers of a solver, a persona or a strategy. */
+export interface Counts {
+    cuts?: number;
+    first_cuts?: number;
+    table_hits?: number;
+    table_cuts?: number;
+}
+
+/** The best move of a depth, at the head of the line that the search expected, and its score. The last depth of a search may be incomplete. */
+export interface DepthBest {
+    depth: number;
+    score: number;
+    line: string[];
+}
+
+/** A search in words for people. - `sentence` says which move the side likes, which replies it expects, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at most 5. - `depths` are the best moves of the depths, as in `thinking`. - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 % of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing counts that. - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was careless here on purpose." */
 export interface Assessment {
     sentence: string;
     chance?: number | null;
     says?: string;
     candidates?: Candidate[];
     note?: string;
+    others?: Candidate[];
+    depths?: DepthWords[];
+    work?: string;
 }
 
-/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. */
+/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. - `line` are the moves that the search expected after it when it last was the best move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the best one. */
 export interface Candidate {
     move: string;
     text: string;
@@ -538,6 +560,15 @@ export interface Candidate {
     chance?: number | null;
     bound?: "exact" | "lower" | "upper";
     cells?: string[];
+    line?: string;
+}
+
+/** The best move of a depth: its token, its notation, and the chance to win after it. The last depth of a search may be incomplete. */
+export interface DepthWords {
+    depth: number;
+    move: string;
+    text: string;
+    chance: number;
 }
 
 /** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means now. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. May be dropped. */
@@ -701,7 +732,7 @@ export interface Said {
     to?: string;
 }
 
-/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. */
+/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. `depths` are the last 32 depths of the search. */
 export interface Info {
     depth: number;
     score: number;
@@ -713,6 +744,8 @@ export interface Info {
     warming?: boolean;
     value?: string;
     log?: string;
+    counts?: Counts;
+    depths?: DepthBest[];
 }
 
 export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | WatchLobby;

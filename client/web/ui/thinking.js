@@ -9,6 +9,7 @@
 
 import { h } from "../shell/elements.js";
 import { drawSearchLog } from "./search-log.js";
+import { FoldedPicture } from "./folded-picture.js";
 import { countText, durationText, moveNumber, numberedMove, scoreText } from "../shell/words.js";
 
 /** The texts for the states of a search. @type {Record<Thought["state"], string>} */
@@ -49,10 +50,17 @@ export function thoughtHeading(side, { ply, thought }, played) {
 
 /**
  * What the panel shows. `side` is the side that searched, and `played` the token of the move that was
+<<<<<<< HEAD
  * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it, `tree`
  * the tree of a strategy's search.
  * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
  *     string, setting?: Content, tree?: Content}} Shown
+=======
+ * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it, and
+ * `glass` the address of the position in the glass box.
+ * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
+ *     string, setting?: Content, glass?: string}} Shown
+>>>>>>> main
  */
 
 /** The panel, with the move that the user points at and the choice to hide it. */
@@ -60,10 +68,12 @@ export class ThinkingPanel {
     #update;
     /** The candidate that the user points at: its search, its move and its arrow. @type {{thought: Thought, move: string, arrows: string[][]} | null} */
     #pointed = null;
+    #picture;
 
     /** @param {() => void} update draws the page again */
     constructor(update) {
         this.#update = update;
+        this.#picture = new FoldedPicture(update);
     }
 
     /**
@@ -78,7 +88,11 @@ export class ThinkingPanel {
      * @param {Shown} shown
      * @returns {VNode}
      */
+<<<<<<< HEAD
     draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, tree = null }) {
+=======
+    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, glass = "" }) {
+>>>>>>> main
         if (this.#pointed && !isSameSearch(this.#pointed.thought, thought)) this.#point(null);
         const isRunning = thought !== null && thought.state !== "done";
         const isHidden = isThinkingHidden();
@@ -103,8 +117,12 @@ export class ThinkingPanel {
                 h("button", { class: "small quiet toggle", "aria-pressed": !isHidden, onclick: toggle }, isHidden ? "Show" : "Hide"),
             ),
             thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
+<<<<<<< HEAD
             isHidden ? null : this.#drawSearch(thought, side, played, empty),
             isHidden ? null : tree,
+=======
+            isHidden ? null : this.#drawSearch(thought, side, played, empty, glass),
+>>>>>>> main
             isHidden ? null : setting,
         );
     }
@@ -114,9 +132,10 @@ export class ThinkingPanel {
      * @param {string} side
      * @param {string | null} played
      * @param {string} empty
+     * @param {string} glass
      * @returns {Content}
      */
-    #drawSearch(thought, side, played, empty) {
+    #drawSearch(thought, side, played, empty, glass) {
         if (thought === null) return h("p", { class: "muted empty" }, empty);
         if (thought.state === "absent")
             return h("p", { class: "muted empty" }, "No engine is connected. The match continues when one connects.");
@@ -128,6 +147,7 @@ export class ThinkingPanel {
             assessment?.chance != null ? drawChance(side, assessment.chance, assessment.says ?? "") : null,
             assessment?.candidates ? this.#drawCandidates(thought, assessment.candidates, played) : null,
             assessment?.note ? h("p", { class: "note" }, assessment.note) : null,
+            assessment?.depths?.length ? this.#picture.draw({ thought, assessment, side, played, glass }) : null,
             thought.depth > 0 ? drawEngineTable(thought, played, !assessment) : null,
             thought.log ? drawSearchLog(thought.log) : null,
         ];

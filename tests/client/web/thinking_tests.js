@@ -141,3 +141,80 @@ test("the host's setting follows the events, and the control names it", async ()
     select.dispatchEvent(new Event("change"));
     assertEqual(chosen, ["after"]);
 });
+
+/** Waits until a condition holds: a module is loaded, an event has come. */
+async function until(condition) {
+    while (!condition()) await new Promise(requestAnimationFrame);
+}
+
+/** A panel whose picture is open and drawn. */
+async function mountPicture(thought, more = {}) {
+    const mounted = mount(thought, more);
+    const details = mounted.node.querySelector(".search-picture");
+    details.open = true;
+    await until(() => details.querySelector(".depth-chart") !== null);
+    return { ...mounted, details };
+}
+
+test("the picture of the search loads when it is opened, and says that it is a summary", async () => {
+    const { node, details } = await mountPicture(await thoughtOf("server-thinking-depths"), { glass: "/glass?match=m&ply=1" });
+    assert(details.textContent.includes("a summary of the search, not its whole tree"), "it says what it is");
+    assertEqual(details.querySelector("a").getAttribute("href"), "/glass?match=m&ply=1");
+    assert(details.textContent.includes("3,412 branches cut off, 91 % of them by the first move tried"), "the counts");
+    const chart = details.querySelector(".depth-chart").getAttribute("aria-label");
+    assertEqual(chart, "Yellow, the best move and its chance to win by depth: depth 1 d2 52 %, depth 2 c1 49 %, depth 3 d2 44 %");
+    const rows = [...details.querySelectorAll("li")].map((row) =>
+        ["move-text", "expected", "says", "story", "share"].map((name) => (row.querySelector(`.${name}`)?.textContent ?? "").trim().replaceAll("\u00a0", " ")),
+    );
+    assertEqual(rows, [
+        ["d2", "3. d3 4. c1", "44 %", "best since depth 3", "83 %"],
+        ["c1", "3. d2", "worse than 32 %", "exact at depth 2, refuted once since", "17 %"],
+        ["e1", "", "worse than 25 %", "refuted 3 times", "0 %"],
+        ["a1", "", "worse than 20 %", "refuted 3 times", "0 %"],
+    ]);
+    assert(!node.querySelector(".figures").closest(".search-picture"), "raw figures stay under All moves");
+});
+
+test("the picture follows the search while it is open, and closes", async () => {
+    const thought = await thoughtOf("server-thinking-depths");
+    const { assessment } = thought;
+    const { details, draw } = await mountPicture(thought);
+    const moved = { ...assessment.depths[2], move: "c", text: "c1" };
+    Object.assign(thought, { assessment: { ...assessment, depths: [...assessment.depths.slice(0, 2), moved], candidates: [...assessment.candidates].reverse() } });
+    draw();
+    assert(details.open, "it stays open");
+    assertEqual(details.querySelector("li .move-text").textContent, "e1");
+    details.open = false;
+    await until(() => details.querySelector(".depth-chart") === null);
+});
+
+test("a search without depths has no picture", async () => {
+    const { node } = mount(await thoughtOf("server-thinking-assessed"));
+    assertEqual(node.querySelector(".search-picture"), null);
+});
+
+test("the strip of a move has a square for each depth, full where its value was exact", async () => {
+    const { details } = await mountPicture(await thoughtOf("server-thinking-depths"));
+    const squares = [...details.querySelectorAll("li .strip")].map((strip) =>
+        ["exact", "refuted"].map((name) => strip.querySelector(`.${name}`).getAttribute("d").split("M").length - 1),
+    );
+    assertEqual(squares, [
+        [2, 1],
+        [1, 2],
+        [0, 3],
+        [0, 3],
+    ]);
+});
+
+test("since when a move is best, and how often another was refuted", async () => {
+    const { lastComplete, scaleOf, storyOfBest, storyOfOther } = await import("/client/web/ui/search-picture.js");
+    const depths = ["a", "b", "b"].map((move, i) => ({ depth: i + 1, move, text: move, chance: 50 }));
+    assertEqual(storyOfBest("b", depths, 3), "best since depth 2");
+    assertEqual(storyOfBest("a", depths, 4), "best at depth 4 so far");
+    assertEqual(storyOfBest("a", depths.slice(0, 1), 1), "best at every depth");
+    assertEqual(storyOfOther({ exact: [1, 3] }, 3), "exact at depth 3");
+    assertEqual(storyOfOther({ exact: [1] }, 3), "exact at depth 1, refuted twice since");
+    assertEqual(storyOfOther(undefined, 1), "refuted once");
+    assertEqual([lastComplete({ depth: 4 }, depths), lastComplete({ depth: 2 }, depths)], [3, 2]);
+    assertEqual([[50], [0, 100], [99, 97], [3], [41, 73]].map(scaleOf), [[50, 70], [0, 100], [80, 100], [0, 20], [40, 80]]);
+});

@@ -6,8 +6,30 @@
  */
 
 import { TraceError } from "../../glass/stream.js";
+import { ApiError } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { sentenceOf } from "../../shell/words.js";
+
+/** The codes of refusals that may be another one later: the server is busy, or did not answer. */
+const PASSING = /^(study\.|http\.|rate\.)/;
+/** The codes of refusals that no other search helps against. */
+const FINAL = /^(trace\.withheld|lesson\.unknown)$/;
+
+/**
+ * Whether the same search may succeed later.
+ * @param {Error} error
+ */
+function isPassing(error) {
+    return !(error instanceof ApiError) || PASSING.test(error.code);
+}
+
+/**
+ * Whether the user can correct what was refused.
+ * @param {Error} error
+ */
+export function isCorrectable(error) {
+    return error instanceof ApiError && !isPassing(error) && !FINAL.test(error.code);
+}
 
 /**
  * A refusal. A mistake in a text stands at the text, and here in short.
@@ -22,9 +44,7 @@ export function drawFailure(error, retry) {
         { class: "card failure", key: error.message },
         h("p", { class: "refusal" }, sentenceOf(error.message)),
         seconds === null ? null : h("p", { class: "muted" }, `Try again in ${Math.ceil(seconds)} s.`),
-        error instanceof TraceError && error.line !== null
-            ? null
-            : h("button", { class: "small", onclick: retry }, "Try again"),
+        isPassing(error) ? h("button", { class: "small", onclick: retry }, "Try again") : null,
     );
 }
 

@@ -23,7 +23,7 @@ import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { AddressBar } from "./address-bar.js";
 import { EXAMPLES } from "./examples.js";
-import { drawFailure, drawStopped, drawTruncated } from "./failure.js";
+import { drawFailure, drawStopped, drawTruncated, isCorrectable } from "./failure.js";
 import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
 
 /** What the page says if a part of it does not arrive. */
@@ -150,6 +150,8 @@ export class GlassPage {
     }
 
     #onTrace() {
+        const { trace, error } = this.#runs[0];
+        if (!trace && error && isCorrectable(error) && !this.#isFormOpen) void this.#openForm();
         this.#showTraces();
         this.#app.update();
     }
@@ -273,7 +275,7 @@ export class GlassPage {
             { class: "glass-status", role: "status", key: "status" },
             failed.map((run) => (run.error ? (run.isStale || !run.trace ? drawFailure(run.error, retry) : drawStopped(run.error.message)) : null)),
             runs.map((run) => (run.error || run.isRunning ? null : drawTruncated(run.trace?.end ?? null, run.trace?.count ?? 0))),
-            runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "Below is the search before.") : null,
+            runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "The tree is that of the last search that worked.") : null,
             isRunning ? h("p", { class: "muted running" }, "Searching…") : null,
         );
     }

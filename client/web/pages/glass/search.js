@@ -141,11 +141,13 @@ export function stateOfRequest(state, request) {
  */
 export function valuesOf(state, choices, head) {
     const game = choices.games.find(({ id }) => id === (state.game ?? head?.game));
+    const subject = game ?? choices.subjects[subjectOf(state) ?? ""];
     return Object.fromEntries(
         FIELD_NAMES.map((field) => {
             const name = FIELDS[field];
-            const value = state[field] ?? head?.[name] ?? /** @type {any} */ (game)?.[name] ?? choices.defaults?.[name];
-            return [field, field === "depth" && value == null && head ? "end" : (value ?? null)];
+            const value = state[field] ?? head?.[name] ?? /** @type {any} */ (subject)?.[name] ?? choices.defaults?.[name];
+            const isEnd = field === "depth" && value == null && (head !== null || (subject && name in subject));
+            return [field, isEnd ? "end" : (value ?? null)];
         }),
     );
 }
