@@ -217,7 +217,7 @@ export class Controls {
         const isAtEnd = direction > 0 ? step() >= count() : step() <= 0;
         const attributes = {
             key: name,
-            class: `go ${unit}`,
+            class: "go",
             "aria-label": name,
             title: name,
             "aria-disabled": isAtEnd,

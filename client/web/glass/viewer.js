@@ -202,7 +202,7 @@ export class SearchViewer {
             { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
             h(
                 "div",
-                { class: "parts" },
+                { class: ["parts", hasOverview && "with-overview"] },
                 this.#drawTree(state),
                 hasOverview ? this.#drawOverview(state) : null,
                 h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
@@ -331,7 +331,7 @@ export class SearchViewer {
         };
         return h(
             "details",
-            { class: ["card", "part", name], key: name, open: isOpen, ontoggle: onToggle },
+            { class: ["card", "part", `part-${name}`], key: name, open: isOpen, ontoggle: onToggle },
             h("summary", null, title),
             isOpen ? draw() : null,
         );
@@ -342,7 +342,7 @@ export class SearchViewer {
         const current = state.step > 0 ? lineOfStep(this.#code, this.trace, state.step - 1) : -1;
         return h(
             "ol",
-            { class: "lines" },
+            { class: "code-lines" },
             this.#code.lines.map((line, index) => {
                 const isCurrent = index === current;
                 const indent = line.search(/\S|$/) / 4;

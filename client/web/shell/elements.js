@@ -63,11 +63,13 @@ function flatten(content) {
  * @param {Content[]} content
  */
 export function render(parent, ...content) {
-    const keyed = keyedChildren(parent);
+    /** The children by key; made when a child is not in its place. @type {Map<string, RenderedElement> | null} */
+    let keyed = null;
+    const findKeyed = (/** @type {string} */ key) => (keyed ??= keyedChildren(parent)).get(key) ?? null;
     /** @type {ChildNode | null} */
     let next = parent.firstChild;
     for (const child of flatten(content)) {
-        const node = typeof child === "object" ? elementFor(child, next, keyed, parent) : textFor(child, next);
+        const node = typeof child === "object" ? elementFor(child, next, findKeyed, parent) : textFor(child, next);
         if (node === next) next = node.nextSibling;
         else parent.insertBefore(node, next);
         if (typeof child === "object") update(/** @type {RenderedElement} */ (node), child);
@@ -96,12 +98,14 @@ function keyedChildren(parent) {
  * The existing element for a virtual node, or a new one.
  * @param {VNode} child
  * @param {ChildNode | null} next
- * @param {Map<string, RenderedElement>} keyed
+ * @param {(key: string) => RenderedElement | null} findKeyed
  * @param {Element} parent
  * @returns {Element}
  */
-function elementFor(child, next, keyed, parent) {
-    const candidate = child.key === null ? /** @type {RenderedElement | null} */ (next) : keyed.get(child.key);
+function elementFor(child, next, findKeyed, parent) {
+    const inPlace = /** @type {RenderedElement | null} */ (next);
+    const isInPlace = child.key === null || (inPlace instanceof Element && inPlace[KEY] === child.key);
+    const candidate = isInPlace ? inPlace : findKeyed(/** @type {string} */ (child.key));
     if (candidate instanceof Element && candidate.localName === child.tag && (candidate[KEY] ?? null) === child.key)
         return candidate;
     const inSvg = child.tag === "svg" || parent.namespaceURI === SVG;

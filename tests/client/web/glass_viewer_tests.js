@@ -133,7 +133,7 @@ test("a viewer tells its page the user's steps, and not those of the page", asyn
     node.querySelector("[aria-label='One step forward']").click();
     viewer.goTo(4);
     assertEqual([steps, viewer.step, sentence()], [[1, 2], 4, "A returns 20. MAX has at least 20 at the root."]);
-    assertEqual(node.querySelector(".lines .current").textContent, "add minimax(node after move, depth − 1) to the values");
+    assertEqual(node.querySelector(".code-lines .current").textContent, "add minimax(node after move, depth − 1) to the values");
 });
 
 test("a search that was stopped says why at its end", async () => {
