@@ -52,7 +52,7 @@ export const PAGES = [
     [
         /^\/glass$/,
         async () => (await import("./pages/glass/page.js")).GlassPage,
-        ["board/board.css", "glass/glass.css", "glass/viewer.css", "glass/pair.css", "pages/glass/page.css"],
+        ["glass/glass.css", "glass/viewer.css", "glass/pair.css", "pages/glass/page.css"],
     ],
 ];
 

@@ -79,7 +79,7 @@ async def test_a_tree_of_ones_own(chromium: Browser, server: ServerProcess) -> N
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
         await ada.go("/glass")
         text = ada.page.get_by_label("Tree as text")
-        await expect(ada.page.locator(".node.left").first).to_be_attached()
+        await expect(ada.page.locator(".node.finished").first).to_be_attached()
         await text.focus()
         keyboard = ada.page.keyboard
         await keyboard.press("Control+a")

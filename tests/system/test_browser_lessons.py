@@ -1,6 +1,8 @@
 """The lessons in a browser: what they show, the quiz, the exercises, the sheet, the frame."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -208,30 +210,40 @@ async def test_a_lesson_in_a_frame_leaves_no_trace(
 
     Every other page refuses the frame.
     """
+    paths = {"/course": "/embed/learn/every-leaf", "/other": "/learn/every-leaf"}
     context = await chromium.new_context(**DESKTOP)
     page = await context.new_page()
     faults, sockets = watch_faults(page), []
     page.on("websocket", lambda socket: sockets.append(socket.url))
-    frame_of = '<iframe src="{}" width="900" height="700" title="A lesson"></iframe>'.format
-    html = {"address": ""}
-    await page.route(
-        "http://school.test/**",
-        lambda route: route.fulfill(body=html["address"], content_type="text/html"),
-    )
-    html["address"] = frame_of(f"{server.url}/embed/learn/every-leaf")
-    await page.goto("http://school.test/course")
-    lesson = page.frame_locator("iframe")
-    await expect(lesson.locator("h1")).to_have_text("Did we need every leaf?")
-    place = lesson.locator(".place")
-    await expect(place).to_contain_text("22 of 22")
-    await lesson.locator("h1").click()
-    await page.keyboard.press("ArrowLeft")
-    await expect(place).to_contain_text("21 of 22")
-    assert (await context.cookies(), sockets, faults) == ([], [], [])
-    html["address"] = frame_of(f"{server.url}/learn/every-leaf")
-    async with page.expect_console_message(lambda message: "frame-ancestors" in message.text):
-        await page.goto("http://school.test/other")
+    async with school(server.url, paths) as url:
+        await page.goto(f"{url}/course")
+        lesson = page.frame_locator("iframe")
+        await expect(lesson.locator("h1")).to_have_text("Did we need every leaf?")
+        place = lesson.locator(".place")
+        await expect(place).to_contain_text("22 of 22")
+        await lesson.locator("h1").click()
+        await page.keyboard.press("ArrowLeft")
+        await expect(place).to_contain_text("21 of 22")
+        assert (await context.cookies(), sockets, faults) == ([], [], [])
+        async with page.expect_console_message(lambda line: "frame-ancestors" in line.text):
+            await page.goto(f"{url}/other")
     await context.close()
+
+
+@asynccontextmanager
+async def school(url: str, paths: dict[str, str]) -> AsyncIterator[str]:
+    """Another site, whose pages show those of Plyroom in a frame; yields its address."""
+
+    async def answer_page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+        frame = f'<iframe src="{url}{paths.get(path, "")}" width="900" height="700"></iframe>'
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
+        writer.write(head + (frame.encode() if path in paths else b""))
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer_page, "127.0.0.1", 0) as site:
+        yield f"http://127.0.0.1:{site.sockets[0].getsockname()[1]}"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -145,13 +145,22 @@ export function drawStepper({ shown, head, go }) {
 }
 
 /**
+ * The address of a position of a match in the glass box.
+ * @param {string} match
+ * @param {number} ply
+ */
+export function glassPath(match, ply) {
+    return `/glass?match=${match}&ply=${ply}`;
+}
+
+/**
  * The link that opens a position of a match in the glass box.
  * @param {string} match
  * @param {number} ply
  * @returns {VNode}
  */
 export function drawGlassLink(match, ply) {
-    return h("a", { class: "button small glass-link", key: "glass", href: `/glass?match=${match}&ply=${ply}` }, "Open in the glass box");
+    return h("a", { class: "button small glass-link", key: "glass", href: glassPath(match, ply) }, "Open in the glass box");
 }
 
 /**

@@ -50,17 +50,10 @@ export function thoughtHeading(side, { ply, thought }, played) {
 
 /**
  * What the panel shows. `side` is the side that searched, and `played` the token of the move that was
-<<<<<<< HEAD
- * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it, `tree`
- * the tree of a strategy's search.
+ * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it,
+ * `glass` the address of the position in the glass box, and `tree` the tree of a strategy's search.
  * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
- *     string, setting?: Content, tree?: Content}} Shown
-=======
- * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it, and
- * `glass` the address of the position in the glass box.
- * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
- *     string, setting?: Content, glass?: string}} Shown
->>>>>>> main
+ *     string, setting?: Content, glass?: string, tree?: Content}} Shown
  */
 
 /** The panel, with the move that the user points at and the choice to hide it. */
@@ -88,11 +81,7 @@ export class ThinkingPanel {
      * @param {Shown} shown
      * @returns {VNode}
      */
-<<<<<<< HEAD
-    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, tree = null }) {
-=======
-    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, glass = "" }) {
->>>>>>> main
+    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, glass = "", tree = null }) {
         if (this.#pointed && !isSameSearch(this.#pointed.thought, thought)) this.#point(null);
         const isRunning = thought !== null && thought.state !== "done";
         const isHidden = isThinkingHidden();
@@ -117,12 +106,8 @@ export class ThinkingPanel {
                 h("button", { class: "small quiet toggle", "aria-pressed": !isHidden, onclick: toggle }, isHidden ? "Show" : "Hide"),
             ),
             thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
-<<<<<<< HEAD
-            isHidden ? null : this.#drawSearch(thought, side, played, empty),
-            isHidden ? null : tree,
-=======
             isHidden ? null : this.#drawSearch(thought, side, played, empty, glass),
->>>>>>> main
+            isHidden ? null : tree,
             isHidden ? null : setting,
         );
     }

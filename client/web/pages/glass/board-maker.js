@@ -10,7 +10,10 @@ import "../../board/board.js";
 import { readBoards } from "../../glass/requests.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
+import { loadStyleSheet } from "../../shell/router.js";
 import { sentenceOf, sideName } from "../../shell/words.js";
+
+void loadStyleSheet("board/board.css").catch(() => {});
 
 /** One empty list, because a scene with another list is drawn again. @type {MoveView[]} */
 const NO_MOVES = [];

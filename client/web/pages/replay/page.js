@@ -14,7 +14,7 @@ import { MAX_ASSESSED_PLIES, MAX_VIEWS_PER_REQUEST, readAssessments, readMatch, 
 import { boardAspect, isFlipped } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
 import { assessed, thoughtsOf } from "../../shell/model.js";
-import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
+import { drawGlassLink, drawMoves, drawStepper, glassPath, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
 import { SearchTree } from "../../ui/search-tree.js";
 import { Share } from "../../ui/share.js";
@@ -278,7 +278,8 @@ export class ReplayPage {
         const played = match.moves[search.ply];
         const heading = thoughtHeading(side, search, played);
         const tree = this.#searchTree.draw(match.match, search.ply, match.seats[seat], search.thought);
-        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, tree });
+        const glass = glassPath(match.match, search.ply);
+        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, glass, tree });
     }
 
     /**

@@ -16,7 +16,7 @@ import { h } from "../../shell/elements.js";
 import { Invitation } from "./invitation.js";
 import { headPly, isNewer } from "../../shell/model.js";
 import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
-import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
+import { drawGlassLink, drawMoves, drawStepper, glassPath, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { RoomFeedback } from "./feedback.js";
 import { Absence, drawGone } from "./gone.js";
@@ -326,7 +326,8 @@ export class RoomPage {
         const side = sideName(description?.view, seat);
         const heading = thoughtHeading(side, search, played);
         const tree = this.#searchTree.draw(match.id, search.ply, match.seats[seat], search.thought);
-        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, setting, tree });
+        const glass = glassPath(match.id, search.ply);
+        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, setting, glass, tree });
     }
 
     /** @param {Room} room */
