@@ -34,7 +34,6 @@ export const PAGES = [
         /^\/learn\/([\w-]{1,24})$/,
         async () => (await import("./pages/lesson/page.js")).LessonPage,
         [
-            "board/board.css",
             "glass/glass.css",
             "glass/viewer.css",
             "glass/pair.css",

@@ -25,8 +25,8 @@ APP = "shell/app.js"
 #: The module that starts a lesson in a frame of another page, and its style sheets.
 EMBED = "embed/app.js"
 EMBED_STYLE_SHEETS = (
-    *("shell/base.css", "board/board.css", "glass/glass.css", "glass/viewer.css"),
-    *("glass/pair.css", "glass/lesson.css", "embed/embed.css"),
+    *("shell/base.css", "glass/glass.css", "glass/viewer.css", "glass/pair.css"),
+    *("glass/lesson.css", "embed/embed.css"),
 )
 #: The module with the table of pages.
 PAGE_TABLE = "pages.js"

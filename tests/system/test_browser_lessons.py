@@ -36,7 +36,7 @@ OPEN = """path => {
 DRAWN = """() => {
     const items = (selector) => [...document.querySelectorAll(`.runs glass-tree ${selector}`)];
     const keys = (selector) => items(selector).map((item) => item.dataset.key);
-    return [keys("g.node:not(.future)"), keys("g.skipped")];
+    return [keys("g.node:not(.future)"), keys(".nodes .skipped")];
 }"""
 
 
