@@ -117,6 +117,7 @@ screenshots: $(VENV)/.dev ## take screenshots of every page and state into scree
 .PHONY: bench
 bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
+	@$(BIN)/python -m engine.bench.classes
 	@$(BIN)/python -m server.bench
 	@$(BIN)/python -m server.bench.restart
 	@$(BIN)/python -m server.bench --postgres

@@ -204,7 +204,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
-        api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms)
+        api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename)
         pages = Pages(client, ports)
         encode_task = asyncio.create_task(
             pages.encode_files(cache_folder), name="compressed client files"

@@ -129,6 +129,7 @@ class Code(StrEnum):
     STUDY_FAILED = "study.failed", "The study process ended; send the request again (HTTP only)."
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
+    ENGINE_BUSY = "engine.busy", "No engine has room for the search now; try again later."
     STORE_RETRY = (
         "store.retry",
         "The store does not answer, so the outcome is unknown; send the same id again.",

@@ -182,6 +182,16 @@ class Settings:
     #: Last lines of an identity in a room from which its next line must differ.
     limit_chat_repeats: int = 3
 
+    # Limits of the searches that an identity asks for, on each node. 0 means no limit.
+    #: Requests of each kind (questions, analyses) that run at once.
+    limit_background_running: int = 1
+    #: Further requests of each kind that wait.
+    limit_background_waiting: int = 5
+    #: Questions to the engine in an hour.
+    limit_asks_per_hour: int = 60
+    #: Analyses in a day.
+    limit_studies_per_day: int = 50
+
     @property
     def is_sole_node(self) -> bool:
         """Whether this node is the only user of its store."""

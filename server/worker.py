@@ -11,10 +11,12 @@ import platform
 import re
 import secrets
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import structlog
@@ -23,7 +25,17 @@ from engine.dispatch.dispatcher import QueueFull
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game, production_ids
-from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
+from engine.search.job import (
+    RIVALS,
+    USES,
+    GameQuarantined,
+    Info,
+    Load,
+    RulesChanged,
+    SearchError,
+    SearchFailed,
+    Use,
+)
 from engine.strategies.contract import StrategyFailed
 from engine.strategy_pool.pool import StrategyPool
 from server.bus import work
@@ -44,8 +56,18 @@ ADVERT_S = 1.0
 KEEPALIVE_S = 0.5
 #: Shortest time between two progress messages of a search, in seconds.
 PROGRESS_S = 0.1
+#: Time between two log lines about the worker's searches, in seconds.
+STATUS_S = 60.0
 #: Number of recent searches that a worker remembers, so that it runs none twice.
 MAX_REMEMBERED = 1000
+
+
+class RunningSearch(NamedTuple):
+    """A search that a worker runs: the server that asked for it, its class and its task."""
+
+    server: str
+    use: Use
+    task: "asyncio.Task[None]"
 
 
 class EngineWorker:
@@ -69,12 +91,13 @@ class EngineWorker:
         self._compiled_games = tuple(game for game in games if game in production_ids())
         #: The measured speed in each game, in nodes per second.
         self._speeds: dict[str, int] = {}
-        #: The server and the task of each running search, by search id and attempt.
-        self._running: dict[tuple[str, int], tuple[str, asyncio.Task[None]]] = {}
+        #: The running searches, by search id and attempt.
+        self._running: dict[tuple[str, int], RunningSearch] = {}
         #: The searches that have arrived, oldest first, so that none runs twice.
         self._seen: dict[tuple[str, int], None] = {}
         #: The searches that a Stop has named: it may arrive before its Search.
         self._stopped: dict[tuple[str, int], None] = {}
+        self._answered: Counter[Use] = Counter()
         self._advert_changed = asyncio.Event()
         link.subscribe(work.commands_topic(link.name), self._on_command)
         link.subscribe(f"{NODES_TOPIC}/+", self._on_node)
@@ -88,6 +111,7 @@ class EngineWorker:
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._compile_games(), name="worker compiling")
+            tasks.create_task(self._log_status(), name="worker status")
             while True:
                 self._advert_changed.clear()
                 self.link.set_status(work.encode(self.advert()))
@@ -113,10 +137,23 @@ class EngineWorker:
             if game not in offers and game not in warming and _can_load(game)
         }
         load, strategies = self._engines.load(), self._strategies.names[: work.MAX_STRATEGIES]
+        live = load.of("live")
+        background_count = load.running + load.waiting - live.running - live.waiting
         return work.Advert(
-            self.link.name, self._cores, offers, load.running, load.waiting, warming,
+            self.link.name, self._cores, offers, live.running, live.waiting, warming,
             work.CAPABILITIES, strategies, uncompiled if strategies else {},
+            work.background_size(self._cores), background_count,
         )  # fmt: skip
+
+    async def _log_status(self) -> None:
+        """Logs the searches by class every STATUS_S, if there were any since the last line."""
+        logged: dict[str, int] = {}
+        while True:
+            await asyncio.sleep(STATUS_S)
+            status = describe_load(self._engines.load(), self._answered)
+            if status != logged:
+                log.info("searches", **status)
+                logged = status
 
     async def _compile_games(self) -> None:
         """Compiles the games one after the other."""
@@ -150,7 +187,7 @@ class EngineWorker:
             case work.Stop():
                 _remember(self._stopped, key)
                 if key in self._running:
-                    self._running[key][1].cancel()
+                    self._running[key].task.cancel()
 
     def _on_malformed(self, payload: bytes, error: Malformed) -> None:
         """Counts a malformed command; if it is a search with a valid header, refuses the search.
@@ -166,9 +203,9 @@ class EngineWorker:
     def _on_node(self, topic: str, payload: bytes) -> None:
         """Cancels the searches of a server that is down: its retained status is then empty."""
         if not payload:
-            for server, task in tuple(self._running.values()):
-                if node_topic(server) == topic:
-                    task.cancel()
+            for running in tuple(self._running.values()):
+                if node_topic(running.server) == topic:
+                    running.task.cancel()
 
     def _start_search(self, search: work.Search) -> None:
         """Starts a search, or refuses it."""
@@ -181,14 +218,24 @@ class EngineWorker:
             self._refuse(search, "failed", "this worker does not have that strategy")
         elif search.job.rules != (rules := load_game(search.job.game).digest):
             self._refuse(search, "game.changed", f"the rules of {search.job.game} are {rules} here")
-        elif len(self._running) >= (1 + work.QUEUED_PER_CORE) * self._cores:
-            self._refuse(search, "busy", f"this worker has {len(self._running)} searches already")
+        elif (count := self._rival_count(search.job.use)) >= self._capacity(search.job.use):
+            self._refuse(search, "busy", f"this worker has {count} searches already")
         else:
             key = (search.id, search.attempt)
             task = asyncio.create_task(self._serve(search), name=f"search {search.id}")
-            self._running[key] = (search.server, task)
+            self._running[key] = RunningSearch(search.server, search.job.use, task)
             task.add_done_callback(lambda _: self._running.pop(key))
         self._advert_changed.set()
+
+    def _rival_count(self, use: Use) -> int:
+        """The number of searches that count for the capacity of this class."""
+        return sum(running.use in RIVALS[use] for running in self._running.values())
+
+    def _capacity(self, use: Use) -> int:
+        """The number of searches of this class that the worker runs and queues."""
+        if use == "live":
+            return (1 + work.QUEUED_PER_CORE) * self._cores
+        return work.background_size(self._cores)
 
     async def _serve(self, search: work.Search) -> None:
         """Runs a search and sends its answer."""
@@ -215,6 +262,7 @@ class EngineWorker:
         except TimeoutError:
             log.warning("search beyond its deadline", game=search.job.game)
         else:
+            self._answered[search.job.use] += 1
             is_search = search.job.strategy is None
             if is_search and result.info.nodes > 0 and result.info.time_ms > 0:
                 average = self._speeds.get(search.job.game, result.info.nps)
@@ -260,10 +308,20 @@ class EngineWorker:
 
     async def close(self) -> None:
         """Cancels all searches. The servers notice when the advert disappears."""
-        tasks = [task for _, task in self._running.values()]
+        tasks = [running.task for running in self._running.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def describe_load(load: Load, answered: Counter[Use]) -> dict[str, int]:
+    """The searches of a worker by class, for its log."""
+    status: dict[str, int] = {}
+    for use in USES:
+        each = load.of(use)
+        status[f"{use}_running"], status[f"{use}_waiting"] = each.running, each.waiting
+        status[f"{use}_preempted"], status[f"{use}_answered"] = each.preempted, answered[use]
+    return status
 
 
 def _can_load(game: str) -> bool:

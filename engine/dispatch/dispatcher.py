@@ -10,25 +10,27 @@ the outcomes: `engine.pool` over the pipes of worker processes, `server.seats` o
 
 A search has at most one current attempt. A report from any other attempt is stale and changes
 nothing.
+
+Searches have classes (`engine.search.job.USES`). The most urgent class is assigned first, and a
+search that waits for a place preempts the youngest one of the last class that runs (`preempt`).
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from typing import Generic
 
 from msgspec import Struct
 
-from engine.dispatch.fair_queue import FairQueue
+from engine.dispatch.class_queue import ClassQueue
 from engine.dispatch.placing import Offer, Places, choose
-from engine.dispatch.search import MIN_RETRY_S, Attempt, P, PendingSearch
-from engine.search.job import Info, Result, SearchError, SearchFailed
-from engine.search.report import best_so_far
+from engine.dispatch.running import RunningAttempts, S
+from engine.dispatch.search import MIN_RETRY_S, Attempt, P, best_outcome
+from engine.search.job import USES, ClassLoad, Info, Result, SearchError, SearchFailed, Use
 
 #: Lost attempts after which a search fails, or goes to the caller's own engine.
 TRIES = 3
-#: Maximum number of attempts at a search, of all kinds.
+#: Maximum number of attempts at a search, of all kinds but those that were preempted.
 MAX_ATTEMPTS = 200
-
-S = TypeVar("S", bound=PendingSearch[Any])
 
 
 class QueueFull(SearchError):
@@ -53,9 +55,9 @@ class Settled(Struct, Generic[S, P], frozen=True, eq=False):
 class Dispatcher(Generic[S, P]):
     """Owns the searches from their admission to their answer.
 
-    At most `queue_size` searches wait. An answer may be `grace_s` late; after that the best move so
-    far is the answer. `own` is the caller's own engine among the places, if it has one: it gets the
-    searches that others have lost TRIES times.
+    At most `queue_size` searches of each class wait. An answer may be `grace_s` late; after that
+    the best move so far is the answer. `own` is the caller's own engine among the places, if it has
+    one: it gets the searches that others have lost TRIES times.
     """
 
     def __init__(self, queue_size: int, grace_s: float, own: P | None = None) -> None:
@@ -63,10 +65,11 @@ class Dispatcher(Generic[S, P]):
         self.places: Places[P] = Places()
         self._grace_s = grace_s
         self._admitted_count = 0
-        self._waiting: FairQueue[S] = FairQueue(queue_size)
+        self._waiting: ClassQueue[S] = ClassQueue(queue_size)
         self._searches: dict[S, None] = {}
         self._lost: dict[S, None] = {}
-        self._running: dict[Attempt[P], S] = {}
+        self._running: RunningAttempts[S, P] = RunningAttempts()
+        self._preempted_of: Counter[Use] = Counter()
 
     @property
     def waiting_count(self) -> int:
@@ -78,11 +81,17 @@ class Dispatcher(Generic[S, P]):
         """The number of searches that run at a place."""
         return len(self._running)
 
+    def load_of(self, use: Use) -> ClassLoad:
+        """The searches of a class."""
+        return ClassLoad(
+            self._running.count(use), self._waiting.count(use), self._preempted_of[use]
+        )  # fmt: skip
+
     # --- admission
 
     def admit(self, search: S) -> None:
-        """Takes a search into the queue, or raises QueueFull."""
-        if self._waiting.is_full:
+        """Takes a search into the queue of its class, or raises QueueFull."""
+        if self._waiting.is_full_for(search.use):
             raise QueueFull(f"{self._waiting.size} searches are waiting already")
         self._admitted_count += 1
         search.number = self._admitted_count
@@ -99,9 +108,13 @@ class Dispatcher(Generic[S, P]):
     # --- decisions
 
     def assign(
-        self, now_s: float, offers_of: Callable[[S], Iterable[Offer[P]]]
+        self,
+        now_s: float,
+        offers_of: Callable[[S], Iterable[Offer[P]]],
+        uses: Collection[Use] = USES,
     ) -> tuple[S, Attempt[P]] | None:
-        """Assigns the next search, in fair order, to one of the places that `offers_of` yields.
+        """Assigns the next search of the classes `uses` to one of the places that `offers_of`
+        yields. The order is by class, and fair within a class.
 
         Returns the search and its new attempt, or None when no waiting search has a place.
         """
@@ -119,19 +132,54 @@ class Dispatcher(Generic[S, P]):
                 chosen.append(place)
             return place is not None
 
-        search = self._waiting.take(has_place)
+        search = self._waiting.take(has_place, uses)
         if search is None:
             return None
         search.attempt_count += 1
         attempt = Attempt(chosen[0], search.attempt_count, now_s, search.time_ms(now_s))
         search.attempt = attempt
-        self._running[attempt] = search
-        self.places.begin(search.affinity, attempt.place, is_home=attempt.place != self.own)
+        self._running.begin(attempt, search)
+        is_home = search.use == "live" and attempt.place != self.own
+        self.places.begin(search.affinity, attempt.place, search.use, is_home=is_home)
         return search, attempt
+
+    def preempt(
+        self,
+        free_soon: int,
+        may_run: Callable[[S], bool],
+        is_slow: Callable[[Attempt[P]], bool] = lambda attempt: False,
+    ) -> list[Attempt[P]]:
+        """Ends attempts of less urgent classes to make room for the waiting searches that may run.
+
+        The transport calls this when it has no place for them, and stops the attempts that are
+        returned. `free_soon` is the number of places at which an attempt is being stopped. The last
+        class is preempted first, then the youngest attempt, and one that `is_slow` to stop last. A
+        preempted search waits again at the head of its queue. It begins anew, so that its result
+        does not depend on the other searches; that counts neither as a loss nor as an attempt.
+        """
+        preempted: list[Attempt[P]] = []
+        for index, use in enumerate(USES[:-1]):
+            wanted = sum(map(may_run, self._waiting.of(use)))
+            for _ in range(wanted - free_soon):
+                attempt = self._running.to_preempt(USES[index + 1 :], is_slow)
+                search = None if attempt is None else self._end(attempt)
+                if attempt is None or search is None:
+                    break
+                search.preemptions += 1
+                search.begun_s = None
+                self._preempted_of[search.use] += 1
+                self._waiting.put_back(search)
+                preempted.append(attempt)
+            free_soon = max(0, free_soon - wanted)
+        return preempted
 
     def next_deadline_s(self) -> float | None:
         """Loop time in seconds at which to call `expire` and `assign` again; None for never."""
-        ends_s = [late_s for search in self._lost if (late_s := self._late_s(search)) is not None]
+        ends_s = [
+            late_s
+            for search in self._lost
+            if (late_s := search.fallback_s(self._grace_s)) is not None
+        ]
         pause_end_s = self.places.next_pause_end_s()
         if pause_end_s is not None and self._waiting:
             ends_s.append(pause_end_s)
@@ -162,7 +210,7 @@ class Dispatcher(Generic[S, P]):
         if search is None:
             return None
         if search.has_deeper_info(attempt, result):
-            return self._settle_with_best(search)
+            return self._settle(search, best_outcome(search))
         return self._settle(search, result)
 
     def on_lost(
@@ -188,7 +236,7 @@ class Dispatcher(Generic[S, P]):
         is_late = left_s is not None and left_s < MIN_RETRY_S
         if is_last or (is_late and search.best is not None):
             message = f"{search.losses} workers died, hung or fell silent over this search"
-            return self._settle_with_best(search, WorkersLost(message))
+            return self._settle(search, best_outcome(search, WorkersLost(message)))
         self._lost[search] = None
         self._waiting.put_back(search)
         return None
@@ -208,11 +256,10 @@ class Dispatcher(Generic[S, P]):
         if failed_with is not None:
             search.failed_at |= {attempt.place}
             if search.losses >= TRIES:
-                return self._settle_with_best(search, failed_with)
-        if search.attempt_count >= MAX_ATTEMPTS:
-            return self._settle_with_best(
-                search, SearchFailed("no worker has room for this search")
-            )
+                return self._settle(search, best_outcome(search, failed_with))
+        if search.attempt_count - search.preemptions >= MAX_ATTEMPTS:
+            error = SearchFailed("no worker has room for this search")
+            return self._settle(search, best_outcome(search, error))
         self._waiting.put_back(search)
         return None
 
@@ -233,9 +280,9 @@ class Dispatcher(Generic[S, P]):
         late = [
             search
             for search in self._lost
-            if (late_s := self._late_s(search)) is not None and late_s <= now_s
+            if (late_s := search.fallback_s(self._grace_s)) is not None and late_s <= now_s
         ]
-        return [self._settle_with_best(search) for search in late]
+        return [self._settle(search, best_outcome(search)) for search in late]
 
     def close(self, error: Exception) -> list[Settled[S, P]]:
         """Ends all searches with the error."""
@@ -243,31 +290,13 @@ class Dispatcher(Generic[S, P]):
 
     # --- one search
 
-    def _late_s(self, search: S) -> float | None:
-        """Loop time at which the best move so far is the answer; None while that does not apply."""
-        end_s = search.end_s() if search.has_fallback_move else None
-        return None if end_s is None else end_s + self._grace_s
-
     def _end(self, attempt: Attempt[P]) -> S | None:
         """Ends an attempt; returns its search, or None if the attempt is stale."""
-        search = self._running.pop(attempt, None)
+        search = self._running.end(attempt)
         if search is not None:
             search.attempt = None
-            self.places.end(attempt.place)
+            self.places.end(attempt.place, search.use)
         return search
-
-    def _settle_with_best(self, search: S, error: Exception | None = None) -> Settled[S, P]:
-        """Ends a search with the move that its level chooses from the deepest info.
-
-        Without an info, it ends with the error.
-        """
-        if search.best is None:
-            assert error is not None, "the caller checked that there is an info"
-            return self._settle(search, error)
-        try:
-            return self._settle(search, best_so_far(search.job, search.game, search.best))
-        except SearchError as failure:
-            return self._settle(search, failure)
 
     def _settle(self, search: S, outcome: Result | Exception) -> Settled[S, P]:
         running = search.attempt

@@ -7,6 +7,7 @@ from typing import Generic
 from msgspec import Struct
 
 from engine.dispatch.search import P, PendingSearch
+from engine.search.job import USES, Use
 
 #: Maximum number of rooms for which the last place is remembered.
 MAX_HOMES = 10_000
@@ -36,19 +37,19 @@ class Places(Generic[P]):
     def __init__(self) -> None:
         self._homes: dict[str, P] = {}
         self._paused_until_s: dict[P, float] = {}
-        self._running: Counter[P] = Counter()
+        self._running: Counter[tuple[P, Use]] = Counter()
 
     def home(self, affinity: str) -> P | None:
         """The place that had the room's last search, and so holds its table."""
         return self._homes.get(affinity)
 
-    def running_at(self, place: P) -> int:
-        """The number of attempts that the place has not ended yet."""
-        return self._running[place]
+    def running_at(self, place: P, uses: Iterable[Use] = USES) -> int:
+        """The number of attempts of these classes that the place has not ended yet."""
+        return sum(self._running[place, use] for use in uses)
 
-    def begin(self, affinity: str, place: P, *, is_home: bool) -> None:
+    def begin(self, affinity: str, place: P, use: Use, *, is_home: bool) -> None:
         """Counts an attempt; with `is_home` it also makes the place the room's home."""
-        self._running[place] += 1
+        self._running[place, use] += 1
         if not is_home:
             return
         self._homes.pop(affinity, None)
@@ -56,11 +57,11 @@ class Places(Generic[P]):
         if len(self._homes) > MAX_HOMES:
             del self._homes[next(iter(self._homes))]
 
-    def end(self, place: P) -> None:
+    def end(self, place: P, use: Use) -> None:
         """Counts the end of an attempt."""
-        self._running[place] -= 1
-        if not self._running[place]:
-            del self._running[place]
+        self._running[place, use] -= 1
+        if not self._running[place, use]:
+            del self._running[place, use]
 
     def pause(self, place: P, until_s: float) -> None:
         """Keeps searches from a busy place until loop time `until_s`."""
@@ -131,6 +132,6 @@ def choose(
         and not offer.is_full
         and offer.place not in paused
     ]
-    if own_offer is not None:
+    if own_offer is not None and not own_offer.is_full:
         suitable.append(own_offer)
     return min(suitable, key=rank).place if suitable else None

@@ -7,9 +7,10 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from engine.game import Game
-from engine.search.job import Info, Job, Result
+from engine.search.job import Info, Job, Result, SearchError, Use
 from engine.search.layout import MATE_BOUND
 from engine.search.levels import Level
+from engine.search.report import best_so_far
 
 #: Minimum time of every attempt after the first, in seconds. A lost search with less time left is
 #: answered with its best move so far, if it has one.
@@ -31,6 +32,8 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
     begun_s: float | None = None
     #: The number of attempts, of all kinds.
     attempt_count: int = 0
+    #: The number of attempts that ended because a more urgent search needed the place.
+    preemptions: int = 0
     #: The number of lost attempts: the place died, or was silent or late.
     losses: int = 0
     #: The current attempt; None while the search waits.
@@ -49,6 +52,10 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
     @property
     def affinity(self) -> str:
         return self.job.affinity
+
+    @property
+    def use(self) -> Use:
+        return self.job.use
 
     def set_time_left(self, now_s: float, time_ms: int | None) -> None:
         """Sets the rest of the job's time, `time_ms`, after attempts elsewhere; None: all of it."""
@@ -79,6 +86,11 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
         """Whether a lost search has a move that becomes its answer when its time is over."""
         return self.losses > 0 and self.best is not None and self.end_s() is not None
 
+    def fallback_s(self, grace_s: float) -> float | None:
+        """Loop time at which the best move so far is the answer; None while that does not apply."""
+        end_s = self.end_s() if self.has_fallback_move else None
+        return None if end_s is None else end_s + grace_s
+
     def time_ms(self, now_s: float) -> int | None:
         """The time that an attempt may take, in ms; None when it has the job's whole time."""
         left_s = self.left_s(now_s)
@@ -87,8 +99,11 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
         return round(max(left_s, MIN_RETRY_S) * 1000)
 
     def record_info(self, attempt: "Attempt[P]", info: Info) -> None:
-        """Records the info if it is the deepest so far. An info without moves gives no answer."""
-        is_usable = bool(info.pv and info.moves)
+        """Records the info if it is the deepest so far. An info without moves gives no answer.
+
+        No info answers a search that is not live: its result depends on the job alone.
+        """
+        is_usable = bool(info.pv and info.moves) and self.use == "live"
         if is_usable and (self.best is None or info.depth >= self.best.depth):
             self.best, self.best_attempt_number = info, attempt.number
 
@@ -117,3 +132,16 @@ class Attempt(Struct, Generic[P], frozen=True, eq=False):
     sent_s: float
     #: The time that the attempt may take, in ms; None for the job's whole time.
     time_ms: int | None
+
+
+def best_outcome(search: PendingSearch[P], error: Exception | None = None) -> Result | Exception:
+    """The answer of a search that ended early: the move that its level chooses from the deepest
+    info. Without an info it is the error.
+    """
+    if search.best is None:
+        assert error is not None, "the caller checked that there is an info"
+        return error
+    try:
+        return best_so_far(search.job, search.game, search.best)
+    except SearchError as failure:
+        return failure

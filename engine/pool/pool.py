@@ -8,6 +8,10 @@ search goes to another worker with the time that is left (`engine.dispatch`, `tr
 time runs out before another worker is ready, the best move so far is the answer. Cancelling the
 task that waits in `search` ends the search.
 
+A job has a class, `Job.use`. Searches that are not live leave a worker free if there are several. A
+live search that finds no free worker preempts one of them: its worker stops within milliseconds,
+and it is searched again later.
+
 A separate process compiles the games (`warmer`). Until a game is compiled, its levels and personas
 are searched uncompiled (`engine.search.uncompiled`), and jobs with their own limits wait
 (`readiness`). The process that holds the pool does not load the compiler.
@@ -28,7 +32,16 @@ from engine.pool.transport import PipeTransport, PoolCounters
 from engine.pool.warmer import Warmer
 from engine.pool.workers import Workers
 from engine.rules.registry import load_game, production_ids
-from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
+from engine.search.job import (
+    BACKGROUND,
+    Info,
+    Job,
+    Load,
+    Result,
+    RulesChanged,
+    SearchError,
+    SearchFailed,
+)
 from engine.search.report import level_of_job
 
 
@@ -39,10 +52,10 @@ class PoolClosed(SearchError):
 class Pool:
     """Searches jobs on `workers` processes. A pool belongs to one event loop and is entered once.
 
-    `queue_size` is the number of jobs that may wait, and `table_bytes` the size of the tables that
-    each worker keeps, in bytes. The pool compiles the games in `warm` (by default all games) at
-    idle priority when no other game is requested. It calls `on_warm(game, state)` when the state of
-    a game's search changes.
+    `queue_size` is the number of jobs of each class that may wait, and `table_bytes` the size of
+    the tables that each worker keeps, in bytes. The pool compiles the games in `warm` (by default
+    all games) at idle priority when no other game is requested. It calls `on_warm(game, state)`
+    when the state of a game's search changes.
     """
 
     def __init__(
@@ -221,7 +234,10 @@ class Pool:
 
     def load(self) -> Load:
         """The numbers of running and waiting searches and of ready workers."""
-        return Load(self.running_count, self.waiting_count, self.ready_worker_count)
+        background = {use: self._dispatcher.load_of(use) for use in BACKGROUND}
+        return Load(
+            self.running_count, self.waiting_count, self.ready_worker_count, background=background
+        )
 
     @property
     def pids(self) -> list[int]:

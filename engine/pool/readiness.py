@@ -28,7 +28,7 @@ class Readiness:
         self._warmer.request(job.game)
         if job.persona not in (None, "random"):
             self._warmer.request(job.game, "persona")
-        elif job.level is None or job.level == game.levels:
+        elif job.use == "live" and (job.level is None or job.level == game.levels):
             self._warmer.request(job.game, "solver")
 
     def error(self, job: Job) -> SearchError | None:

@@ -66,6 +66,15 @@ class WorkerSlot:
         return self.is_ready and not self.is_busy
 
     @property
+    def is_stopping(self) -> bool:
+        """Whether the worker still stops a search that was cancelled or preempted."""
+        return self.is_busy and self.pending is None
+
+    def has_loaded(self, game_id: str) -> bool:
+        """Whether the worker has loaded the game's compiled search."""
+        return any(key[:2] == (game_id, False) for key in self.loaded_keys)
+
+    @property
     def load_key(self) -> tuple[str, bool, bool, bool]:
         """What the job needs loaded: the game, whether uncompiled, its solver, its personas."""
         assert self.pending is not None, "the slot has a job"
@@ -73,7 +82,7 @@ class WorkerSlot:
         return (
             job.game,
             self.is_uncompiled,
-            self.pending.level.limit.nodes is None,
+            self.pending.level.limit.nodes is None and job.use == "live",
             job.persona is not None,
         )
 
@@ -90,8 +99,12 @@ class WorkerSlot:
         self.watch(attempt.sent_s + ACCEPT_S)
 
     def on_accepted(self, now_s: float) -> None:
-        """Extends the deadline of a worker that still has to load the game."""
-        if self.pending is not None and self.is_loading and self.load_key not in self.loaded_keys:
+        """Extends the deadline of a worker that still has to load the game.
+
+        That holds for a search that is being stopped too: the worker's tables are worth more than
+        the time.
+        """
+        if self.is_loading and (self.pending is None or self.load_key not in self.loaded_keys):
             self.watch(min(now_s + STALL_S, self.assigned_s + LOAD_S))
 
     def on_started(self, now_s: float) -> None:

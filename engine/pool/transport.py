@@ -3,7 +3,7 @@ reports to the dispatcher.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.dispatch.dispatcher import Dispatcher, Settled, WorkersLost
@@ -24,7 +24,18 @@ from engine.pool.quarantine import Quarantine
 from engine.pool.readiness import Readiness
 from engine.pool.slot import PoolSearch, WorkerSlot
 from engine.pool.workers import Workers
-from engine.search.job import Info, Job, Result, RulesChanged, SearchError, SearchFailed
+from engine.search.job import (
+    BACKGROUND,
+    LIVE,
+    USES,
+    Info,
+    Job,
+    Result,
+    RulesChanged,
+    SearchError,
+    SearchFailed,
+    Use,
+)
 
 
 @dataclass(slots=True)
@@ -67,11 +78,13 @@ class PipeTransport:
     # --- to the workers
 
     def dispatch(self) -> None:
-        """Sends waiting searches to idle workers."""
+        """Sends waiting searches to idle workers; where there is none, it stops less urgent
+        searches.
+        """
         while self._dispatcher.waiting_count and self.workers.has_idle:
-            assigned = self._dispatcher.assign(_now_s(), self._offers)
+            assigned = self._dispatcher.assign(_now_s(), self._offers, self._startable_classes())
             if assigned is None:
-                return
+                break
             search, attempt = assigned
             try:
                 self._send(search, attempt)
@@ -79,10 +92,33 @@ class PipeTransport:
                 attempt.place.release()
                 self.settle(self._dispatcher.fail(search, error))
 
+        if self._dispatcher.waiting_count:
+            self._preempt()
+
+    def _startable_classes(self) -> Collection[Use]:
+        """The classes of which a search may start: those that are not live leave a worker free."""
+        background_count = sum(self._dispatcher.load_of(use).running for use in BACKGROUND)
+        return USES if background_count < self.workers.background_size else LIVE
+
+    def _preempt(self) -> None:
+        """Stops less urgent searches for those that wait for a worker."""
+        for attempt in self._dispatcher.preempt(
+            self.workers.stopping_count,
+            lambda search: self._readiness.is_searchable(search.job),
+            lambda attempt: attempt.place.is_loading,
+        ):
+            self.stop(attempt)
+
     def _offers(self, search: PoolSearch) -> Iterable[Offer[WorkerSlot]]:
+        """The idle workers. A search that is not live prefers one that has loaded its game."""
         if not self._readiness.is_searchable(search.job):
             return ()
-        return [Offer(slot, used_s=slot.assigned_s) for slot in self.workers.slots if slot.is_idle]
+        is_live, game_id = search.use == "live", search.job.game
+        return [
+            Offer(slot, 0.0 if is_live or slot.has_loaded(game_id) else 0.5, used_s=slot.assigned_s)
+            for slot in self.workers.slots
+            if slot.is_idle
+        ]
 
     def _send(self, search: PoolSearch, attempt: Attempt[WorkerSlot]) -> None:
         slot, job = attempt.place, search.job

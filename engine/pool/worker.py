@@ -215,11 +215,13 @@ class Worker:
     def _add_solver(self, searcher: Any, command: SearchCommand) -> None:
         """Adds the game's solver to a search once the cache holds it.
 
-        Only the top level and jobs without a level use it.
+        Only the top level and live jobs without a level use it.
         """
         if command.uncompiled or searcher.solver is not None or command.job.persona is not None:
             return
         game = searcher.game
+        if command.job.use != "live":
+            return
         if command.job.level not in (None, game.levels) or not game.rules.SOLVER:
             return
         if code_cache.is_ready(searcher.game.id, searcher.game.digest, "solver"):

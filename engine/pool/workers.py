@@ -66,6 +66,18 @@ class Workers:
         return any(slot.is_ready and not slot.is_busy for slot in self.slots)
 
     @property
+    def stopping_count(self) -> int:
+        """The number of workers that still stop a search."""
+        return sum(slot.is_stopping for slot in self.slots)
+
+    @property
+    def background_size(self) -> int:
+        """The number of workers that searches may use that are not live. One is left free for live
+        searches if there are several.
+        """
+        return max(1, self._size - 1)
+
+    @property
     def is_failing_to_start(self) -> bool:
         """Whether so many starts in a row have failed that waiting searches should fail too.
 

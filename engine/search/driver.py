@@ -390,16 +390,16 @@ def answer(
 ) -> Result:
     """Runs a job, within `time_ms` where that is less than the job's own time.
 
-    A repeatable level, or an uncompiled search, uses one thread, an empty table and no endgame
-    tables; otherwise `table` returns the room's table. When time is the only limit, the game's
-    solver is tried first where the position is within its reach. An uncompiled search plays a level
-    in full, however long that takes, or marks its answer as `warming` (see
+    A repeatable level, an uncompiled search, or a search that is not live uses one thread, an empty
+    table and no endgame tables; otherwise `table` returns the room's table. When time is the only
+    limit, the game's solver is tried first where the position is within its reach. An uncompiled
+    search plays a level in full, however long that takes, or marks its answer as `warming` (see
     `engine.search.uncompiled`).
     """
     position = resolve(job, searcher.game)
     level = level_of_job(job, searcher.game).at(job.seed, position.digest())
     is_shortened = not searcher.is_compiled and not plays_in_full(searcher.game, job)
-    is_isolated = level.repeatable or not searcher.is_compiled
+    is_isolated = level.repeatable or not searcher.is_compiled or job.use != "live"
     limit = _limit(level.limit, time_ms, searcher.is_compiled, is_shortened)
     begun = clock()
     solution = _solve(position, limit, searcher, control, watch)

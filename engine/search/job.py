@@ -10,6 +10,16 @@ Persona = Literal["average", "swindler", "random"]
 #: The ways of playing other than levels: see `engine.search.persona`.
 PERSONAS: tuple[Persona, ...] = get_args(Persona)
 
+#: What a search is for, which is its class: an AI's move (live), a person who waits for an answer
+#: (ask), or the analysis of a match (study).
+Use = Literal["live", "ask", "study"]
+#: The classes of searches, the most urgent first. A search never waits for one of a later class.
+USES: tuple[Use, ...] = get_args(Use)
+#: The class of live searches, and the classes whose searches they may preempt.
+LIVE, BACKGROUND = USES[:1], USES[1:]
+#: The classes whose searches leave no place for one of this class, as far as they fill the places.
+RIVALS: dict[Use, tuple[Use, ...]] = {"live": LIVE, "ask": ("ask",), "study": BACKGROUND}
+
 #: The greatest depth of a strategy's search, in plies.
 MAX_STRATEGY_DEPTH = 30
 
@@ -54,6 +64,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     `digest`, when given, is the digest of the position to search: a worker refuses the job if the
     moves lead to another position. `needs` names what a worker's program must be able to do beyond
     what every program can: a worker that does not know one of the names refuses the job.
+    `use` is the class of the search. A job of the classes ask and study is searched in isolation:
+    with fixed nodes, its result depends on nothing but the job.
     """
 
     game: str
@@ -70,6 +82,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     needs: tuple[str, ...] = ()
     strategy: str | None = None
     evaluator: str = ""
+    use: Use = "live"
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):
@@ -151,16 +164,40 @@ class Result(Struct, frozen=True, omit_defaults=True):
     info: Info
 
 
+class ClassLoad(Struct, frozen=True):
+    """The searches of one class: running, waiting, and preempted since the start."""
+
+    running: int = 0
+    waiting: int = 0
+    preempted: int = 0
+
+    def __add__(self, other: "ClassLoad") -> "ClassLoad":
+        return ClassLoad(
+            self.running + other.running,
+            self.waiting + other.waiting,
+            self.preempted + other.preempted,
+        )
+
+
 class Load(Struct, frozen=True):
     """The load of a pool: searches running and waiting, and the workers that are ready.
 
     `other_rules` counts the games that remote workers offer with other rules than this server's.
+    `background` has the share of the searches that are not live, by class.
     """
 
     running: int
     waiting: int
     workers: int
     other_rules: int = 0
+    background: dict[Use, ClassLoad] = {}
+
+    def of(self, use: Use) -> ClassLoad:
+        """The searches of one class. A live search is never preempted."""
+        if use != "live":
+            return self.background.get(use, ClassLoad())
+        others = sum(self.background.values(), ClassLoad())
+        return ClassLoad(self.running - others.running, self.waiting - others.waiting)
 
 
 class SearchError(Exception):

@@ -69,9 +69,10 @@ def plays_in_full(game: Game, job: Job) -> bool:
 def may_answer_uncompiled(job: Job) -> bool:
     """True if a job may be answered uncompiled.
 
-    A job with its own limit waits for the compiled search, which can keep its depth or nodes.
+    A job with its own limit waits for the compiled search, which can keep its depth or nodes. So
+    does one that is not live, because uncompiled code stops too late for a live search.
     """
-    return job.level is not None or job.persona is not None
+    return job.use == "live" and (job.level is not None or job.persona is not None)
 
 
 def percent(game_id: str, cpu_s: float) -> int:

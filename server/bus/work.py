@@ -11,7 +11,8 @@ messages, so that a newer worker can add to them. It refuses unknown fields in a
 that ignored one would run another search than the server asked for. A search by a strategy goes
 only to workers whose adverts list it. If a search needs a capability
 that the first version did not have, `Job.needs` names it, and the search goes only to workers whose
-adverts list it in `can`.
+adverts list it in `can`. A search that is not live (`Job.use`) goes only to workers whose adverts
+have the field `study`; the encoding of a live search does not name its class.
 """
 
 from typing import Annotated, Literal
@@ -34,6 +35,9 @@ MAX_CAPABILITIES = 100
 MAX_STRATEGIES = 100
 #: Searches that may wait at a worker, per core.
 QUEUED_PER_CORE = 2
+#: Longest time that a server waits for a search that is not live, in seconds. It is long because
+#: such a search gives way to live ones.
+BACKGROUND_DEADLINE_S = 600.0
 #: The capabilities of this program beyond those of the first version, as named in `Job.needs`.
 CAPABILITIES: tuple[str, ...] = ()
 
@@ -70,6 +74,10 @@ class Advert(Struct, frozen=True, omit_defaults=True):
     """A worker's games, capabilities, strategies and load. A server older than the field `warming`
     refuses an advert that has it, and accepts the worker once all its games are compiled. One older
     than `can` refuses an advert that has it.
+
+    `running` and `waiting` are live searches, before which all others give way. `study` is the
+    number of other searches that the worker takes at a time, 0 for a program that knows only live
+    ones; `studying` is the number that it has.
     """
 
     worker: Id
@@ -81,6 +89,8 @@ class Advert(Struct, frozen=True, omit_defaults=True):
     can: Annotated[tuple[Name, ...], Meta(max_length=MAX_CAPABILITIES)] = ()
     strategies: Annotated[tuple[Name, ...], Meta(max_length=MAX_STRATEGIES)] = ()
     uncompiled: Annotated[dict[Name, UncompiledGame], Meta(max_length=MAX_GAMES)] = {}
+    study: Count = 0
+    studying: Count = 0
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -192,6 +202,13 @@ def commands_topic(worker: str) -> str:
 def answers_topic(server: str) -> str:
     """The topic of the workers' messages to a server."""
     return f"{ROOT}/answers/{quote(server, safe='')}"
+
+
+def background_size(cores: int) -> int:
+    """The searches that are not live which a worker with this many cores takes at a time. They
+    leave a core free if there are several.
+    """
+    return max(1, cores - 1)
 
 
 def parse_advert(topic: str, payload: bytes) -> Advert:

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from server.codes import Code
 from server.identity.credentials import Credentials
-from server.identity.guests import find_guest, new_guest
+from server.identity.guests import find_guest, new_guest, rename_guest
 from server.limits.by_address import Limits
 from server.ports import Ports
 from server.rooms.model import Actor, CommandRejected
@@ -25,12 +25,14 @@ class Authenticated(Struct, frozen=True):
     """The actor of a request.
 
     If the request made a new guest, `new_token` is that guest's token. `notice` is a sentence to
-    show to the person once. The repr hides the token.
+    show to the person once. `is_renamed` says that the request gave a known guest another name. The
+    repr hides the token.
     """
 
     actor: Actor
     new_token: str | None = None
     notice: str | None = None
+    is_renamed: bool = False
 
     def __repr__(self) -> str:
         return f"Authenticated({self.actor!r}, …)"
@@ -43,14 +45,15 @@ async def authenticate(
 
     A client names its token on purpose, so an unknown token is refused. A browser sends its cookie
     automatically, so an unknown cookie gives a new guest, with a notice. A name renames the guest.
-    Raises TokenUnknown, LimitExceeded for too many new guests of the address, CommandRejected for
-    the name, and StoreError.
+    Raises TokenUnknown, LimitExceeded for too many new guests and renames of the address,
+    CommandRejected for the name, and StoreError.
     """
     has_token = credentials.token is not None
     secret = credentials.token if has_token else credentials.cookie
-    guest = await find_guest(ports, secret, name) if secret is not None else None
+    guest = await find_guest(ports, secret) if secret is not None else None
     if guest is not None:
-        return Authenticated(_person(guest))
+        named = await rename_guest(ports, limits, address, guest, name) if name else guest
+        return Authenticated(_person(named), is_renamed=named != guest)
     if has_token:
         raise TokenUnknown
     guest, token = await new_guest(ports, limits, address, name)

@@ -43,10 +43,10 @@ async def new_guest(
     return identity, token
 
 
-async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | None:
+async def find_guest(ports: Ports, token: str) -> Identity | None:
     """Returns the guest of a token, or None if the token is unknown or has expired.
 
-    Renames the guest if `name` is given, and records once a day that the guest was seen.
+    It records once a day that the guest was seen.
     """
     if not may_be_token(token):
         return None
@@ -57,9 +57,20 @@ async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | N
     is_marked = identity.seen_day is not None and identity.seen_day >= today
     if not is_marked and not await ports.store.expiry.mark_identities_seen([identity.id], today):
         return None  # the guest has just expired: see server/runtime/expiry.py
+    return identity
+
+
+async def rename_guest(
+    ports: Ports, limits: Limits, address: str, guest: Identity, name: str
+) -> Identity:
+    """Gives a guest a name, and returns the guest with it. A rename counts as a new guest.
+
+    Raises CommandRejected for the name, and LimitExceeded if the address has made too many guests.
+    """
     # A guest may keep an old name even if a new guest may not have it now.
-    if not name or identity.name == clean_text(name):
-        return identity
-    renamed = Identity(identity.id, clean_name(name))
+    if not name or guest.name == clean_text(name):
+        return guest
+    renamed = Identity(guest.id, clean_name(name))
+    limits.guests.take(address, ports.now_ms() / 1000)
     await ports.store.identities.rename(renamed.id, renamed.name)
     return renamed

@@ -38,7 +38,7 @@ class LimitExceeded(CommandRejected):
 class RateLimit:
     """A rate limit for each address. `subject` names what is limited, for messages."""
 
-    def __init__(self, subject: str, burst: int, per_minute: int) -> None:
+    def __init__(self, subject: str, burst: int, per_minute: float) -> None:
         self._subject = subject
         self._burst = burst
         self._per_minute = per_minute

@@ -198,6 +198,8 @@ class Session:
         except CommandRejected as rejection:
             raise ProtocolError(rejection.code, rejection.message) from rejection
         self._actor = authenticated.actor
+        if authenticated.is_renamed:
+            await self._hub.rename(authenticated.actor.identity, self._address)
         return wire.Welcome(
             protocol=wire.PROTOCOL, identity=authenticated.actor.identity,
             name=authenticated.actor.name, epoch=ports.store.epoch, at=ports.now_ms(),

@@ -15,8 +15,8 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The properties of a room that never change.
 
     `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
-    then. `view` is null when this server does not have the game. `start`, `one_screen` and
-    `takeback` mean the same as in `created`.
+    then. `level_names` are the levels' names, the lowest first. `view` is null when this server
+    does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`.
     """
 
     game: str
@@ -31,6 +31,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     one_screen: bool = False
     takeback: bool = True
     search: Word = "production"
+    level_names: tuple[str, ...] = ()
 
 
 class Played(Struct, frozen=True, omit_defaults=True):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from engine.game import GameFault, OptionError, PositionError
 from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
+from server.protocol.levels import level_names
 from server.rooms import positions
 from server.rooms.events import Occupant
 from server.rooms.model import Match, MatchResult, Played, Room, Substitution
@@ -25,11 +26,12 @@ def description(room: Room) -> wire.RoomDescription:
             board = room.game.board(room.options)
         except GameFault:
             board = None
+    levels = room.game.levels if room.game else 1
     return wire.RoomDescription(
         game=room.game_id, title=room.game.title if room.game else room.game_id,
         options=dict(room.options), visibility=room.visibility,
         host=room.host, created_ms=room.created_ms,
-        levels=room.game.levels if room.game else 1, view=board,
+        levels=levels, level_names=level_names(levels) if room.game else (), view=board,
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
         search=room.game.rules.SEARCH if room.game else "production",
     )  # fmt: skip

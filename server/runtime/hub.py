@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from server.codes import Code
-from server.ids import RoomId
+from server.ids import IdentityId, RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
@@ -21,6 +21,7 @@ from server.runtime.observers import Observers, engine_observer, metrics_observe
 from server.runtime.open_rooms import OpenRooms
 from server.runtime.requests import Request, refuse
 from server.runtime.room_runner import RoomRunner
+from server.runtime.seat_names import update_seats
 from server.runtime.timer import WAKE_AHEAD_S
 from server.store.base import DUE_PAGE, DueRoom
 
@@ -113,6 +114,10 @@ class Hub:
             if room.needs_search:
                 self.ports.engines.expect(room.game_id)
         return ack
+
+    async def rename(self, identity: IdentityId, address: str) -> None:
+        """Gives the seats of an identity its new name, which the store already has."""
+        await update_seats(self.ports, self.rooms, identity, address)
 
     def forget(self, follower: Follower, rooms: set[RoomId], has_closed_page: bool = False) -> None:
         """Removes a closed connection from these rooms and from the lobby.

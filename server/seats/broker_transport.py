@@ -33,7 +33,7 @@ ACCEPT_S = 1.0
 SILENCE_S = 1.5
 #: Grace period after the search's own time, in seconds.
 GRACE_S = 0.5
-#: Deadline of one attempt, in seconds; it allows for compiling the game.
+#: Deadline of one attempt at a live search, in seconds; it allows for compiling the game.
 DEADLINE_S = 120.0
 #: Pause before a worker that was busy gets a search again, in seconds.
 BUSY_S = 0.25
@@ -83,7 +83,7 @@ class SentAttempt:
     @property
     def end_s(self) -> float:
         """The loop time at which the attempt is late."""
-        end_s = self.attempt.sent_s + DEADLINE_S
+        end_s = self.attempt.sent_s + deadline_s(self.search.job)
         job_end_s = self.search.end_s(self.attempt.sent_s)
         # Compiling may take longer than the search.
         return min(end_s, job_end_s + GRACE_S) if job_end_s and self.is_compiled else end_s
@@ -133,7 +133,7 @@ class BrokerTransport:
         """Sends an attempt to its worker; raises SearchFailed if the command is too long."""
         command = work.Search(
             id=search.id, attempt=attempt.number, server=self._node, job=_hide_room(search.job),
-            deadline_ms=int(DEADLINE_S * 1000), time_ms=attempt.time_ms,
+            deadline_ms=int(deadline_s(search.job) * 1000), time_ms=attempt.time_ms,
         )  # fmt: skip
         payload = work.encode(command)
         if len(payload) > work.MAX_BYTES:
@@ -177,8 +177,13 @@ class BrokerTransport:
         now_s = _now_s()
         if sent.lost_at_s > now_s:
             self._watch(sent)
-        else:
-            self._lose(sent, "late" if sent.end_s <= now_s else "silent")
+        elif sent.end_s > now_s:
+            self._lose(sent, "silent")
+        elif sent.search.use == "live":
+            self._lose(sent, "late")
+        else:  # live searches kept the worker busy
+            self.stop(sent.search, sent.attempt)
+            self._on_end(self._dispatcher.put_back(sent.attempt))
 
     def _lose(self, sent: SentAttempt, reason: str) -> None:
         self._counts.lost += 1
@@ -287,6 +292,11 @@ class BrokerTransport:
         self._workers.distrust(sent.attempt.place, sent.search.game, reason)
         self.stop(sent.search, sent.attempt)
         self._on_end(self._dispatcher.put_back(sent.attempt))
+
+
+def deadline_s(job: Job) -> float:
+    """The deadline of one attempt at a job, in seconds."""
+    return DEADLINE_S if job.use == "live" else work.BACKGROUND_DEADLINE_S
 
 
 def reject_message(link: Link, counts: Counts, topic: str, error: Malformed) -> None:

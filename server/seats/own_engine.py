@@ -6,7 +6,7 @@ from collections.abc import Callable
 from engine.dispatch.dispatcher import Dispatcher, Settled
 from engine.dispatch.placing import Offer
 from engine.dispatch.search import Attempt
-from engine.search.job import Info, Job, SearchFailed
+from engine.search.job import RIVALS, Info, Job, SearchFailed, Use
 from server.ports import Engines
 from server.seats.broker_transport import RemoteSearch
 
@@ -29,11 +29,18 @@ class OwnEngine:
         self._tasks: dict[Attempt[str], asyncio.Task[None]] = {}
 
     def offer(self, job: Job) -> Offer[str]:
-        """The pool as a place; it is free while one of its processes is idle."""
-        load = self._engines.load()
-        search_count = max(load.running + load.waiting, self._dispatcher.places.running_at(OWN))
-        is_compiled = self._engines.is_warm(job.game)
-        return Offer(OWN, 0.0 if search_count < load.workers else 1.0, is_compiled=is_compiled)
+        """The pool as a place. It queues any number of live searches."""
+        is_free, is_compiled = self.is_free_for(job.use), self._engines.is_warm(job.game)
+        is_full = job.use != "live" and not is_free
+        return Offer(OWN, 0.0 if is_free else 1.0, is_compiled=is_compiled, is_full=is_full)
+
+    def is_free_for(self, use: Use) -> bool:
+        """Whether the pool has fewer searches of the rivals of this class than processes."""
+        load, uses = self._engines.load(), RIVALS[use]
+        loads = [load.of(rival) for rival in uses]
+        known_count = sum(each.running + each.waiting for each in loads)
+        own_count = self._dispatcher.places.running_at(OWN, uses)
+        return max(known_count, own_count) < load.workers
 
     def start(self, search: RemoteSearch, attempt: Attempt[str]) -> None:
         """Starts an attempt in a task of its own."""

@@ -13,7 +13,17 @@ from engine.dispatch.dispatcher import Dispatcher, Settled
 from engine.dispatch.placing import Offer
 from engine.dispatch.search import Attempt
 from engine.game import Game
-from engine.search.job import Job, Load, Result, RulesChanged, SearchFailed
+from engine.search.job import (
+    BACKGROUND,
+    USES,
+    ClassLoad,
+    Job,
+    Load,
+    Result,
+    RulesChanged,
+    SearchFailed,
+    Use,
+)
 from engine.search.report import level_of_job
 from server.bus import work
 from server.bus.link import Link
@@ -94,7 +104,14 @@ class RemoteEngines:
             local.waiting + self._dispatcher.waiting_count,
             local.workers + self._workers.cores(),
             self._workers.other_rules(),
+            {use: local.of(use) + self._load_of(use) for use in BACKGROUND},
         )
+
+    def _load_of(self, use: Use) -> ClassLoad:
+        """This node's searches of a class, without those that its own pool has."""
+        load = self._dispatcher.load_of(use)
+        at_workers = load.running - self._dispatcher.places.running_at(OWN, (use,))
+        return ClassLoad(at_workers, load.waiting)
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
         game = self._find_game(job.game)
@@ -127,7 +144,9 @@ class RemoteEngines:
         If some still wait, it tries again after BUSY_S, because an advert expires silently.
         """
         now_s = asyncio.get_running_loop().time()
-        while (assigned := self._dispatcher.assign(now_s, self._offers)) is not None:
+        while (
+            assigned := self._dispatcher.assign(now_s, self._offers, self._startable_classes())
+        ) is not None:
             search, attempt = assigned
             if self._own is not None and attempt.place == OWN:
                 self._own.start(search, attempt)
@@ -139,6 +158,22 @@ class RemoteEngines:
         for settled in self._dispatcher.fail_waiting(self._error_of):
             self._settle(settled)
         self._set_timer(now_s)
+
+    def _startable_classes(self) -> list[Use]:
+        """The classes for which there may be a place; for live searches there always may."""
+        running_at = self._dispatcher.places.running_at
+        return [
+            use
+            for use in USES
+            if use == "live"
+            or (
+                self._dispatcher.load_of(use).waiting
+                and (
+                    self._workers.has_place_for(use, running_at)
+                    or (self._own is not None and self._own.is_free_for(use))
+                )
+            )
+        ]
 
     def _offers(self, search: RemoteSearch) -> list[Offer[str]]:
         """The places for a search. The own pool runs no strategies."""

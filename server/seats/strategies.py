@@ -64,7 +64,7 @@ class StrategyEngines:
         searches, strategies = self._engines.load(), self._strategies.load()
         return Load(
             searches.running + strategies.running, searches.waiting + strategies.waiting,
-            searches.workers, searches.other_rules,
+            searches.workers, searches.other_rules, searches.background,
         )  # fmt: skip
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:

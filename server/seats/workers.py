@@ -7,19 +7,22 @@ name, and is trusted again.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
 from engine.dispatch.placing import Offer
 from engine.game import Game, GameError, GameFault
-from engine.search.job import Job
+from engine.search.job import BACKGROUND, LIVE, RIVALS, Job, Use
 from server.bus import work
 from server.bus.work import Advert, CompilingGame, ReadyGame, UncompiledGame
 from server.process.metrics import Metrics
 
 log = structlog.get_logger()
+
+#: Returns the number of this node's searches of some classes that a worker has not answered yet.
+RunningAt = Callable[[str, Sequence[Use]], int]
 
 #: Age after which a worker's advert no longer counts, in seconds.
 ADVERT_EXPIRY_S = 3.5
@@ -40,9 +43,11 @@ class RemoteWorker:
     def offer_for(self, job: Job) -> ReadyGame | CompilingGame | UncompiledGame | None:
         """The worker's offer of the job's game with the job's rules.
 
-        None also if the job needs more than the worker's program can do, or a strategy that the
-        worker does not run.
+        None also if the job needs more than the worker's program can do, has a class that it does
+        not know, or a strategy that the worker does not run.
         """
+        if job.use != "live" and not self.advert.study:
+            return None
         if job.needs and not set(job.needs) <= set(self.advert.can):
             return None
         offers: list[ReadyGame | CompilingGame | UncompiledGame | None] = [
@@ -59,11 +64,32 @@ class RemoteWorker:
         return None
 
     def load(self, own_searches: int) -> float:
-        """The worker's searches per core, running and waiting.
+        """The worker's live searches per core, running and waiting.
 
-        `own_searches` is the number of this node's searches that the worker has not answered yet.
+        `own_searches` is the number of this node's live searches that it has not answered yet.
         """
         return max(own_searches, self.advert.running + self.advert.waiting) / self.advert.cores
+
+    def total_load(self, running_at: RunningAt) -> float:
+        """The worker's searches of all classes per core."""
+        name = self.advert.worker
+        background_count = max(running_at(name, BACKGROUND), self.advert.studying)
+        return self.load(running_at(name, LIVE)) + background_count / self.advert.cores
+
+    def is_full_for(self, use: Use, running_at: RunningAt) -> bool:
+        """Whether the worker should get no search of this class now.
+
+        A live search may queue there. One for a person who waits needs a core without a live
+        search, and a study needs an idle core.
+        """
+        name = self.advert.worker
+        live_load, rival_count = self.load(running_at(name, LIVE)), running_at(name, RIVALS[use])
+        if use == "live":
+            return live_load >= 1 + work.QUEUED_PER_CORE
+        if use == "ask":
+            return live_load >= 1 or rival_count >= self.advert.study
+        is_full = max(rival_count, self.advert.studying) >= self.advert.study
+        return is_full or self.total_load(running_at) >= 1
 
 
 class RemoteWorkers:
@@ -130,25 +156,31 @@ class RemoteWorkers:
         since_s = _now_s() - ADVERT_EXPIRY_S
         return [worker for worker in self.known.values() if worker.last_advert_s > since_s]
 
-    def offers(self, job: Job, running_at: Callable[[str], int]) -> list[Offer[str]]:
+    def offers(self, job: Job, running_at: RunningAt) -> list[Offer[str]]:
         """The trusted workers that can search the job, for the dispatcher to choose from.
 
-        `running_at` returns the number of this node's searches that a worker has.
+        `running_at` returns the number of this node's searches of some classes that a worker has.
         """
         offers = []
         for worker in self.live():
             name, offer = worker.advert.worker, worker.offer_for(job)
             if offer is not None and self._is_trusted(name, job.game, offer.rules):
-                load = worker.load(running_at(name))
+                load = worker.load(running_at(name, LIVE))
+                if job.use != "live":
+                    load = worker.total_load(running_at)
                 nps = offer.nps if isinstance(offer, ReadyGame) else 0
                 is_compiled = job.strategy is not None or isinstance(offer, ReadyGame)
                 offers.append(
                     Offer(
                         name, load, nps, is_compiled=is_compiled,
-                        is_full=load >= 1 + work.QUEUED_PER_CORE,
+                        is_full=worker.is_full_for(job.use, running_at),
                     )
                 )  # fmt: skip
         return offers
+
+    def has_place_for(self, use: Use, running_at: RunningAt) -> bool:
+        """Whether a worker should get a search of this class now, if it has the game."""
+        return any(not worker.is_full_for(use, running_at) for worker in self.live())
 
     def is_advertised(self, job: Job) -> bool:
         """Whether a worker could search the job, trusted or not."""

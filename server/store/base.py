@@ -302,10 +302,18 @@ class ProjectionStore(Protocol):
     async def game_counts(self, limit: int) -> dict[str, int]:
         """How many of the latest `limit` finished public matches were of each game."""
 
-    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
+    async def matches(
+        self,
+        limit: int,
+        before: tuple[int, str] | None,
+        *,
+        player: str | None = None,
+        game: str | None = None,
+    ) -> list[StoredMatch]:
         """Finished public matches with at least one move, newest first.
 
-        `before` is the (finished_ms, match) of the previous page's last match.
+        `before` is the (finished_ms, match) of the previous page's last match. `player`, a key as
+        in server/store/players.py, and `game` leave out the matches of others.
         """
 
     async def match(self, match: MatchId) -> StoredMatch | None:

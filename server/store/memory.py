@@ -252,12 +252,21 @@ class MemoryProjections:
     async def game_counts(self, limit: int) -> dict[str, int]:
         return dict(Counter(match.game for match in await self.matches(limit, None)))
 
-    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
+    async def matches(
+        self,
+        limit: int,
+        before: tuple[int, str] | None,
+        *,
+        player: str | None = None,
+        game: str | None = None,
+    ) -> list[StoredMatch]:
         await asyncio.sleep(0)
         finished = {
             (row.finished_ms, row.match): row
             for row in self._matches.values()
             if row.finished_ms is not None and row.plies and row.match in self._tables.public
+            if game in (None, row.game)
+            if player is None or player in structs.astuple(self._tables.players[row.match])
         }
         return [
             finished[key]

@@ -280,11 +280,22 @@ class SqlProjections:
         )
         return {row[0]: row[1] for row in rows}
 
-    async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
+    async def matches(
+        self,
+        limit: int,
+        before: tuple[int, str] | None,
+        *,
+        player: str | None = None,
+        game: str | None = None,
+    ) -> list[StoredMatch]:
         c = t.matches.c
         query = select(*MATCH_COLUMNS).where(
             c.public.is_(True), c.finished_ms.is_not(None), c.plies > 0
         )
+        if player is not None:
+            query = query.where(or_(c.first == player, c.second == player))
+        if game is not None:
+            query = query.where(c.game == game)
         if before is not None:
             at_ms, match = before
             query = query.where(

@@ -13,6 +13,7 @@ from server.address import Proxies, parse_proxies
 from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
 from server.identity.credentials import parse_credentials
+from server.ids import IdentityId
 from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, is_origin_allowed
 from server.ports import Ports
@@ -31,6 +32,7 @@ from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.lessons import Lessons
 from server.web.links import Links
+from server.web.match_events import MatchEvents
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
 from server.web.positions import Positions
@@ -99,6 +101,7 @@ def make_app(
             web.post("/api/guest", api.guest),
             *Games(api.ports).routes(),
             *matches.routes(),
+            *MatchEvents(api.ports).routes(),
             *MyMatches(api.ports, matches).routes(),
             *Links(api.ports).routes(),
             web.get("/api/strategies", strategies),
@@ -114,7 +117,10 @@ def make_app(
 
 
 class Api:
-    """The handlers, each documented in docs/reference/protocol.md."""
+    """The handlers, each documented in docs/reference/protocol.md.
+
+    `on_rename` is called with the identity and the address of a guest who has changed the name.
+    """
 
     def __init__(
         self,
@@ -122,11 +128,13 @@ class Api:
         limits: Limits,
         is_draining: Callable[[], bool],
         clock_ahead_ms: Callable[[], int] = lambda: 0,
+        on_rename: Callable[[IdentityId, str], Awaitable[None]] | None = None,
     ) -> None:
         self.ports = ports
         self._limits = limits
         self._is_draining = is_draining
         self._clock_ahead_ms = clock_ahead_ms
+        self._on_rename = on_rename
 
     async def livez(self, request: web.Request) -> web.Response:
         """Answers that the process is alive."""
@@ -175,6 +183,8 @@ class Api:
             request, GuestRequest, self.ports.settings.silence_s, '{"name": text}'
         )
         sender = await self._authenticate(request, guest_request.name)
+        if sender.is_renamed and self._on_rename is not None:
+            await self._on_rename(sender.actor.identity, request[ORIGIN].address)
         response = json_answer(Guest(sender.actor.identity, sender.actor.name, sender.notice))
         if sender.new_token is not None:
             set_guest_cookie(response, sender.new_token, is_https(request))

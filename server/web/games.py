@@ -10,6 +10,7 @@ from aiohttp import web
 
 from engine.rules.registry import game_ids
 from server.ports import Ports
+from server.protocol.levels import level_names
 from server.store.base import StoreError
 from server.web.encodings import Encoded, encode
 
@@ -21,23 +22,8 @@ COUNTED_MATCHES = 1000
 ORDER_MS = 60_000
 #: The games that come first as long as few matches have been played: most people know them.
 WELL_KNOWN = ("chess", "connect-four", "draughts", "othello", "tic-tac-toe", "nine-mens-morris")
-#: The names of eight levels, from the lowest to the highest.
-LEVEL_NAMES = (
-    "Beginner", "Novice", "Casual", "Skilled", "Advanced", "Expert", "Champion", "Master",
-)  # fmt: skip
 
 _encode = msgspec.json.Encoder().encode
-
-
-def level_names(count: int) -> list[str]:
-    """The names of a game's levels: the lowest is the first of LEVEL_NAMES, the highest the last.
-
-    Fewer levels have names from all over the list.
-    """
-    if count == 1:
-        return [LEVEL_NAMES[-1]]
-    last = len(LEVEL_NAMES) - 1
-    return [LEVEL_NAMES[level * last // (count - 1)] for level in range(count)]
 
 
 def well_known_first(ids: Sequence[str]) -> list[str]:
@@ -112,7 +98,7 @@ class Games:
             "id": game.id,
             "title": game.title,
             "levels": game.levels,
-            "level_names": level_names(game.levels) if game.levels else [],
+            "level_names": level_names(game.levels),
             "search": game.rules.SEARCH,
             "aliases": game.rules.ALIASES,
             "options": dict(game.options),

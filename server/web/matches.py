@@ -42,6 +42,8 @@ ASSESSED_PLIES = 40
 #: Capacity of the cache of finished matches, in moves. The cache saves reading the room's log for
 #: each page of a replay.
 CACHED_MOVES = 200_000
+#: Longest value of a filter, in characters.
+MAX_FILTER = 100
 #: Log entries per read from the store. Those of one read are parsed without a pause.
 LOG_PAGE = 250
 #: Moves of an old log that get their notation before the event loop may serve other requests.
@@ -92,12 +94,17 @@ class Matches:
     async def matches(self, request: web.Request) -> web.Response:
         """Lists finished public matches with at least one move, newest first.
 
-        There are at most `?limit=` of them. `?before=` is the `next` of the previous page.
+        There are at most `?limit=` of them. `?before=` is the `next` of the previous page. With
+        `?player=`, an identity, and `?game=`, they are those of that player and of that game.
         """
+        query = request.query
         limit = query_number(request, "limit", 30, 1, PAGE)
-        before = request.query.get("before")
+        before = query.get("before")
         rows = await self._ports.store.projections.matches(
-            limit, _parse_cursor(before) if before else None
+            limit,
+            _parse_cursor(before) if before else None,
+            player=_filter(query.get("player")),
+            game=_filter(query.get("game")),
         )
         next_cursor = _format_cursor(rows[-1]) if len(rows) == limit else None
         return json_answer(
@@ -110,7 +117,7 @@ class Matches:
         If the sender may not see the analyses while the match is running, `withheld` says why.
         """
         match = await self._find(request.match_info["match"])
-        record = await self._record(match)
+        record = await self.record(match)
         moves = record.moves
         withheld = await self._thoughts.reason_to_withhold(request, match)
         thoughts = {}
@@ -137,7 +144,7 @@ class Matches:
         Those of a finished match never change; moves of a running one may be taken back.
         """
         match = await self._find(request.match_info["match"])
-        moves = (await self._record(match)).moves
+        moves = (await self.record(match)).moves
         first = query_number(request, "from", 0, 0, len(moves))
         last = min(
             query_number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1
@@ -154,7 +161,7 @@ class Matches:
         to a sender who may not see them.
         """
         match = await self._find(request.match_info["match"])
-        record = await self._record(match)
+        record = await self.record(match)
         end = len(record.moves)
         first = query_number(request, "from", 0, 0, end)
         last = min(query_number(request, "to", end, first, 2**31), first + ASSESSED_PLIES - 1)
@@ -185,7 +192,7 @@ class Matches:
         withheld = await self._thoughts.reason_to_withhold(request, match)
         if withheld is not None:
             raise ApiError(HTTPStatus.FORBIDDEN, Code.TRACE_WITHHELD, withheld)
-        return match, [played.move for played in (await self._record(match)).moves]
+        return match, [played.move for played in (await self.record(match)).moves]
 
     async def _render_views(
         self, request: web.Request, match: StoredMatch, moves: Moves, first: int, last: int
@@ -211,7 +218,7 @@ class Matches:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
         return match
 
-    async def _record(self, match: StoredMatch) -> Record:
+    async def record(self, match: StoredMatch) -> Record:
         """The record of a match, from the cache if it is finished."""
         cached = self._finished.get(match.match)
         if cached is not None:
@@ -292,6 +299,15 @@ def _game_changed() -> ApiError:
 @lru_cache(CACHED_STARTS)
 def _first_seat(game: Game, start: str, options: bytes) -> int:
     return notation.first_seat(game, start, _decode(options))
+
+
+def _filter(text: str | None) -> str | None:
+    """The value of a filter; None for no filter. Raises ApiError for a text that is no id."""
+    if text is not None and not (len(text) <= MAX_FILTER and text.isprintable()):
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, "a filter is the id of a player or game"
+        )
+    return text or None
 
 
 def _format_cursor(match: StoredMatch) -> str:

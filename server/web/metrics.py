@@ -19,7 +19,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from engine.search.job import Load
+from engine.search.job import USES, Load
 from server.bus.base import Bus
 from server.net.listener import CannotListen
 from server.process.metrics import Histogram, Metrics
@@ -87,6 +87,7 @@ class NodeCollector:
         yield GaugeMetricFamily(
             "plyroom_searches_waiting", "Searches that wait for a worker", load.waiting
         )
+        yield from _search_classes(load)
         yield GaugeMetricFamily(
             "plyroom_search_workers", "Search processes that are ready", load.workers
         )
@@ -115,6 +116,27 @@ class NodeCollector:
         yield CounterMetricFamily(
             "plyroom_bus_lost", "Other bus messages that were dropped", bus.lost
         )
+
+
+def _search_classes(load: Load) -> Iterator[Metric]:
+    """Yields the searches by class: an AI's move (live), a question (ask), an analysis (study)."""
+    running = GaugeMetricFamily(
+        "plyroom_class_searches_running", "Searches of a class that run", labels=["class"]
+    )
+    waiting = GaugeMetricFamily(
+        "plyroom_class_searches_waiting", "Searches of a class that wait", labels=["class"]
+    )
+    preempted = CounterMetricFamily(
+        "plyroom_class_searches_preempted",
+        "Times that a more urgent search in the node's own pool took the place of one of a class",
+        labels=["class"],
+    )
+    for use in USES:
+        each = load.of(use)
+        running.add_metric([use], each.running)
+        waiting.add_metric([use], each.waiting)
+        preempted.add_metric([use], each.preempted)
+    yield from (running, waiting, preempted)
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from server.protocol import messages as wire
 from server.store.base import DAY_MS
 from server.web.answers import ApiError, json_answer
 from server.web.matches import Matches
+from server.web.turns import Turns
 
 #: Maximum number of running matches in the answer.
 MAX_RUNNING = 20
@@ -36,6 +37,7 @@ class MyMatches:
     def __init__(self, ports: Ports, matches: Matches) -> None:
         self._ports = ports
         self._matches = matches
+        self._turns = Turns(ports, matches)
 
     def routes(self) -> list[web.RouteDef]:
         """The route of the handler."""
@@ -44,16 +46,19 @@ class MyMatches:
     async def my_matches(self, request: web.Request) -> web.Response:
         """Answers with the matches of the guest of the token or the cookie, public or not.
 
-        `running` and `finished` have entries as in `GET /api/matches`, latest first, and `waiting`
-        the rooms in which the guest waits for a player. A request without a guest gets a 401.
+        `running` and `finished` have entries as in `GET /api/matches`, latest first; in `running`,
+        `turn` is the seat to move, null if the server no longer has the rules. `waiting` has the
+        rooms in which the guest waits for a player. A request without a guest gets a 401.
         """
         identity = await self._identity(request)
         projections = self._ports.store.projections
         matches = await projections.player_matches(identity, MAX_RUNNING, MAX_FINISHED)
-        entries = [(match, self._matches.entry(match, match.plies or 0)) for match in matches]
+        running = [match for match in matches if match.finished_ms is None]
+        turns = await self._turns.of(running)
+        entry = self._matches.entry
         body = {
-            "running": [entry for match, entry in entries if match.finished_ms is None],
-            "finished": [entry for match, entry in entries if match.finished_ms is not None],
+            "running": [entry(match, 0) | {"turn": turns[match.match]} for match in running],
+            "finished": [entry(match, match.plies or 0) for match in matches[len(running) :]],
             "waiting": await self._waiting(identity),
         }
         return json_answer(body)
@@ -65,7 +70,7 @@ class MyMatches:
             headers.getall("Cookie", ()), headers.getall("Authorization", ())
         )
         secret = credentials.token if credentials.token is not None else credentials.cookie
-        guest = await find_guest(self._ports, secret, None) if secret is not None else None
+        guest = await find_guest(self._ports, secret) if secret is not None else None
         if guest is None:
             raise ApiError(HTTPStatus.UNAUTHORIZED, Code.TOKEN_UNKNOWN, "only a guest has matches")
         return guest.id

@@ -5,18 +5,22 @@ from http import HTTPStatus
 import structlog
 from aiohttp import web
 
-from engine.game import GameFault, Position, UnknownGame
+from engine.game import GameFault, Position, PositionError, UnknownGame
+from engine.view import cell_ids
 from server.codes import Code
 from server.ports import Ports
 from server.protocol.limits import MAX_START
 from server.rooms.model import CommandRejected
+from server.rooms.placing import is_placeable, place
 from server.rooms.starts import check_start
 from server.web.answers import ApiError, json_answer
 
 log = structlog.get_logger()
 
 #: The query parameters that are not options of the game.
-OWN_PARAMETERS = frozenset({"game", "start"})
+OWN_PARAMETERS = frozenset({"game", "start", "pieces", "turn"})
+#: Longest list of pieces, in characters: that of a full board of gomoku is shorter.
+MAX_PIECES = 3000
 
 
 class Positions:
@@ -33,28 +37,56 @@ class Positions:
         """Answers with the board of a position from which a match can start.
 
         `?game=` is the game and `?start=` the text of the position; without it the answer has the
-        game's own start. Any other parameter is an option of the game. The answer has the text as
-        the log would store it, the board and the view.
+        game's own start, and `placeable`: whether the game accepts `?pieces=e1:K,e8:k&turn=0`, the
+        cells with the kinds of their pieces and the seat to move, in place of a text. Any other
+        parameter is an option of the game. The answer has the text as the log would store it, the
+        board and the view.
         """
         query = request.query
         start = query.get("start")
         if start is not None and len(start) > MAX_START:
-            raise ApiError(
-                HTTPStatus.BAD_REQUEST,
-                Code.POSITION_REFUSED,
-                f"a position has at most {MAX_START} characters",
-            )
+            raise _refusal(f"a position has at most {MAX_START} characters")
         options = {name: query[name] for name in query if name not in OWN_PARAMETERS}
+        pieces = query.get("pieces")
+        if pieces is not None:
+            start = self._place(query.get("game", ""), options, pieces, query.get("turn") == "1")
         position = self._check(query.get("game", ""), options, start)
         try:
+            game = position.game
             body = {
                 "start": position.text(),
-                "board": position.game.board(position.options),
+                "board": game.board(position.options),
                 "view": position.view(),
+                **({"placeable": is_placeable(game, position.options)} if start is None else {}),
             }
         except GameFault as fault:
             raise self._fault(position.game.id, fault) from fault
         return json_answer(body)
+
+    def _place(
+        self, game_id: str, options: dict[str, str], pieces: str, is_second_to_move: bool
+    ) -> str:
+        """The text of the position with these pieces. Raises ApiError if the game has none."""
+        start = self._check(game_id, options, None)
+        game, turn = start.game, int(is_second_to_move)
+        placed = dict(piece.split(":", 1) for piece in pieces.split(",") if ":" in piece)
+        board = game.board(start.options)
+        if (
+            len(pieces) > MAX_PIECES
+            or not placed.keys() <= set(cell_ids(board.board))
+            or not set(placed.values()) <= board.kinds.keys()
+        ):
+            raise _refusal(f"the cells and kinds of pieces of {game.title} are expected: e1:K,e8:k")
+        try:
+            position = place(game, start.options, placed, turn)
+            position = position or place(game, start.options, placed, 1 - turn)
+        except PositionError as error:
+            raise _refusal(str(error)) from error
+        except GameFault as fault:
+            raise self._fault(game.id, fault) from fault
+        if position is None:
+            raise _refusal(f"these pieces make no position of {game.title}")
+        return position.text()
 
     def _check(self, game_id: str, options: dict[str, str], start: str | None) -> Position:
         """The position. Raises ApiError if no match can start from it."""
@@ -72,3 +104,7 @@ class Positions:
         return ApiError(
             HTTPStatus.CONFLICT, Code.GAME_FAULT, "the rules of this game failed on this position"
         )
+
+
+def _refusal(message: str) -> ApiError:
+    return ApiError(HTTPStatus.BAD_REQUEST, Code.POSITION_REFUSED, message)

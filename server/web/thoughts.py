@@ -135,7 +135,7 @@ class Thoughts:
             headers.getall("Cookie", ()), headers.getall("Authorization", ())
         )
         secret = credentials.cookie if credentials.token is None else credentials.token
-        guest = None if secret is None else await find_guest(self._ports, secret, None)
+        guest = None if secret is None else await find_guest(self._ports, secret)
         seats = _decode_seats(match.seats)
         return guest is None or guest.id in [seat.identity for seat in seats]
 

@@ -15,7 +15,7 @@ from engine.dispatch.dispatcher import (
     WorkersLost,
 )
 from engine.dispatch.search import MIN_RETRY_S
-from engine.search.job import MATE, Info, SearchFailed
+from engine.search.job import BACKGROUND, MATE, ClassLoad, Info, Result, SearchFailed
 from tests.support.dispatching import (
     GRACE_S,
     OWN,
@@ -330,6 +330,53 @@ def test_stale_reports_change_nothing() -> None:
     assert (search.best, search.begun_s, search.losses) == (None, None, 1)
     assert search.failed_at == frozenset()
     assert (dispatcher.waiting_count, dispatcher.running_count) == (0, 1)
+
+
+# --- classes of searches
+
+
+def test_preemptions_use_up_nothing() -> None:
+    """A search that was preempted MAX_ATTEMPTS times may still be put back and lost TRIES times."""
+    transport = FakeTransport("a")
+    dispatcher = transport.dispatcher
+    search = transport.admit(search_of("x", use="study"))
+    transport.admit(search_of("y"))
+    live = transport.assign_next()
+    for count in range(MAX_ATTEMPTS):
+        transport.running.clear()
+        assert dispatcher.put_back(live) is None
+        study = dispatcher.assign(transport.now_s, transport.offers, uses=BACKGROUND)
+        assert study is not None
+        assert dispatcher.preempt(0, lambda search: True) == [study[1]]
+        assert dispatcher.preempt(1, lambda search: True) == []
+        live = transport.assign_next()
+        assert search.preemptions == count + 1
+        dispatcher.on_answer(live, result_at(3))
+        transport.admit(search_of("y"))
+        transport.running.clear()
+        live = transport.assign_next()
+    assert dispatcher.load_of("study") == ClassLoad(0, 1, MAX_ATTEMPTS)
+    dispatcher.on_answer(live, result_at(3))
+    transport.running.clear()
+    assert dispatcher.put_back(transport.assign_next()) is None
+    assert (search.losses, search.is_settled) == (0, False)
+
+
+def test_the_infos_of_a_study_are_no_answer() -> None:
+    """A study that was lost too often fails, though it has reported moves: they are not its result.
+
+    A live search is answered with its deepest report.
+    """
+    for use, outcome in (("live", Result), ("ask", WorkersLost), ("study", WorkersLost)):
+        transport = FakeTransport("a")
+        transport.admit(search_of(use=use))
+        settled = None
+        for _ in range(TRIES):
+            attempt = transport.assign_next()
+            transport.dispatcher.on_progress(attempt, info_at(7))
+            settled = transport.lose(attempt)
+        assert settled is not None
+        assert isinstance(settled.outcome, outcome)
 
 
 # --- admission and the end

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from engine.game import Game, GameFault, Position, Rules
 from engine.games import tic_tac_toe
 from engine.rules.registry import load_game, production_ids
-from engine.search import driver
+from engine.search import driver, layout
 from engine.search.driver import Control, Searcher, Table
-from engine.search.job import MATE, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
+from engine.search.features import ALL, PROBE
+from engine.search.job import MATE, USES, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
 from engine.search.levels import (
     DEFAULT_LEVEL_TABLE,
     SLIPS_OF,
@@ -24,6 +25,7 @@ from engine.search.levels import (
     level_from_row,
     level_of,
 )
+from engine.search.report import Report
 
 #: A function from a game's id to its searcher, such as the fixture `searcher_of`.
 Searchers = Callable[[str], Searcher]
@@ -236,3 +238,33 @@ def test_invalid_jobs() -> None:
             answer(searcher, replace(valid, **changes))
     with pytest.raises(SearchFailed, match="over"):
         answer(searcher, replace(valid, start="XXXOO...."))
+
+
+def test_a_study_uses_no_table_of_a_room() -> None:
+    """Searches for people get an empty table and no endgame tables; a live one gets the room's."""
+    game = load_game("tic-tac-toe")
+    seen: list[tuple[bool, bool]] = []
+
+    class RecordingSearcher:
+        """A searcher that records whether it got the room's table, and may use endgame tables."""
+
+        is_compiled, solver, features = True, None, ALL
+
+        def __init__(self) -> None:
+            self.game = game
+
+        def expire(self) -> None:
+            """Nothing runs."""
+
+        def search(self, *arguments: Any, on_depth: Any, features: int, **others: Any) -> None:
+            seen.append((arguments[2] is room_table, bool(features & PROBE)))
+            move = game.start().moves()[0]
+            on_depth(Report(1, 0, 1, 0.1, (move,), ((move, 0, layout.EXACT),), False))
+
+    room_table = Table(10)
+    start = game.start()
+    job = Job(game.id, game.digest, {}, start.text(), (), "room", limit=Limit(nodes=100))
+    for use in USES:
+        searcher: Any = RecordingSearcher()
+        driver.answer(replace(job, use=use), searcher, lambda: room_table, Control())
+    assert seen == [(True, True), (False, False), (False, False)]

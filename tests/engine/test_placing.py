@@ -80,8 +80,8 @@ def test_rooms_have_homes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "MAX_HOMES", 2)
     places: Places[str] = Places()
     for room, place in (("x", "a"), ("y", "b"), ("x", "b"), ("z", "a")):
-        places.begin(room, place, is_home=True)
-    places.begin("z", OWN, is_home=False)
+        places.begin(room, place, "live", is_home=True)
+    places.begin("z", OWN, "live", is_home=False)
     assert [places.home(room) for room in "xyz"] == ["b", None, "a"]
     places.forget("b")
     assert [places.home(room) for room in "xyz"] == [None, None, "a"]

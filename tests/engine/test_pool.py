@@ -93,6 +93,29 @@ async def test_a_room_reuses_its_table(pool: Pool) -> None:
     assert second.info.depth >= first.info.depth
 
 
+async def test_a_preempted_study_has_the_result_of_an_undisturbed_one(pool: Pool) -> None:
+    """A study with fixed nodes that gave way to live searches has the same moves and scores.
+
+    It neither uses nor changes the tables of rooms.
+    """
+    study = replace(job_of(room="table", limit=Limit(nodes=150_000)), use="study")
+    undisturbed = await pool.search(study)
+    task = asyncio.create_task(pool.search(study))
+    await until(lambda: pool.load().of("study").running == 1)
+    before = pool.load().of("study").preempted
+    live = [asyncio.create_task(pool.search(job_of(room=f"live {n}"))) for n in range(2)]
+    await until(lambda: pool.load().of("live").running == 2)
+    assert pool.load().of("study").preempted == before + 1
+    assert pool.load().of("study").waiting == 1
+    for search in live:
+        search.cancel()
+    preempted = await task
+    assert preempted.move == undisturbed.move
+    for field in ("depth", "score", "nodes", "pv", "moves"):
+        assert getattr(preempted.info, field) == getattr(undisturbed.info, field)
+    assert (pool.counts.retried, pool._quarantine._faults) == (0, {})
+
+
 async def test_a_full_queue_refuses_jobs() -> None:
     """A full queue refuses another job at once; the queued jobs are answered."""
     async with Pool(workers=1, queue_size=3, warm=()) as own_pool:

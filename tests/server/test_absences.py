@@ -404,3 +404,29 @@ async def test_a_connection_from_before_the_change_does_not_undo_it() -> None:
         await asyncio.sleep(MOMENT_S)
         names = [m["name"] for m in ada.events() if m["kind"] == "renamed"]
         assert names == ["Benjamin"]
+
+
+@virtual
+async def test_a_new_name_reaches_every_room_where_the_player_sits() -> None:
+    """A rename reaches the running matches of the player at once: in rooms of this node, of another
+    node, and out of memory, without a join.
+    """
+    async with playing() as (fake, hub, room, ada, ben), fake.hub("n2") as other:
+        cyd = Client(other, "cyd")
+        rooms = [room]
+        for opponent, own in ((ada, ben), (cyd, Client(other, "ben"))):
+            rooms.append(await opponent.create("tic-tac-toe"))
+            await own.ack(own.sit(rooms[-1], 1))
+        await cyd.ack(cyd.join(rooms[2]))
+        hub.close_idle_rooms(0)
+        assert hub.runner(rooms[1]) is None
+        await set_name(fake, "ben", "Benjamin")
+        await hub.rename(ben.identity, "")
+        assert (await ada.event("renamed"))["name"] == "Benjamin"
+        assert (await cyd.event("renamed"))["name"] == "Benjamin"
+        await asyncio.sleep(MOMENT_S)
+        for each in rooms:
+            runner = hub.runner(each)
+            assert runner is not None
+            assert runner.room is not None
+            assert runner.room.player_name(ben.identity) == "Benjamin"

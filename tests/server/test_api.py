@@ -333,6 +333,55 @@ async def _titles(node: Node, token: str | None) -> tuple[list[str], list[str]]:
     )
 
 
+@pytest.mark.parametrize(
+    ("game", "moves", "turn"),
+    [
+        ("tic-tac-toe", "", 0), ("tic-tac-toe", "b2", 1), ("tic-tac-toe", "b2 a1", 0),
+        ("kalah", "", 0), ("kalah", "c1", 0), ("kalah", "c1 a1", 1),
+    ],
+)  # fmt: skip
+async def test_your_running_matches_say_whose_turn_it_is(game: str, moves: str, turn: int) -> None:
+    """The seat to move is right after each move, also after extra turns, and is read once."""
+    async with serve() as node, node.guest(name="Ada") as ada:
+        ada_and_ben = Client(node.hub, ada.identity), Client(node.hub, "ben")
+        room = (await ada.ack("create", game=game))["room"]
+        await ada_and_ben[1].ack(ada_and_ben[1].sit(room, 1))
+        position = load_game(game).start({})
+        for ply, move in enumerate(moves.split()):
+            mover = ada_and_ben[position.turn]
+            await mover.ack(mover.move(room, ply, move))
+            _, position, _ = position.advance(move)
+
+        async def read_turn() -> int:
+            answer = await node.get("/api/me/matches", Authorization=f"Bearer {ada.token}")
+            (match,) = answer.json["running"]
+            found: int = match["turn"]
+            return found
+
+        assert await read_turn() == turn
+        reads = node.fake.store.calls["events"]
+        assert await read_turn() == turn
+        assert node.fake.store.calls["events"] == reads
+
+
+async def test_finished_matches_are_filtered() -> None:
+    """`player` and `game` limit the list and its later pages; a text that is no id is refused."""
+    async with matches(3) as (node, _room, ids):
+        newest = ids[:3][::-1]
+
+        async def found(query: str) -> list[str]:
+            body = await get(node, f"/api/matches?{query}")
+            return [entry["match"] for entry in body["matches"]]
+
+        assert await found("player=ada") == await found("player=ben") == newest
+        assert await found("player=cyd") == []
+        assert await found("game=chess") == []
+        assert await found("game=tic-tac-toe&player=ada") == newest
+        page = await get(node, "/api/matches?game=tic-tac-toe&limit=2")
+        assert await found(f"game=tic-tac-toe&before={page['next']}") == newest[2:]
+        assert (await refusal(node, "/api/matches?player=%00"))[0] == 400
+
+
 # --- the order and the levels of games -----------------------------------------------------------
 
 

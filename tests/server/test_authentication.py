@@ -193,6 +193,25 @@ async def test_a_program_renames_itself_over_http() -> None:
         assert (await post_guest(node, headers)).json["name"] == "Countess"
 
 
+@CHANNELS
+async def test_a_new_name_reaches_the_rooms_of_other_connections(channel: str) -> None:
+    """A guest who gives another name over HTTP, or in a hello, has it in the rooms that their other
+    connections follow. The same name again writes nothing.
+    """
+    async with serve() as node, node.guest(name="Ada") as ada:
+        room = await ada.ack("create", game="tic-tac-toe", seats=[{"who": "me"}, {"who": "open"}])
+        await ada.ack("join", room=room["room"])
+        for name in ("Countess", "Countess", "Lady"):
+            if channel == "http":
+                headers = {"Authorization": f"Bearer {ada.token}"}
+                await post_guest(node, headers, b'{"name": "%b"}' % name.encode())
+            else:
+                async with node.socket({}) as socket:
+                    await socket.hello(token=ada.token, name=name)
+        names = [(await ada.expect("event", kind="renamed"))["name"] for _ in range(2)]
+        assert names == ["Countess", "Lady"]
+
+
 async def test_a_token_in_hello_takes_precedence() -> None:
     """The token in hello takes precedence over the one in the handshake."""
     handshake = {"Authorization": "Bearer nobodys"}

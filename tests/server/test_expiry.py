@@ -233,7 +233,7 @@ async def test_guests_who_sat_stay() -> None:
         remaining = []
         for name, (_, token) in people.items():
             await hub.expire_once()
-            if await find_guest(hub.ports, token, None) is not None:
+            if await find_guest(hub.ports, token) is not None:
                 remaining.append(name)
         assert remaining == ["Maker", "Player"]
 
@@ -264,7 +264,7 @@ async def test_a_guest_is_marked_as_seen_once_a_day() -> None:
         _, token = await new_guest(hub.ports, Limits(fake.settings), "", None)
         for _ in range(3):
             for _ in range(4):
-                assert await find_guest(hub.ports, token, None) is not None
+                assert await find_guest(hub.ports, token) is not None
             fake.pass_days(1)
         assert fake.store.calls["mark_identities_seen"] == 2
 
@@ -289,7 +289,7 @@ async def test_a_connected_guest_does_not_expire() -> None:
         watch.cancel()
         sessions._open.clear()
         assert await expire_guests_after(fake) == (identity.id,)
-        assert await find_guest(hub.ports, token, None) is None
+        assert await find_guest(hub.ports, token) is None
 
 
 async def request_guest(http: Http, cookie: str = "") -> tuple[str, str | None]:

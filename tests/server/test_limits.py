@@ -137,6 +137,8 @@ def test_limits_are_settings() -> None:
         3000,
         120,
         600,
+        600,
+        600,
         200,
         60,
         2000,
@@ -145,6 +147,10 @@ def test_limits_are_settings() -> None:
         4,
         20,
         3,
+        1,
+        5,
+        60,
+        50,
     ]
     for name in ("CHAT", "CHAT_ROOM"):
         with pytest.raises(SettingError, match="64 was expected"):

@@ -6,7 +6,7 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.search.job import PERSONAS
-from server.identity.guests import find_guest, new_guest, token_hash
+from server.identity.guests import find_guest, new_guest, rename_guest, token_hash
 from server.identity.names import is_ai_name
 from server.ids import IdentityId
 from server.limits.by_address import Limits
@@ -59,9 +59,12 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
     await ports.store.identities.add_guest(
         Identity(IdentityId("ada"), "Ada"), token_hash("token"), START_MS
     )
+    limits = Limits(ports.settings)
+    ada = await find_guest(ports, "token")
+    assert ada is not None
     for call in (
-        new_guest(ports, Limits(ports.settings), "", "CP #1"),
-        find_guest(ports, "token", "AI level 5"),
+        new_guest(ports, limits, "", "CP #1"),
+        rename_guest(ports, limits, "", ada, "AI level 5"),
     ):
         with pytest.raises(CommandRejected) as refused:
             await call
@@ -70,7 +73,8 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
     await ports.store.identities.add_guest(
         Identity(IdentityId("old"), "AI level 5"), token_hash("old"), START_MS
     )
-    for name in (None, "AI level 5", " AI  level 5"):
-        guest = await find_guest(ports, "old", name)
-        assert guest is not None
+    old = await find_guest(ports, "old")
+    assert old is not None
+    for name in ("", "AI level 5", " AI  level 5"):
+        guest = await rename_guest(ports, limits, "", old, name)
         assert (guest.id, guest.name) == ("old", "AI level 5")

@@ -54,6 +54,37 @@ async def test_a_match_that_ends_moves_among_the_finished_ones(store: Store) -> 
     assert (over.match, over.over) == ("m1", b'{"winner":0}')
 
 
+async def test_finished_matches_are_filtered_by_player_and_game(store: Store) -> None:
+    """`matches` returns those of a player on either seat, of a game, and of both, page by page."""
+    await store_matches(
+        store,
+        [played("m1", "ada", "ben"), finished("m1", at_ms=NOW_MS + 1)],
+        [played("m2", "cyd", "ada"), finished("m2", at_ms=NOW_MS + 2)],
+        [played("m3", "ben", "cyd"), finished("m3", at_ms=NOW_MS + 3)],
+        [replace(played("m4", "ada", "ai:2"), game="chess"), finished("m4", at_ms=NOW_MS + 4)],
+        [replace(played("m5", "ada", "ben"), public=False), finished("m5", at_ms=NOW_MS + 5)],
+        [played("m6", "ada", "ben", at_ms=NOW_MS + 6)],
+    )
+    game = played("m1", "ada", "ben").game
+
+    async def found(**filters: str) -> list[str]:
+        rows = await store.projections.matches(9, None, **filters)
+        first = await store.projections.matches(1, None, **filters)
+        later = [row for row in first if row.finished_ms is not None]
+        for row in later:
+            assert row.finished_ms is not None
+            first += await store.projections.matches(9, (row.finished_ms, row.match), **filters)
+        assert first == rows
+        return [row.match for row in rows]
+
+    assert await found() == ["m4", "m3", "m2", "m1"]
+    assert await found(player="ada") == ["m4", "m2", "m1"]
+    assert await found(player="ai:2") == ["m4"]
+    assert await found(game=game) == ["m3", "m2", "m1"]
+    assert await found(player="ada", game=game) == ["m2", "m1"]
+    assert await found(player="dan") == []
+
+
 async def test_matches_with_their_players_need_no_filling(store: Store) -> None:
     """`fill_players` changes only matches whose players are missing, each once."""
     seats = b'[{"identity":"ada","name":"Ada"},{"identity":"ai","name":"AI","kind":"ai","level":3}]'

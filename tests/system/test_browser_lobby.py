@@ -210,7 +210,7 @@ async def test_your_matches_stand_first_in_the_lobby(
         lines = ada.page.locator(".mine li")
         await expect(lines).to_have_count(3)
         for line, texts in enumerate(
-            [("Sticks", "Play on"), ("Othello", "waits", "Invite"), ("Tic-tac-toe", "No result")]
+            [("Sticks", "Your turn"), ("Othello", "waits", "Invite"), ("Tic-tac-toe", "No result")]
         ):
             for text in texts:
                 await expect(lines.nth(line)).to_contain_text(text)

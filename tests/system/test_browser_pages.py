@@ -122,7 +122,10 @@ async def test_every_page_fits_and_passes_axe(
 async def test_the_chosen_theme_outlives_a_reload_and_a_change_of_the_system_theme(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """A theme that the user has chosen stays after a reload and when the system's theme changes."""
+    """A theme that the user has chosen stays after a reload and when the system's theme changes.
+
+    The theme of the system changes the pictures of the games too.
+    """
     background = "getComputedStyle(document.documentElement).backgroundColor"
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
         await ada.go("/")
@@ -133,8 +136,11 @@ async def test_the_chosen_theme_outlives_a_reload_and_a_change_of_the_system_the
         await ada.page.reload()
         assert await ada.page.evaluate(background) == dark
         await ada.button("Use the light theme").click()
+        picture = ada.page.locator(".game-card img").first
+        light_picture = str(await picture.get_attribute("src"))
         await ada.page.emulate_media(color_scheme="dark")
         assert await ada.page.evaluate(background) == dark
+        await expect(picture).not_to_have_attribute("src", light_picture)
 
 
 async def test_the_browser_s_back_button_returns_to_a_room_without_loading_it(

@@ -8,9 +8,11 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from tests.support.any_game import play_by_clicks
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
+from tests.system.test_browser_pages import audit
 
 pytestmark = [
     pytest.mark.browser,
@@ -169,6 +171,51 @@ async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) 
         await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI swindler")
         await expect(ada.page.locator(".player[data-seat='1'] .badge")).to_have_attribute(
             "title", about
+        )
+
+
+async def test_a_strategy_plays_at_the_depth_that_the_host_chooses(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The sheet offers strategies with a depth within the server's limits. The strategy plays to
+    the end, and the log of its search can be read; the next match is one click. In a room of its
+    own the host puts a strategy on the free seat.
+    """
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.go("/")
+        await ada.pick("Game", "Sticks")
+        await ada.pick("Against", "The AI")
+        await ada.pick("Level", "Strategy")
+        await ada.page.get_by_role("combobox", name="Strategy").select_option("MiniMax")
+        depth = ada.page.get_by_label("Depth")
+        await depth.fill("99")
+        await ada.page.locator(".sheet button.main").click()
+        await expect(ada.page.locator(".sheet :invalid:not(form, fieldset)")).to_have_count(1)
+        await depth.fill("2")
+        assert await audit(ada.page) == []
+        await ada.create_room()
+        await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text(
+            "CP #1 MiniMax depth=2"
+        )
+        await play_by_clicks(ada, 100)
+        await expect(ada.status).to_have_text(re.compile(r"^You (won|lost): "))
+        await ada.page.locator(".search-log summary").click()
+        await expect(ada.page.locator(".search-log pre")).to_contain_text("MINIMAX score")
+        assert await audit(ada.page) == []
+        await ada.go("/")
+        await expect(ada.page.locator(".offered").first).to_have_text(
+            "Sticks, MiniMax depth 2, First: Play"
+        )
+
+        await ada.create("Rock, paper, scissors", "A friend")
+        menu = ada.page.get_by_label("Level, character or strategy of the AI")
+        await menu.select_option("Random")
+        await expect(depth).to_be_hidden()
+        await menu.select_option("NegaMax")
+        await depth.fill("4")
+        await ada.button("Add AI").click()
+        await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text(
+            "CP #1 NegaMax depth=4"
         )
 
 

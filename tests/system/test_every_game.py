@@ -13,7 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from client.connection import connect
-from engine.rules.registry import load_game, production_ids
+from engine.rules.registry import game_ids, load_game
 from server.protocol.messages import AiSeat, Create
 from tests.support.any_game import play_by_clicks, play_by_typing, play_with_pointer
 from tests.support.browser import open_chromium
@@ -28,9 +28,9 @@ pytestmark = [
     pytest.mark.usefixtures("warm_engine"),
 ]
 
-GAMES = production_ids()
+GAMES = game_ids()
 #: The page's status after a match.
-RESULT = re.compile(r"^(Draw|You (won|lost)|\w+ wins?)( \d+ to \d+)?: ")
+RESULT = re.compile(r"^(Draw|You (won|lost)|\w+ wins?)( \u2212?\d+ to \u2212?\d+)?: ")
 #: The line on the terminal after a match.
 RESULT_LINE = re.compile(
     r"^(Draw|You (won|lost)|[\w ]+ wins?)( -?\d+ to -?\d+)?: .+\.$", re.MULTILINE
@@ -53,10 +53,16 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         assert_no_traceback(server)
 
 
+def level_of(game: str, level: int) -> int | None:
+    """Returns the level, or the game's highest; None for a game that only strategies play."""
+    return min(level, load_game(game).levels) or None
+
+
 async def create_duel(server: ServerProcess, game: str, level: int = 1) -> str:
     """Creates a room in which two AI seats play; returns its id."""
+    seat = AiSeat(level) if load_game(game).levels else AiSeat(strategy="minimax")
     async with connect(server.url) as client:
-        create = Create(id=client.new_id(), game=game, seats=(AiSeat(level), AiSeat(level)))
+        create = Create(id=client.new_id(), game=game, seats=(seat, seat))
         room = (await client.command(create)).room
     assert isinstance(room, str)
     return room
@@ -88,7 +94,7 @@ async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
 ) -> None:
     """The person starts in the lobby and clicks; during the match the page fits and passes axe."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.create(load_game(game).title, "The AI", level=1)
+        await ada.create(load_game(game).title, "The AI", level=level_of(game, 1))
         await play_with_pointer(ada, 2)
         await play_by_clicks(ada, 4)
         await assert_fits(ada, in_height=True)
@@ -106,9 +112,7 @@ async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
     """The person plays the second side by touch, at level 2 if there is one; axe finds nothing."""
     side = load_game(game).board(load_game(game).check_options({})).seats[1].name
     async with people(chromium, server.url, PHONE) as (ada,):
-        await ada.create(
-            load_game(game).title, "The AI", level=min(2, load_game(game).levels), side=side
-        )
+        await ada.create(load_game(game).title, "The AI", level=level_of(game, 2), side=side)
         await play_with_pointer(ada, 2)
         await assert_fits(ada, in_height=False)
         assert await audit(ada.page) == []
@@ -138,7 +142,8 @@ async def test_a_person_plays_the_ai_to_the_end_on_a_terminal(
     server: ServerProcess, game: str, tmp_path: Path
 ) -> None:
     """The person types moves that the terminal lists."""
-    command = plyroom("play", game, "--level", "1", "--url", server.url, "--side", "second")
+    opponent = ("--level", "1") if load_game(game).levels else ("--strategy", "minimax")
+    command = plyroom("play", game, *opponent, "--url", server.url, "--side", "second")
     with on_a_terminal(command, environ(tmp_path)) as screen:
         played = play_by_typing(screen, 1000)
         screen.type("quit")

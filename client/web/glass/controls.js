@@ -8,6 +8,7 @@
  */
 
 import { h } from "../shell/elements.js";
+import { countText } from "./notation.js";
 
 /**
  * What the bar controls. `text` is what screen readers hear after a step.
@@ -200,7 +201,7 @@ export class Controls {
 
     #drawSlider() {
         const { step, count } = this.#controlled;
-        const text = `Step ${step()} of ${count()}`;
+        const text = `Step ${countText(step())} of ${countText(count())}`;
         const slide = (/** @type {Event} */ event) =>
             event.currentTarget instanceof HTMLInputElement && this.#go(Number(event.currentTarget.value));
         return h(

@@ -202,7 +202,7 @@ export class SearchViewer {
             { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
             h(
                 "div",
-                { class: ["parts", hasOverview && "with-overview"] },
+                { class: ["parts", hasOverview && "with-overview", hasControls && "has-bar"] },
                 this.#drawTree(state),
                 hasOverview ? this.#drawOverview(state) : null,
                 h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
@@ -266,7 +266,7 @@ export class SearchViewer {
     #drawTree(state) {
         return h(
             "section",
-            { class: "card tree", "aria-label": this.#label("Search tree"), key: "tree" },
+            { class: ["card", "tree", this.trace.isWindowed && "has-views"], "aria-label": this.#label("Search tree"), key: "tree" },
             this.#drawViews(),
             drawTree(this.#scene(state)),
         );
@@ -305,7 +305,7 @@ export class SearchViewer {
         const { isReadOnly = false } = this.#options;
         return [
             this.trace.head.board ? this.#drawPart("board", "Board", !isCompact, () => this.#board?.draw(state)) : null,
-            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
+            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm_title ?? this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
             this.#drawPart("counters", "Counts", !isCompact, () => drawCounters(this.trace, state)),
             this.#drawPart("legend", "Key and views", false, () => this.#drawKey()),
             this.#drawPart("outline", "The tree as a list", false, () => this.#module("outline")?.drawOutline(this.#scene(state))),

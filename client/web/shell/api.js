@@ -2,8 +2,8 @@
  * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
  * error.
  *
- * @import {Assessment, BoardView, Info, Occupant, MatchResult, Played, PositionView,
- *     RoomSummary} from "./protocol.js"
+ * @import {Assessment, BoardView, EventMessage, HiddenMessage, Info, Occupant, MatchResult, Played,
+ *     PositionView, RoomSummary} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
@@ -24,6 +24,7 @@
  * @property {string} length as text, such as "12 moves"; the game counts the moves
  * @property {number} started_ms
  * @property {number | null} [finished_ms]
+ * @property {number | null} [turn] the seat to move, in your running matches
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
@@ -107,7 +108,8 @@ export async function readRefusalReason() {
 
 /**
  * A position from which a match can start: its text as the server stores it, the board and the view.
- * @typedef {{start: string, board: BoardView, view: PositionView}} StartPosition
+ * `placeable` is there for the game's own start: whether `readPlaced` accepts pieces of this game.
+ * @typedef {{start: string, board: BoardView, view: PositionView, placeable?: boolean}} StartPosition
  */
 
 /**
@@ -121,6 +123,19 @@ export async function readRefusalReason() {
 export function readPosition(game, options, start) {
     const query = new URLSearchParams({ ...options, game, ...(start === null ? null : { start }) });
     return request(`/api/position?${query}`);
+}
+
+/**
+ * The position with these pieces. An ApiError says why the game has none.
+ * @param {string} game
+ * @param {Record<string, string>} options
+ * @param {Record<string, string>} pieces the kinds of the pieces, by cell
+ * @param {number} turn the seat to move
+ * @returns {Promise<StartPosition>}
+ */
+export function readPlaced(game, options, pieces, turn) {
+    const text = Object.entries(pieces).map(([cell, kind]) => `${cell}:${kind}`);
+    return request(`/api/position?${new URLSearchParams({ ...options, game, pieces: text.join(","), turn: String(turn) })}`);
 }
 
 /** The cached list of games. @type {Promise<GameDescription[]> | null} */
@@ -157,12 +172,25 @@ export async function listLessons() {
 /**
  * Finished matches, the latest first.
  * @param {number} limit
- * @param {string | null} [before] the `next` of the previous page
+ * @param {{before?: string | null, player?: string, game?: string}} [filter] `before` is the `next` of
+ *     the previous page; `player`, an identity, and `game` leave out the matches of others
  * @returns {Promise<{matches: MatchSummary[], next: string | null}>}
  */
-export function listMatches(limit, before = null) {
-    const query = before === null ? "" : `&before=${encodeURIComponent(before)}`;
-    return request(`/api/matches?limit=${limit}${query}`);
+export function listMatches(limit, filter = {}) {
+    const query = new URLSearchParams({ limit: String(limit) });
+    for (const [name, value] of Object.entries(filter)) if (value) query.set(name, value);
+    return request(`/api/matches?${query}`);
+}
+
+/**
+ * The strategies of this server: a `fixed_depth` of null means that its seat says how deep it searches,
+ * within the limits of `depth`, in plies.
+ * @typedef {{strategies: {name: string, title: string, fixed_depth: number | null}[], depth: {default: number, max: number}}} StrategyList
+ */
+
+/** @returns {Promise<StrategyList>} */
+export function listStrategies() {
+    return request("/api/strategies");
 }
 
 /**
@@ -224,4 +252,13 @@ export async function readViews(match, from, to) {
 export async function readAssessments(match, from, to) {
     const { assessments } = await request(`/api/matches/${encodeURIComponent(match)}/assessments?from=${from}&to=${to}`);
     return assessments;
+}
+
+/**
+ * The events around a match, from its start up to the room's next match, without chat.
+ * @param {string} match
+ * @returns {Promise<(EventMessage | HiddenMessage)[]>}
+ */
+export async function readEvents(match) {
+    return (await request(`/api/matches/${encodeURIComponent(match)}/events`)).events;
 }

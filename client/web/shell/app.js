@@ -16,6 +16,7 @@ import { FailedPage, LoadingPage, MissingPage } from "./notices.js";
 import { findRoute, loadPage, loadedPage, preloadPage } from "./router.js";
 import { LIKELY_NEXT_PATH } from "../pages.js";
 import { Session } from "./session.js";
+import { onSystemTheme } from "./theme.js";
 import { sentence } from "./words.js";
 
 /**
@@ -104,6 +105,7 @@ export class App {
         addEventListener("visibilitychange", () => this.#retryIfLost());
         addEventListener("pagehide", () => this.session.leavePage());
         addEventListener("pageshow", () => this.#retryIfLost());
+        onSystemTheme(() => this.update());
         this.#renames.onmessage = () => this.session.renew();
         this.#route();
         this.session.start();

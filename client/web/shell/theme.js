@@ -24,3 +24,11 @@ export function toggleTheme() {
         // Without storage the choice lasts as long as the page.
     }
 }
+
+/**
+ * Calls a function whenever the system switches between light and dark.
+ * @param {() => void} call
+ */
+export function onSystemTheme(call) {
+    darkSystem.addEventListener("change", call);
+}

@@ -135,17 +135,39 @@ export const STRATEGIES = {
     greedy: "Greedy",
     random: "Random",
 };
-/** The start of a choice that is a strategy: "strategy:minimax". */
-export const STRATEGY_PREFIX = "strategy:";
+/** The start of a choice that is a strategy: "strategy:minimax", with a depth "strategy:minimax:5". */
+const STRATEGY_PREFIX = "strategy:";
+/** A choice that is a strategy. */
+const STRATEGY_CHOICE = /^strategy:([a-z0-9-]{1,40})(?::(\d{1,2}))?$/;
+
+/**
+ * The choice of a strategy as text.
+ * @param {string} strategy
+ * @param {number | null} [depth] null for the server's default
+ */
+export function strategyChoice(strategy, depth = null) {
+    return STRATEGY_PREFIX + strategy + (depth === null ? "" : `:${depth}`);
+}
+
+/**
+ * The strategy and the depth of a choice; null for a level or a persona.
+ * @param {string} level
+ * @returns {{strategy: string, depth: number | null} | null}
+ */
+export function parseStrategy(level) {
+    const match = STRATEGY_CHOICE.exec(level);
+    return match && { strategy: match[1] ?? "", depth: match[2] === undefined ? null : Number(match[2]) };
+}
 
 /**
  * The fields of a command that name an AI, from the number of a level, the id of a persona, or the
- * name of a strategy after STRATEGY_PREFIX.
+ * choice of a strategy.
  * @param {string} level
- * @returns {Pick<AddAi, "level" | "persona" | "strategy">}
+ * @returns {Pick<AddAi, "level" | "persona" | "strategy" | "depth">}
  */
 export function aiFields(level) {
-    if (level.startsWith(STRATEGY_PREFIX)) return { strategy: level.slice(STRATEGY_PREFIX.length) };
+    const choice = parseStrategy(level);
+    if (choice) return { strategy: choice.strategy, ...(choice.depth !== null && { depth: choice.depth }) };
     return level in PERSONAS ? { persona: /** @type {AddAi["persona"]} */ (level) } : { level: Number(level) };
 }
 

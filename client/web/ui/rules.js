@@ -28,7 +28,7 @@ async function openRules(game, title) {
     const games = await listGames().catch(() => []);
     const rules = games.find(({ id }) => id === game)?.rules ?? "The rules of this game are not available.";
     const dialog = document.createElement("dialog");
-    dialog.className = "rules";
+    dialog.className = "window rules";
     dialog.setAttribute("aria-labelledby", "rules-title");
     dialog.addEventListener("close", () => dialog.remove());
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());

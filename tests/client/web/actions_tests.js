@@ -1,7 +1,7 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
 import { render } from "/client/web/shell/elements.js";
-import { aiFields } from "/client/web/shell/words.js";
+import { aiFields, parseStrategy, strategyChoice } from "/client/web/shell/words.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const ADA = { identity: "ada", name: "Ada" };
@@ -124,9 +124,13 @@ test("a result has the points of a game that counts them, the viewer's first", (
 });
 
 test("an AI has a level or a persona; in a game without levels it has a strategy", () => {
-    assertEqual(["5", "random", "strategy:random"].map(aiFields), [
+    const choices = ["5", "random", strategyChoice("random"), strategyChoice("fewest-replies", 12)];
+    assertEqual(choices.map(aiFields), [
         { level: 5 },
         { persona: "random" },
         { strategy: "random" },
+        { strategy: "fewest-replies", depth: 12 },
     ]);
+    assertEqual(parseStrategy("strategy:minimax:4"), { strategy: "minimax", depth: 4 });
+    assertEqual(["5", "random", "strategy:", "strategy:a b"].map(parseStrategy), [null, null, null, null]);
 });

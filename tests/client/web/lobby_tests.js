@@ -134,6 +134,8 @@ test("a match of yours is listed once, with its result", () => {
     const screen = { ...over(1, "board"), seats: [ADA, ADA], match: "s" };
     const onOneScreen = textOf(drawMine(lobbyOf(), GAMES, { ...mine, finished: [screen] }));
     assertEqual(["on one screen", "Black won", "You lost"].map((words) => onOneScreen.includes(words)), [true, true, false]);
+    const turns = [0, 1, null].map((turn) => textOf(drawMine(lobbyOf(), GAMES, { ...mine, running: [{ ...match, turn }], finished: [] })));
+    assertEqual(turns.map((line) => ["Your turn", "Their turn", "Play on"].find((words) => line.includes(words))), ["Your turn", "Their turn", "Play on"]);
     for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
     assertEqual(text.includes("waits"), false);
 });

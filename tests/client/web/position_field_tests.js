@@ -20,9 +20,10 @@ function openField(answers) {
     document.body.append(parent);
     const asked = [];
     window.fetch = async (path) => {
-        const start = new URL(path, location.origin).searchParams.get("start");
+        const query = new URL(path, location.origin).searchParams;
+        const start = query.get("start") ?? query.get("pieces");
         asked.push(start);
-        const body = start === null ? EXAMPLE : answers[start];
+        const body = start === null ? (answers.example ?? EXAMPLE) : answers[start];
         return new Response(JSON.stringify(body), { status: "code" in body ? 400 : 200 });
     };
     const field = new PositionField(() => draw(), 0);
@@ -31,9 +32,12 @@ function openField(answers) {
     return { field, parent, asked };
 }
 
-/** Waits until a condition holds. */
+/** Waits until a condition holds; fails after many turns of the event loop. */
 async function until(holds) {
-    while (!holds()) await new Promise((resolve) => setTimeout(resolve));
+    for (let turns = 0; !holds(); turns++) {
+        assert(turns < 2000, `never: ${holds}`);
+        await new Promise((resolve) => setTimeout(resolve));
+    }
 }
 
 /** Types a text and waits for the answer. */
@@ -74,4 +78,30 @@ test("a refusal stands at the field and goes with the next key", async () => {
     area.value = "X";
     area.dispatchEvent(new Event("input"));
     assertEqual([result.textContent, area.getAttribute("aria-invalid")], ["", "false"]);
+});
+
+test("pieces are placed and removed by clicks, and their position stands in the text", async () => {
+    const refusal = { code: "position.refused", message: "there is no cross" };
+    const empty = { ...EXAMPLE, view: { ...EXAMPLE.view, pieces: {} }, placeable: true };
+    const answers = { example: empty, "a1:X": POSITION, "": refusal };
+    const { field, parent, asked } = openField(answers);
+    const button = (text) => [...parent.querySelectorAll("button")].find(({ textContent }) => textContent === text);
+    const put = (cell) => parent.querySelector("ply-board").dispatchEvent(new CustomEvent("ply-move", { detail: { id: cell } }));
+    await open(parent);
+    await until(() => button("Place pieces on a board"));
+    button("Place pieces on a board").click();
+    assertEqual(parent.querySelector("[name=placed-piece]:checked").value, "X");
+    put("a1");
+    await until(() => field.start !== null);
+    assertEqual([field.start, field.isRefused, field.turn], ["X.", false, 1]);
+    put("a1");
+    await until(() => field.isRefused);
+    assertEqual(parent.querySelector("#position-result").textContent, "there is no cross");
+    assertEqual(asked, [null, "a1:X", ""]);
+});
+
+test("a game that needs more than pieces has no board to place them on", async () => {
+    const { parent } = openField({});
+    await open(parent);
+    assertEqual(parent.querySelectorAll("button").length, 0);
 });

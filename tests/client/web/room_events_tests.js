@@ -1,5 +1,6 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { logLine, presenceChanges, soundsFor, toastText } from "/client/web/pages/room/events.js";
+import { historyLines } from "/client/web/pages/room/history.js";
 import { RoomFeedback } from "/client/web/pages/room/feedback.js";
 import { assertEqual, test } from "./testing.js";
 
@@ -135,4 +136,33 @@ test("a lost connection of the opponent is logged after a while, and so is their
     connect(true, true);
     assertEqual(texts(), ["Ben has no connection", "Ben is back"]);
     Object.assign(window, { setTimeout, clearTimeout });
+});
+
+test("the lines from before the join are those that a viewer of that time has seen", () => {
+    const events = [
+        { kind: "seat_taken", seat: 0, occupant: ADA },
+        { kind: "seat_taken", seat: 1, occupant: BEN },
+        { kind: "started", match: "m", number: 1, start: "", rules: "", seats: [ADA, BEN] },
+        { ...MOVED, ply: 0 },
+        { kind: "hidden" },
+        { kind: "offered", seat: 1, what: "draw" },
+        { ...MOVED, ply: 1, seat: 1 },
+        { ...MOVED, ply: 2, seat: 0 },
+        { kind: "renamed", identity: "ben", name: "Benjamin" },
+        { kind: "took_back", match: "m", seat: 1, to_ply: 1 },
+        { kind: "offered", seat: 1, what: "draw" },
+    ].map((event, i) => ({ t: "event", room: "r", at: 1, ...event, v: i + 2 }));
+    const textsFor = (identity, from = 0) =>
+        historyLines({ ...EMPTY_MODEL, you: { identity }, room: roomAfter() }, events.slice(from), 11).map(({ v, text }) => [v, text]);
+    assertEqual(textsFor("ada"), [
+        [2, "You joined as White"],
+        [3, "Ben joined as Black"],
+        [4, "Match 1 started"],
+        [7, "Ben offered a draw"],
+        [9, "You moved and so declined the draw"],
+        [10, "Ben is now Benjamin"],
+        [11, "Benjamin took back 2 moves"],
+    ]);
+    assertEqual(textsFor("cleo", 2)[1], [7, "Ben offered a draw"]);
+    assertEqual(historyLines({ ...EMPTY_MODEL, room: roomAfter() }, [], 11), []);
 });

@@ -6,14 +6,14 @@
  * @import {Create} from "../../shell/protocol.js"
  */
 
-import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, aiFields, optionsText, sideName } from "../../shell/words.js";
+import { PERSONAS, STRATEGIES, aiFields, optionsText, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
 
 /**
  * @typedef {object} Choices
  * @property {string} game
  * @property {Record<string, string>} options
  * @property {"friend" | "ai" | "duel" | "screen"} opponent "screen" is one screen for two people
- * @property {string} level of the AI: a number, or the id of a persona
+ * @property {string} level of the AI: a number, the id of a persona, or the choice of a strategy
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
  * @property {"public" | "unlisted"} visibility
@@ -57,10 +57,9 @@ export function validChoices(game, before = {}) {
  * @param {string | undefined} level
  */
 function validLevel(game, level = String(Math.ceil(game.levels / 2))) {
-    const strategy = level.startsWith(STRATEGY_PREFIX) ? level.slice(STRATEGY_PREFIX.length) : "";
-    if (Object.hasOwn(STRATEGIES, strategy)) return level;
+    if (parseStrategy(level)) return level;
     // Strategies play a game without levels.
-    if (game.levels === 0) return `${STRATEGY_PREFIX}alphabeta`;
+    if (game.levels === 0) return strategyChoice("alphabeta");
     if (Object.hasOwn(PERSONAS, level)) return level;
     const number = Math.round(Number(level));
     return String(Math.min(Math.max(1, Number.isNaN(number) ? 1 : number), game.levels));
@@ -135,8 +134,9 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
 
 /** @param {string} level */
 function levelText(level) {
-    const strategy = STRATEGIES[level.slice(STRATEGY_PREFIX.length)];
-    return PERSONAS[level]?.name ?? strategy ?? `level ${level}`;
+    const choice = parseStrategy(level);
+    if (!choice) return PERSONAS[level]?.name ?? `level ${level}`;
+    return (STRATEGIES[choice.strategy] ?? choice.strategy) + (choice.depth === null ? "" : ` depth ${choice.depth}`);
 }
 
 /** The verb of the button that creates the room. @type {Record<Choices["opponent"], string>} */

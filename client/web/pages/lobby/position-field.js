@@ -1,6 +1,7 @@
 /**
- * The field for the position from which a match starts, as text: a FEN for chess. The server checks
- * the text, and the field shows the board, or what the server expected.
+ * The field for the position from which a match starts: as text, a FEN for chess, or by placing pieces
+ * on a board where the game allows it. The server checks it, and the field shows the board, or what
+ * the server expected.
  *
  * @import {GameDescription, StartPosition} from "../../shell/api.js"
  * @import {VNode} from "../../shell/elements.js"
@@ -8,9 +9,10 @@
 
 import { drawBoard } from "../../board/drawing.js";
 import { layOut } from "../../board/geometry.js";
-import { ApiError, readPosition } from "../../shell/api.js";
+import { ApiError, readPlaced, readPosition } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { sideName } from "../../shell/words.js";
+import { PositionEditor } from "./position-editor.js";
 
 /** The default delay of a check, in ms. */
 const CHECK_AFTER_MS = 250;
@@ -30,6 +32,11 @@ export class PositionField {
     #example = "";
     #error = "";
     #timer = 0;
+    /** The board for placing pieces; null where the game needs more than pieces. @type {PositionEditor | null} */
+    #editor = null;
+    #isEditing = false;
+    /** Whether the pieces on that board make no position. */
+    #isRefused = false;
     /** Answers to earlier requests than this one are dropped. */
     #request = 0;
 
@@ -45,6 +52,16 @@ export class PositionField {
     /** The text to send as `start`; null for the game's own start. @returns {string | null} */
     get start() {
         return this.#isOpen && this.#text.trim() !== "" ? this.#text.trim() : null;
+    }
+
+    /** Whether the pieces that the user has placed make no position, so that no match can start. */
+    get isRefused() {
+        return this.#isOpen && this.#isRefused;
+    }
+
+    /** The seat that moves first from the text's position; null while it is unknown. @returns {number | null} */
+    get turn() {
+        return this.start === null ? null : (this.#position?.view.turn ?? null);
     }
 
     /**
@@ -74,6 +91,7 @@ export class PositionField {
         const onInput = (/** @type {Event} */ event) => {
             if (!(event.currentTarget instanceof HTMLTextAreaElement)) return;
             this.#text = event.currentTarget.value;
+            this.#isRefused = false;
             this.#error = "";
             this.#position = null;
             this.#check(game.id, options, this.#delay_ms);
@@ -97,7 +115,21 @@ export class PositionField {
             h("summary", null, "Start from a position"),
             h("label", null, "Position as text", h("textarea", field)),
             h("div", { id: "position-result", role: "status" }, this.#drawResult()),
+            this.#drawEditor(),
         );
+    }
+
+    #drawEditor() {
+        if (!this.#editor) return null;
+        const toggle = () => {
+            this.#isEditing = !this.#isEditing;
+            this.#onChange();
+        };
+        const text = this.#isEditing ? "Hide the board" : "Place pieces on a board";
+        return [
+            h("button", { key: "edit", type: "button", "aria-expanded": this.#isEditing, onclick: toggle }, text),
+            this.#isEditing ? this.#editor.draw() : null,
+        ];
     }
 
     #drawResult() {
@@ -105,7 +137,8 @@ export class PositionField {
         if (!this.#position) return null;
         const { board, view } = this.#position;
         const toMove = view.turn == null ? "" : `${sideName(board, view.turn)} to move`;
-        return h("p", { key: "preview", class: "preview" }, drawPreview(this.#position), h("span", null, toMove));
+        const preview = this.#isEditing ? null : drawPreview(this.#position);
+        return h("p", { key: "preview", class: "preview" }, preview, h("span", null, toMove));
     }
 
     /**
@@ -119,10 +152,18 @@ export class PositionField {
         this.#example = "";
         this.#position = null;
         this.#error = "";
+        this.#isRefused = false;
+        this.#editor = null;
         readPosition(game, options, null).then(
-            ({ start }) => {
+            (example) => {
                 if (checkedFor !== this.#checkedFor) return;
-                this.#example = start;
+                this.#example = example.start;
+                if (example.placeable) {
+                    const place = (/** @type {Record<string, string>} */ pieces, /** @type {number} */ turn) =>
+                        void this.#place(game, options, pieces, turn);
+                    this.#editor = new PositionEditor(place, this.#onChange);
+                    this.#editor.set(this.#position ?? example);
+                }
                 this.#onChange();
             },
             () => {}, // without an example the field has no placeholder
@@ -144,11 +185,38 @@ export class PositionField {
         this.#timer = window.setTimeout(async () => {
             const answer = await readPosition(game, options, text).catch((error) => error);
             if (request !== this.#request) return;
-            if (answer instanceof ApiError) this.#error = answer.message;
-            else if (answer instanceof Error) this.#error = "The server does not answer; try again";
-            else this.#position = answer;
+            this.#accept(answer);
+            if (this.#position) this.#editor?.set(this.#position);
             this.#onChange();
         }, delay_ms);
+    }
+
+    /**
+     * Asks the server for the position with these pieces, whose text then stands in the field.
+     * @param {string} game
+     * @param {Record<string, string>} options
+     * @param {Record<string, string>} pieces
+     * @param {number} turn
+     */
+    async #place(game, options, pieces, turn) {
+        clearTimeout(this.#timer);
+        const request = ++this.#request;
+        this.#onChange();
+        const answer = await readPlaced(game, options, pieces, turn).catch((error) => error);
+        if (request !== this.#request) return;
+        this.#position = null;
+        this.#error = "";
+        this.#accept(answer);
+        this.#isRefused = answer instanceof Error;
+        if (!(answer instanceof Error)) this.#text = answer.start;
+        this.#onChange();
+    }
+
+    /** @param {StartPosition | Error} answer */
+    #accept(answer) {
+        if (answer instanceof ApiError) this.#error = answer.message;
+        else if (answer instanceof Error) this.#error = "The server does not answer; try again";
+        else this.#position = answer;
     }
 }
 

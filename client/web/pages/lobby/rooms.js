@@ -117,8 +117,21 @@ function drawMyMatch(match, you, game, now_ms) {
             drawTitle(match.title, isOneScreen(match) ? "on one screen" : `against ${occupantName(match.seats[1 - seat])}`),
             h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
         ),
-        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : "Play on"),
+        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : turnText(match, seat, game)),
     );
+}
+
+/**
+ * Whose turn it is in a running match: "Your turn", "Their turn"; on one screen "White to move".
+ * @param {MatchSummary} match
+ * @param {number} seat your seat
+ * @param {GameDescription | undefined} game
+ */
+function turnText(match, seat, game) {
+    const { turn } = match;
+    if (turn == null) return "Play on";
+    if (isOneScreen(match)) return `${sideName(game?.view, turn)} to move`;
+    return turn === seat ? "Your turn" : "Their turn";
 }
 
 /**

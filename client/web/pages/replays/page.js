@@ -2,11 +2,11 @@
  * The list of finished matches, the latest first, in pages.
  *
  * @import {App, Page} from "../../shell/app.js"
- * @import {MatchSummary} from "../../shell/api.js"
+ * @import {GameDescription, MatchSummary} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  */
 
-import { listMatches } from "../../shell/api.js";
+import { listGames, listMatches } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { drawMatch } from "../../ui/matches.js";
 
@@ -16,6 +16,12 @@ const PAGE_SIZE = 30;
 /** @implements {Page} */
 export class ReplaysPage {
     #app;
+    /** What the list is limited to, as the page's address has it. */
+    #filter = readFilter();
+    /** @type {GameDescription[]} */
+    #games = [];
+    /** Answers to earlier requests than this one are dropped. */
+    #request = 0;
     /** @type {MatchSummary[]} */
     #matches = [];
     /** The `before` of the next request; null after the last page. @type {string | null} */
@@ -29,6 +35,13 @@ export class ReplaysPage {
 
     start() {
         void this.#load();
+        listGames().then(
+            (games) => {
+                this.#games = [...games].sort((a, b) => a.title.localeCompare(b.title));
+                this.#app.update();
+            },
+            () => {}, // without the games there is no choice between them
+        );
     }
 
     stop() {}
@@ -47,15 +60,27 @@ export class ReplaysPage {
         return "Replays – Plyroom";
     }
 
+    /** @param {Filter} filter */
+    #change(filter) {
+        this.#filter = filter;
+        history.replaceState(history.state, "", addressOf(filter));
+        this.#matches = [];
+        this.#next = null;
+        void this.#load();
+    }
+
     async #load() {
         this.#state = "loading";
         this.#app.update();
+        const request = ++this.#request;
         try {
-            const { matches, next } = await listMatches(PAGE_SIZE, this.#next);
+            const { matches, next } = await listMatches(PAGE_SIZE, { before: this.#next, ...this.#filter });
+            if (request !== this.#request) return;
             this.#matches = [...this.#matches, ...matches];
             this.#next = next;
             this.#state = "loaded";
         } catch (error) {
+            if (request !== this.#request) return;
             this.#state = "failed";
             this.#app.toast(error instanceof Error ? error.message : String(error));
         }
@@ -70,7 +95,8 @@ export class ReplaysPage {
             "div",
             { class: "page narrow" },
             h("h1", null, "Replays"),
-            isEmpty ? h("p", { class: "muted" }, "There are no finished matches yet.") : null,
+            this.#drawFilter(),
+            isEmpty ? h("p", { class: "muted" }, emptyText(this.#filter)) : null,
             this.#matches.length > 0
                 ? h(
                       "ul",
@@ -89,4 +115,52 @@ export class ReplaysPage {
                 : null,
         );
     }
+
+    #drawFilter() {
+        const { player, game } = this.#filter;
+        const you = this.#app.model.you?.identity;
+        const onGame = (/** @type {Event} */ { currentTarget }) =>
+            currentTarget instanceof HTMLSelectElement && this.#change({ player, game: currentTarget.value });
+        const onMine = (/** @type {Event} */ { currentTarget }) =>
+            currentTarget instanceof HTMLInputElement &&
+            this.#change({ player: currentTarget.checked ? (you ?? "") : "", game });
+        const isOther = player !== "" && player !== you;
+        return h(
+            "div",
+            { class: "filter" },
+            h(
+                "label",
+                null,
+                "Game ",
+                h(
+                    "select",
+                    { onchange: onGame },
+                    h("option", { value: "", selected: game === "" }, "All games"),
+                    this.#games.map(({ id, title }) => h("option", { value: id, selected: id === game }, title)),
+                ),
+            ),
+            isOther
+                ? h("button", { key: "all", class: "small", onclick: () => this.#change({ player: "", game }) }, "Show those of all players")
+                : h("label", { key: "mine" }, h("input", { type: "checkbox", ".checked": player !== "", onchange: onMine }), " Only mine"),
+        );
+    }
+}
+
+/** What the list is limited to: the identity of a player, and the id of a game; "" for all. @typedef {{player: string, game: string}} Filter */
+
+/** @returns {Filter} */
+function readFilter() {
+    const query = new URLSearchParams(location.search);
+    return { player: query.get("player") ?? "", game: query.get("game") ?? "" };
+}
+
+/** @param {Filter} filter */
+function addressOf(filter) {
+    const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
+    return query.size > 0 ? `/replays?${query}` : "/replays";
+}
+
+/** @param {Filter} filter */
+function emptyText({ player, game }) {
+    return player || game ? "No finished match is like that." : "There are no finished matches yet.";
 }

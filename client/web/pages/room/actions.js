@@ -14,7 +14,8 @@ import { headPly, isNewer } from "../../shell/model.js";
 import { claimReason, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { drawTakeback, drawTakebackRequest } from "./takeback.js";
-import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, aiFields, frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
+import { drawDepth, knownStrategies, takesDepth } from "../../ui/strategies.js";
+import { PERSONAS, aiFields, frozenText, occupantName, parseStrategy, resultForViewer, sideName, strategyChoice } from "../../shell/words.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -197,31 +198,47 @@ async function removeAi(app, room, seat) {
 }
 
 /**
- * The form that puts an AI on a seat.
+ * The form that puts an AI on a seat. Its field for a depth is visible while a strategy is chosen that
+ * takes one.
  * @param {App} app
  * @param {Room} room
  * @param {number} seat
  */
 export function drawAddAi(app, room, seat) {
-    const levels = Array.from({ length: room.description?.levels ?? 1 }, (_, i) => i + 1);
-    // A game without levels has no personas either: strategies play it.
-    const personas = levels.length > 0 ? Object.entries(PERSONAS) : [];
+    const { levels: count = 1, level_names: names = [] } = room.description ?? {};
+    const levels = Array.from({ length: count }, (_, i) => i + 1);
     const defaultLevel = Math.ceil(levels.length / 2);
+    const { titles, list } = knownStrategies(() => app.update());
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         if (!(event.currentTarget instanceof HTMLFormElement)) return;
-        const level = String(new FormData(event.currentTarget).get("level"));
-        void app.command({ t: "add_ai", room: room.id, seat, ...aiFields(level) });
+        const data = new FormData(event.currentTarget);
+        const level = String(data.get("level"));
+        const strategy = parseStrategy(level)?.strategy;
+        const depth = strategy !== undefined && takesDepth(strategy, list) ? { depth: Number(data.get("depth")) } : null;
+        void app.command({ t: "add_ai", room: room.id, seat, ...aiFields(level), ...depth });
     };
-    const options = [
-        ...levels.map((level) => h("option", { value: level, selected: level === defaultLevel }, `level ${level}`)),
-        ...personas.map(([key, { name }]) => h("option", { value: key }, name.toLowerCase())),
-        ...Object.entries(STRATEGIES).map(([key, name]) => h("option", { value: STRATEGY_PREFIX + key }, name)),
-    ];
+    const drawLevel = (/** @type {number} */ level) =>
+        h("option", { value: level, selected: level === defaultLevel }, `Level ${level} ${names[level - 1] ?? ""}`.trim());
+    const strategies = Object.entries(titles).map(([name, title]) =>
+        h("option", { value: strategyChoice(name), class: takesDepth(name, list) ? "takes-depth" : null }, title),
+    );
     return h(
         "form",
         { class: "add-ai", onsubmit: submit },
-        h("select", { name: "level", class: "small", "aria-label": "Level or character of the AI" }, options),
+        h(
+            "select",
+            { name: "level", class: "small", "aria-label": "Level, character or strategy of the AI" },
+            // A game without levels has no characters either: strategies play it.
+            count > 0
+                ? [
+                      h("optgroup", { label: "Levels" }, levels.map(drawLevel)),
+                      h("optgroup", { label: "Characters" }, Object.entries(PERSONAS).map(([key, { name }]) => h("option", { value: key }, name))),
+                  ]
+                : null,
+            h("optgroup", { label: "Strategies" }, strategies),
+        ),
+        list ? drawDepth(list, null) : null,
         h("button", { class: "small" }, "Add AI"),
     );
 }

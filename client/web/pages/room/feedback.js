@@ -8,6 +8,7 @@
  */
 
 import { notifyTurn } from "./bell.js";
+import { historyLines } from "./history.js";
 import { isOneScreen, mySeat, viewerSeat } from "../../shell/viewer.js";
 import { isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
 import { playSound } from "./sounds.js";
@@ -38,6 +39,17 @@ export class RoomFeedback {
     stop() {
         for (const timer of this.#timers.values()) clearTimeout(timer);
         this.#timers.clear();
+    }
+
+    /**
+     * Writes the lines for events from before the join, which have numbers up to `lastV`.
+     * @param {(EventMessage | HiddenMessage)[]} events
+     * @param {number} lastV
+     */
+    addHistory(events, lastV) {
+        const past = historyLines(this.#app.model, events, lastV).map((line) => ({ ...line, key: `past ${line.v}` }));
+        this.lines = [...past, ...this.lines].slice(-MAX_LOG_LINES);
+        this.#app.update();
     }
 
     /**

@@ -1,12 +1,13 @@
 /**
- * Requests over HTTP the parts of a room that the socket does not send: the views from before the
- * join, and the AI's earlier searches.
+ * Requests over HTTP the parts of a room that the socket does not send: the views and the events from
+ * before the join, and the AI's earlier searches.
  *
  * @import {App} from "../../shell/app.js"
+ * @import {EventMessage, HiddenMessage} from "../../shell/protocol.js"
  * @import {Room} from "../../shell/model.js"
  */
 
-import { ApiError, MAX_ASSESSED_PLIES, readAssessments, readMatch, readViews } from "../../shell/api.js";
+import { ApiError, MAX_ASSESSED_PLIES, readAssessments, readEvents, readMatch, readViews } from "../../shell/api.js";
 import { headPly, withAssessments, withThoughts, withViews } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
 
@@ -17,6 +18,7 @@ const MAX_VIEWS_EACH_SIDE = 40;
 
 export class MissingParts {
     #app;
+    #onHistory;
     /** @type {Set<string>} */
     #requested = new Set();
     /** The newest ply at the last request; it falls when moves are taken back. */
@@ -24,9 +26,24 @@ export class MissingParts {
     /** The number of takebacks so far. Parts that were requested before the last one are dropped. */
     #takebacks = 0;
 
-    /** @param {App} app */
-    constructor(app) {
+    /**
+     * @param {App} app
+     * @param {(events: (EventMessage | HiddenMessage)[], lastV: number) => void} onHistory called once
+     *     with the events around the match that runs, or was the last one, when the viewer joins;
+     *     those up to the number `lastV` are from before the join
+     */
+    constructor(app, onHistory) {
         this.#app = app;
+        this.#onHistory = onHistory;
+    }
+
+    /**
+     * Requests the events from before the join, if there may be any that the room's log shows.
+     * @param {Room} room the room as the viewer joins it
+     */
+    requestHistory({ match, v }) {
+        if (!match || (match.number === 1 && match.moves.length === 0 && !match.over)) return;
+        this.#requestOnce("history", async () => this.#onHistory(await readEvents(match.id), v));
     }
 
     /**

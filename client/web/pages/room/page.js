@@ -79,7 +79,7 @@ export class RoomPage {
     constructor(app, id) {
         this.#app = app;
         this.#id = id;
-        this.#missingParts = new MissingParts(app);
+        this.#missingParts = new MissingParts(app, (events, lastV) => this.#feedback.addHistory(events, lastV));
         this.#absence = new Absence(
             () => performance.now(),
             () => app.update(),
@@ -137,6 +137,7 @@ export class RoomPage {
         if (before.room && before.room !== room) this.#feedback.onRoomChange(before.room, room);
         if (before.room !== room) this.#announce(room);
         this.#missingParts.request(room, this.#shown ?? headPly(room));
+        if (room.v > 0 && (before.room?.v ?? 0) === 0) this.#missingParts.requestHistory(room);
         if (this.#wantsSeat && room.v > 0) this.#takeSeat(room);
     }
 

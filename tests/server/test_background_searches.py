@@ -1,0 +1,193 @@
+"""server/seats/background.py: the searches that people ask for, and their limits."""
+
+import asyncio
+from dataclasses import replace as with_settings
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.dispatch.dispatcher import QueueFull
+from engine.search.job import Job, Limit, SearchFailed
+from server.codes import Code
+from server.ids import IdentityId
+from server.limits.by_address import NO_LIMITS
+from server.ports import EngineUnavailable
+from server.seats.background import MAX_NODES, BackgroundSearches, PersonUse, SearchRefused
+from server.settings import Settings
+from tests.server.test_remote_engines import job
+from tests.support.fake_server import ScriptedEngines, virtual
+
+ADA, BEN = IdentityId("ada"), IdentityId("ben")
+#: A job that a person may ask for.
+JOB = replace(job(), limit=Limit(nodes=1000))
+
+
+class Desk:
+    """Background searches on scripted engines that answer only when `may_answer` is set."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.engines = ScriptedEngines(self._answer)
+        self.may_answer = asyncio.Event()
+        self.now_s = 0.0
+        self.error: Exception | None = None
+        self.searches = BackgroundSearches(
+            self.engines, with_settings(Settings(), **settings), lambda: self.now_s
+        )
+
+    async def _answer(self, job: Job) -> str:
+        await self.may_answer.wait()
+        if self.error is not None:
+            raise self.error
+        return "d"
+
+    def ask(self, identity: IdentityId, use: PersonUse = "study") -> "asyncio.Task[object]":
+        return asyncio.create_task(self.searches.search(identity, use, JOB))
+
+    async def refusal(self, identity: IdentityId, use: PersonUse = "study") -> SearchRefused:
+        """Returns the refusal of a search, which must come at once."""
+        with pytest.raises(SearchRefused) as refused:
+            await self.searches.search(identity, use, JOB)
+        return refused.value
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@virtual
+async def test_an_identity_has_one_search_running_and_five_waiting() -> None:
+    """One request of an identity runs, five wait in order, and the next is refused in words.
+
+    Other identities and the other class are not affected, and each search is counted once.
+    """
+    desk = Desk()
+    tasks = [desk.ask(ADA) for _ in range(6)]
+    await settle()
+    assert len(desk.engines.jobs) == 1
+    refusal = await desk.refusal(ADA)
+    assert refusal.code == Code.RATE_EXCEEDED
+    assert refusal.message == (
+        "6 of your analyses are running or waiting; wait until one of them has ended"
+    )
+    others = [desk.ask(BEN), desk.ask(ADA, "ask")]
+    await settle()
+    assert [(each.use, each.affinity) for each in desk.engines.jobs] == [
+        ("study", "study:ada"), ("study", "study:ben"), ("ask", "ask:ada"),
+    ]  # fmt: skip
+    desk.may_answer.set()
+    await asyncio.gather(*tasks, *others)
+    assert len(desk.engines.jobs) == 8
+    assert desk.searches._people == {}
+
+
+@virtual
+async def test_a_request_of_several_searches_keeps_its_turn() -> None:
+    """A request of several searches counts as one, and the next request waits for its end."""
+    desk = Desk()
+    desk.may_answer.set()
+    async with desk.searches.request(ADA, "study") as search:
+        waiting = desk.ask(ADA)
+        for _ in range(100):
+            assert (await search(JOB)).move == "d"
+        assert not waiting.done()
+    await waiting
+    assert len(desk.engines.jobs) == 101
+
+
+@virtual
+async def test_analyses_in_a_day_and_questions_in_an_hour() -> None:
+    """Beyond the limit of a day or an hour a request is refused, with the time until the next."""
+    desk = Desk(limit_studies_per_day=2, limit_asks_per_hour=3)
+    desk.may_answer.set()
+    for use, count, wait_s in (("study", 2, 12 * 3600), ("ask", 3, 20 * 60)):
+        kind: PersonUse = use  # type: ignore[assignment]
+        for _ in range(count):
+            await desk.searches.search(ADA, kind, JOB)
+        refusal = await desk.refusal(ADA, kind)
+        assert refusal.code == Code.RATE_EXCEEDED
+        assert f"try again in {wait_s // 60} min" in refusal.message
+        await desk.searches.search(BEN, kind, JOB)
+        desk.now_s += wait_s + 1
+        await desk.searches.search(ADA, kind, JOB)
+        assert (await desk.refusal(ADA, kind)).message.startswith("you have reached the limit of")
+
+
+@virtual
+async def test_a_refused_request_counts_for_nothing() -> None:
+    """A request that is refused because others wait does not count for the limit of the day."""
+    desk = Desk(limit_studies_per_day=2, limit_background_waiting=1)
+    tasks = [desk.ask(ADA), desk.ask(ADA)]
+    await settle()
+    for _ in range(5):
+        assert "running or waiting" in (await desk.refusal(ADA)).message
+    desk.may_answer.set()
+    await asyncio.gather(*tasks)
+    assert "limit of 2 analyses a day" in (await desk.refusal(ADA)).message
+
+
+@virtual
+async def test_a_cancelled_request_gives_up_its_place() -> None:
+    """Cancelling a request stops its search, or takes it out of the queue."""
+    desk = Desk(limit_background_waiting=1)
+    running, waiting = desk.ask(ADA), desk.ask(ADA)
+    await settle()
+    for task in (waiting, running):
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert len(desk.engines.cancelled) == 1
+    assert desk.searches._people == {}
+    desk.may_answer.set()
+    await desk.ask(ADA)
+
+
+@virtual
+async def test_engines_that_have_no_room() -> None:
+    """Full or absent engines are a refusal in words; another error of a search is raised."""
+    desk = Desk()
+    desk.may_answer.set()
+    for error in (QueueFull("256 searches"), EngineUnavailable("no engine for go")):
+        desk.error = error
+        refusal = await desk.refusal(ADA)
+        assert refusal.code == Code.ENGINE_BUSY
+        assert "try again" in refusal.message
+    desk.error = SearchFailed("the rules raised")
+    with pytest.raises(SearchFailed):
+        await desk.searches.search(ADA, "ask", JOB)
+    assert desk.searches._people == {}
+
+
+@virtual
+async def test_without_limits() -> None:
+    """With limits of 0 any number of requests run at once."""
+    desk = Desk(**NO_LIMITS)
+    tasks = [desk.ask(ADA) for _ in range(200)]
+    await settle()
+    assert len(desk.engines.jobs) == 200
+    desk.may_answer.set()
+    await asyncio.gather(*tasks)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        replace(JOB, limit=Limit()),
+        replace(JOB, limit=Limit(nodes=MAX_NODES + 1)),
+        replace(JOB, limit=Limit(nodes=1000, time_ms=5)),
+        replace(JOB, level=3),
+        replace(JOB, persona="swindler"),
+        replace(JOB, strategy="minimax"),
+    ],
+    ids=["no limit", "too many nodes", "time", "a level", "a persona", "a strategy"],
+)
+def test_a_search_for_a_person_has_fixed_nodes(wrong: Job) -> None:
+    """A job with another limit than nodes is an error of the caller, and uses up nothing."""
+
+    async def run() -> None:
+        desk = Desk()
+        with pytest.raises(ValueError, match="nodes"):
+            await desk.searches.search(ADA, "ask", wrong)
+        assert desk.engines.jobs == []
+
+    asyncio.run(run())
