@@ -1,7 +1,8 @@
 """What a search can be made of: what a form offers, each choice with what it refuses.
 
-An entry has `name` and `text`. `refuses` maps a field of a request to the values that do not go
-with the entry, each with the reason; the value "*" stands for all but the default.
+An entry has `name` and `text`, an algorithm also a `title`. `refuses` maps a field of a request to
+the values that do not go with the entry, each with the reason; the value "*" stands for all but the
+default.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import Any
 
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
-from engine.teach.explain import ALGORITHMS, FORMS, IN_ALL_FORMS, WITH_TABLE, Plan
+from engine.teach.explain import ALGORITHMS, FORMS, IN_ALL_FORMS, TITLES, WITH_TABLE, Plan
 from engine.teach.request import TEXT_BYTES
 from engine.teach.state import GameState, Scale
 from engine.teach.study import MAX_PLY
@@ -59,7 +60,8 @@ def list_choices(max_nodes: int, seconds: float) -> Entry:
     """Returns all choices, for searches with these limits."""
     return {
         "algorithms": [
-            entry(name, text, algorithm_refusals(name)) for name, text in ALGORITHMS.items()
+            {**entry(name, text, algorithm_refusals(name)), "title": TITLES.get(name, name)}
+            for name, text in ALGORITHMS.items()
         ],
         "forms": [entry(name, text, form_refusals(name)) for name, text in FORMS.items()],
         "orders": [

@@ -134,7 +134,7 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
             await player.cell(target).click()
         await expect(ada.page.locator(".moves .move")).to_have_count(2)
         await ada.page.get_by_role("link", name="Open in the glass box").click()
-        await expect(ada.page.locator(".what")).to_contain_text("Chess: alphabeta, depth 3")
+        await expect(ada.page.locator(".what")).to_contain_text("Chess: alpha-beta, depth 3")
         await expect(ada.page.locator(".running")).to_have_count(0)
         nodes = await trace_of(ada.page, match_request(ada.page.url))
         assert 1_000 < len(nodes) <= MAX_NODES

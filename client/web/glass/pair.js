@@ -212,7 +212,7 @@ function namesOf(left, right) {
     const fields = DIFFERING.filter((field) => left[field] !== right[field]);
     const nameOf = (/** @type {TraceHead} */ head) => {
         const parts = fields.map((field) => partOf(head, field)).filter(Boolean);
-        return fields.includes("algorithm") ? parts.join(", ") : [head.algorithm, ...parts].join(", ");
+        return fields.includes("algorithm") ? parts.join(", ") : [partOf(head, "algorithm"), ...parts].join(", ");
     };
     const [a, b] = [nameOf(left), nameOf(right)];
     return a === b ? [`${a}, left`, `${b}, right`] : [a, b];
@@ -225,6 +225,8 @@ function namesOf(left, right) {
  */
 function partOf(head, field) {
     switch (field) {
+        case "algorithm":
+            return head.algorithm_title ?? head.algorithm;
         case "depth":
             return head.depth === null ? "to the end" : `depth ${head.depth}`;
         case "order":

@@ -13,7 +13,7 @@ import { errorOf } from "./stream.js";
  * value "*" stands for all.
  * @typedef {Record<string, Record<string, string>>} Refusals
  */
-/** A value that a field may have. @typedef {{name: string, text?: string, refuses?: Refusals}} Choice */
+/** A value that a field may have. @typedef {{name: string, title?: string, text?: string, refuses?: Refusals}} Choice */
 /**
  * A game that can be searched: its usual depth and evaluator, and the kinds of its pieces, which an
  * evaluator may weigh.

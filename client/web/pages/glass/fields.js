@@ -106,7 +106,8 @@ function drawSelect(fields, field, label, entries) {
     const options = entries.map((entry) => {
         const name = baseOf(entry.name);
         const refusal = refusalOf(choices, state, values, field, name);
-        return h("option", { key: name, value: name, disabled: refusal !== "" }, refusal ? `${name} (${refusal})` : name);
+        const title = entry.title ?? name;
+        return h("option", { key: name, value: name, disabled: refusal !== "" }, refusal ? `${title} (${refusal})` : title);
     });
     const onChange = (/** @type {Event} */ event) =>
         event.currentTarget instanceof HTMLSelectElement && change({ [field]: event.currentTarget.value });

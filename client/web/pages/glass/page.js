@@ -288,12 +288,12 @@ export class GlassPage {
 }
 
 /**
- * A search in a few words: "Chess: alphabeta, depth 3, estimate".
+ * A search in a few words: "Chess: alpha-beta, depth 3, estimate".
  * @param {import("../../glass/trace.js").TraceHead} head
  */
-function describeSearch({ title, algorithm, form, depth, evaluator, order }) {
+function describeSearch({ title, algorithm, algorithm_title, form, depth, evaluator, order }) {
     const parts = [
-        algorithm,
+        algorithm_title ?? algorithm,
         form === "flat" ? "" : form,
         depth === null ? "to the end" : `depth ${depth}`,
         evaluator,
