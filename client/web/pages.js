@@ -27,7 +27,7 @@ export const PAGES = [
     [
         /^\/learn$/,
         async () => (await import("./pages/learn/page.js")).LearnPage,
-        ["glass/lesson.css", "pages/learn/learn.css"],
+        ["lesson/lesson.css", "pages/learn/learn.css"],
         ["/api/lessons"],
     ],
     [
@@ -37,7 +37,7 @@ export const PAGES = [
             "glass/glass.css",
             "glass/viewer.css",
             "glass/pair.css",
-            "glass/lesson.css",
+            "lesson/lesson.css",
             "pages/lesson/figure.css",
             "pages/lesson/lesson.css",
             "pages/lesson/print.css",

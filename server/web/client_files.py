@@ -26,7 +26,7 @@ APP = "shell/app.js"
 EMBED = "embed/app.js"
 EMBED_STYLE_SHEETS = (
     *("shell/base.css", "glass/glass.css", "glass/viewer.css", "glass/pair.css"),
-    *("glass/lesson.css", "embed/embed.css"),
+    *("lesson/lesson.css", "embed/embed.css"),
 )
 #: The module with the table of pages.
 PAGE_TABLE = "pages.js"

@@ -6,8 +6,8 @@
  * @import {Content} from "../shell/elements.js"
  */
 
-import { LessonRuns, shownIn } from "../glass/lesson-runs.js";
-import { drawNotes } from "../glass/lesson-text.js";
+import { LessonRuns, shownIn } from "../lesson/runs.js";
+import { drawNotes } from "../lesson/text.js";
 import { readLesson } from "../glass/requests.js";
 import { h, render } from "../shell/elements.js";
 

@@ -4,13 +4,13 @@
  *
  * @import {App, Page} from "../../shell/app.js"
  * @import {LessonBody} from "../../glass/requests.js"
- * @import {Shown} from "../../glass/lesson-runs.js"
+ * @import {Shown} from "../../lesson/runs.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Practice, QuizBody} from "./practice.js"
  */
 
-import { LessonRuns, queryOf, shownIn } from "../../glass/lesson-runs.js";
-import { drawNext, drawNotes } from "../../glass/lesson-text.js";
+import { LessonRuns, queryOf, shownIn } from "../../lesson/runs.js";
+import { drawNext, drawNotes } from "../../lesson/text.js";
 import { readLesson, readQuiz } from "../../glass/requests.js";
 import { ApiError } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";

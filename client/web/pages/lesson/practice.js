@@ -4,7 +4,7 @@
  *
  * @import {VNode} from "../../shell/elements.js"
  * @import {LessonBody} from "../../glass/requests.js"
- * @import {LessonRuns} from "../../glass/lesson-runs.js"
+ * @import {LessonRuns} from "../../lesson/runs.js"
  * @import {Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
  * @import {FigureExerciseBody} from "./figure-exercise.js"

@@ -12,7 +12,8 @@ import { icon } from "../../shell/icons.js";
 import { VERBS } from "./choices.js";
 import { PositionField } from "./position-field.js";
 import { drawRules } from "../../ui/rules.js";
-import { PERSONAS, STRATEGIES, STRATEGY_PREFIX, sideName } from "../../shell/words.js";
+import { drawDepth, knownStrategies, takesDepth } from "../../ui/strategies.js";
+import { PERSONAS, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
 
 export class GameSheet {
     #game;
@@ -94,7 +95,7 @@ export class GameSheet {
                 h(
                     "div",
                     { class: "choices" },
-                    drawChoices(game, choices, change),
+                    drawChoices(game, choices, this.#position.turn ?? game.start?.turn ?? 0, change),
                     this.#position.draw(game, choices.options),
                     h("details", { key: "rules" }, h("summary", null, `Rules of ${game.title}`), drawRules(game.rules)),
                 ),
@@ -102,7 +103,7 @@ export class GameSheet {
                     "footer",
                     null,
                     this.#refusal ? h("p", { class: "refusal", role: "alert" }, this.#refusal) : null,
-                    h("button", { class: "main large", disabled: this.#isBusy, autofocus: true }, VERBS[choices.opponent]),
+                    h("button", { class: "main large", disabled: this.#isBusy || this.#position.isRefused, autofocus: true }, VERBS[choices.opponent]),
                 ),
             ),
         );
@@ -112,10 +113,11 @@ export class GameSheet {
 /**
  * @param {GameDescription} game
  * @param {Choices} choices
+ * @param {number} first the seat that moves first
  * @param {(changes: Partial<Choices>) => void} change
  * @returns {Content}
  */
-function drawChoices(game, choices, change) {
+function drawChoices(game, choices, first, change) {
     return [
         drawChoice(
             "opponent",
@@ -128,7 +130,7 @@ function drawChoices(game, choices, change) {
             (opponent) => change({ opponent: /** @type {Choices["opponent"]} */ (opponent) }),
         ),
         choices.opponent === "ai" || choices.opponent === "duel" ? drawLevels(game, choices, change) : null,
-        choices.opponent === "ai" || choices.opponent === "friend" ? drawSides(game, choices, change) : null,
+        choices.opponent === "ai" || choices.opponent === "friend" ? drawSides(game, choices, first, change) : null,
         Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, change)),
         choices.opponent === "ai" || choices.opponent === "duel"
             ? drawChoice(
@@ -159,7 +161,7 @@ function drawChoices(game, choices, change) {
  * @param {Record<string, Content> | Record<string, Content>[]} labels by value: one row, or several
  * @param {string} value
  * @param {(value: string) => void} pick
- * @param {Content} [about] a text about the chosen value
+ * @param {string} [about] a text about the chosen value
  */
 function drawChoice(name, legend, labels, value, pick, about) {
     const rows = (Array.isArray(labels) ? labels : [labels]).map((row) =>
@@ -198,13 +200,19 @@ function drawChoice(name, legend, labels, value, pick, about) {
  */
 function drawLevels(game, choices, change) {
     const isDuel = choices.opponent === "duel";
+    const redraw = () => change({});
     const noun = game.levels > 0 ? "Level" : "Strategy";
     const legend = isDuel ? `${noun} of ${sideName(game.view, 0)}` : noun;
     return [
-        drawLevel("level", legend, game, choices.level, (level) => change({ level })),
+        drawLevel("level", legend, game, choices.level, (level) => change({ level }), redraw),
         isDuel
-            ? drawLevel("second-level", `${noun} of ${sideName(game.view, 1)}`, game, choices.secondLevel, (secondLevel) =>
-                  change({ secondLevel }),
+            ? drawLevel(
+                  "second-level",
+                  `${noun} of ${sideName(game.view, 1)}`,
+                  game,
+                  choices.secondLevel,
+                  (secondLevel) => change({ secondLevel }),
+                  redraw,
               )
             : null,
     ];
@@ -214,14 +222,15 @@ function drawLevels(game, choices, change) {
 const MAX_ROW_LEVELS = 4;
 
 /**
- * A choice of a level or, in a row of their own, of a persona.
+ * A choice of a level or, in a row of their own, of a persona or a strategy.
  * @param {string} name
  * @param {string} legend
  * @param {GameDescription} game
  * @param {string} value
  * @param {(value: string) => void} pick
+ * @param {() => void} redraw
  */
-function drawLevel(name, legend, game, value, pick) {
+function drawLevel(name, legend, game, value, pick, redraw) {
     const levels = Array.from({ length: game.levels }, (_, i) => i + 1);
     const rowCount = Math.ceil(game.levels / MAX_ROW_LEVELS);
     const rows = Array.from({ length: rowCount }, (_, row) =>
@@ -231,44 +240,63 @@ function drawLevel(name, legend, game, value, pick) {
                 .map((level) => [level, [`${level} `, h("small", null, game.level_names?.[level - 1] ?? "")]]),
         ),
     );
-    const personas = Object.fromEntries(Object.entries(PERSONAS).map(([key, { name }]) => [key, name]));
-    const choices = game.levels > 0 ? [...rows, personas] : strategyRows();
-    return drawChoice(name, legend, choices, value, pick, PERSONAS[value]?.about ?? drawStrategyLink(game, value));
+    const isStrategy = parseStrategy(value) !== null;
+    const strategy = isStrategy ? drawStrategy(name, legend, value, pick, redraw) : null;
+    if (game.levels === 0) return strategy;
+    const others = Object.fromEntries(Object.entries(PERSONAS).map(([key, persona]) => [key, persona.name]));
+    const choices = [...rows, { ...others, [STRATEGY]: "Strategy" }];
+    const onPick = (/** @type {string} */ level) => pick(level === STRATEGY ? strategyChoice("minimax") : level);
+    return [drawChoice(name, legend, choices, isStrategy ? STRATEGY : value, onPick, PERSONAS[value]?.about), strategy];
 }
+
+/** The value of the segment for a strategy. */
+const STRATEGY = "strategy";
 
 /**
- * A link that shows how a strategy searches the game; null for any other AI.
- * @param {GameDescription} game
+ * The choice of a strategy and of its depth.
+ * @param {string} name
+ * @param {string} legend
  * @param {string} value
+ * @param {(value: string) => void} pick
+ * @param {() => void} redraw
  */
-function drawStrategyLink(game, value) {
-    if (!value.startsWith(STRATEGY_PREFIX)) return null;
-    const algorithm = value.slice(STRATEGY_PREFIX.length);
-    return h("a", { href: `/glass?game=${game.id}&algorithm=${algorithm}` }, "Open its search in the glass box");
-}
-
-/** Maximum number of strategies in one row. */
-const MAX_ROW_STRATEGIES = 3;
-
-/** The strategies, which play the games without levels, in rows. */
-function strategyRows() {
-    const strategies = Object.entries(STRATEGIES).map(([key, name]) => [`${STRATEGY_PREFIX}${key}`, name]);
-    const rowCount = Math.ceil(strategies.length / MAX_ROW_STRATEGIES);
-    return Array.from({ length: rowCount }, (_, row) =>
-        Object.fromEntries(strategies.slice(row * MAX_ROW_STRATEGIES, (row + 1) * MAX_ROW_STRATEGIES)),
+function drawStrategy(name, legend, value, pick, redraw) {
+    const { strategy, depth } = parseStrategy(value) ?? { strategy: "", depth: null };
+    const { titles, list } = knownStrategies(redraw);
+    const pickStrategy = (/** @type {Event} */ { currentTarget }) => {
+        if (!(currentTarget instanceof HTMLSelectElement)) return;
+        pick(strategyChoice(currentTarget.value, takesDepth(currentTarget.value, list) ? depth : null));
+    };
+    return h(
+        "div",
+        { key: `${name} strategy`, class: "strategy" },
+        h(
+            "label",
+            null,
+            legend.replace(/^Level/, "Strategy"),
+            " ",
+            h(
+                "select",
+                { name: `${name}-strategy`, onchange: pickStrategy },
+                Object.entries(titles).map(([key, title]) => h("option", { value: key, selected: key === strategy }, title)),
+            ),
+        ),
+        list && takesDepth(strategy, list)
+            ? drawDepth(list, depth, (plies) => pick(strategyChoice(strategy, plies)))
+            : null,
     );
 }
 
 /**
  * @param {GameDescription} game
  * @param {Choices} choices
+ * @param {number} first the seat that moves first
  * @param {(changes: Partial<Choices>) => void} change
  */
-function drawSides(game, choices, change) {
+function drawSides(game, choices, first, change) {
     const swatch = (/** @type {number} */ seat) => [
         h("i", { class: "swatch", "--colour": game.view.seats[seat]?.colour ?? "" }),
-        sideName(game.view, seat),
-        h("small", { class: "begins" }, seat === 0 ? " begins" : ""),
+        h("span", null, sideName(game.view, seat), h("small", { class: "begins" }, seat === first ? " begins" : "")),
     ];
     return drawChoice("side", "You play", { 0: swatch(0), 1: swatch(1), random: "Either" }, choices.side, (side) =>
         change({ side: /** @type {Choices["side"]} */ (side) }),

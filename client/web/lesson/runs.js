@@ -3,15 +3,15 @@
  * shown first.
  *
  * @import {Content, VNode} from "../shell/elements.js"
- * @import {LessonRun} from "./requests.js"
- * @import {ViewerOptions} from "./viewer.js"
+ * @import {LessonRun} from "../glass/requests.js"
+ * @import {ViewerOptions} from "../glass/viewer.js"
  */
 
 import { h } from "../shell/elements.js";
-import { SearchPair } from "./pair.js";
-import { startRun } from "./requests.js";
-import { SearchTrace } from "./trace.js";
-import { SearchViewer } from "./viewer.js";
+import { SearchPair } from "../glass/pair.js";
+import { startRun } from "../glass/requests.js";
+import { SearchTrace } from "../glass/trace.js";
+import { SearchViewer } from "../glass/viewer.js";
 
 /**
  * What is shown: the run, the run beside it or null, and the step; a step of null is the start of a
