@@ -89,8 +89,8 @@ def test_every_import_is_found_and_its_module_exists() -> None:
 
 
 def test_every_style_sheet_is_loaded() -> None:
-    """Each style sheet is in the table of pages, the HTML page or that of a frame, or a module loads
-    it by name.
+    """Each style sheet is in the table of pages, in the HTML page or in that of a frame, or a
+    module loads it by name.
     """
     files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.css")}
     later = re.findall(r'loadStyleSheet\("([^"]+\.css)"\)', "\n".join(SOURCES.values()))
