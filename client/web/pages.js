@@ -36,7 +36,6 @@ export const PAGES = [
         [
             "glass/glass.css",
             "glass/viewer.css",
-            "glass/pair.css",
             "lesson/lesson.css",
             "pages/lesson/figure.css",
             "pages/lesson/lesson.css",

@@ -2,13 +2,13 @@
  * The searches of a lesson, each in a viewer, or two of them side by side. A trace is loaded when it is
  * shown first.
  *
- * @import {Content, VNode} from "../shell/elements.js"
+ * @import {SearchPair} from "../glass/pair.js"
+ * @import {VNode} from "../shell/elements.js"
  * @import {LessonRun} from "../glass/requests.js"
  * @import {ViewerOptions} from "../glass/viewer.js"
  */
 
 import { h } from "../shell/elements.js";
-import { SearchPair } from "../glass/pair.js";
 import { startRun } from "../glass/requests.js";
 import { SearchTrace } from "../glass/trace.js";
 import { SearchViewer } from "../glass/viewer.js";
@@ -43,6 +43,8 @@ export class LessonRuns {
     #abort = new AbortController();
     /** What shows the run. @type {SearchViewer | SearchPair | null} */
     #viewer = null;
+    /** The class of two searches side by side, once it is loaded. @type {typeof SearchPair | null} */
+    #Pair = null;
 
     /** @param {LessonRunsOptions} options */
     constructor(options) {
@@ -196,8 +198,8 @@ export class LessonRuns {
         }
         const left = this.traceOf(run);
         const right = this.traceOf(beside);
-        if (left === null || right === null) return null;
-        return new SearchPair({ app, left, right, step: step ?? undefined, onStep, isReadOnly });
+        if (left === null || right === null || this.#Pair === null) return null;
+        return new this.#Pair({ app, left, right, step: step ?? undefined, onStep, isReadOnly });
     }
 
     #forgetViewer() {
@@ -225,7 +227,22 @@ export class LessonRuns {
     #loadShown() {
         const { run, beside } = this.#shown;
         void this.load(run);
-        if (beside !== null) void this.load(beside);
+        if (beside === null) return;
+        void this.load(beside);
+        void this.#loadPair(beside);
+    }
+
+    /**
+     * Loads the class of two searches side by side.
+     * @param {number} beside
+     */
+    async #loadPair(beside) {
+        try {
+            this.#Pair ??= (await import("../glass/pair.js")).SearchPair;
+        } catch {
+            this.#failures.set(beside, "The server did not send this part of the page.");
+        }
+        this.#options.app.update();
     }
 
     /** @param {number} run */
