@@ -54,11 +54,12 @@ const LATER = {
     outline: () => import("./outline.js"),
     files: () => import("./export.js"),
 };
-/** The files that a search can be saved as: function, name, media type, words. @type {[string, string, string, string][]} */
+/** The files that a search can be saved as: format, suffix, media type, words. @type {[string, string, string, string][]} */
 const FILES = [
     ["svg", "svg", "image/svg+xml", "Picture (SVG)"],
     ["json", "json", "application/json", "Trace (JSON)"],
-    ["log", "txt", "text/plain", "Log (text)"],
+    ["log", "txt", "text/plain", "Tree (text)"],
+    ["classic", "txt", "text/plain", "Classic log (text)"],
 ];
 
 export class SearchViewer {
@@ -196,7 +197,8 @@ export class SearchViewer {
         const state = this.#shown();
         const hasOverview = this.trace.count > MIN_OVERVIEW_NODES;
         this.#board ??= this.#makeBoard();
-        this.#board?.prefetch(state);
+        // While a trace grows, its end is no place to stay.
+        if (this.trace.end !== null || this.#step !== null) this.#board?.prefetch(state);
         return h(
             "div",
             { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
@@ -362,6 +364,7 @@ export class SearchViewer {
             svg: () => module.toSvg({ trace, state, view: this.#view, opened: this.#opened, closed: this.#closed }),
             json: () => module.toJson(trace),
             log: () => module.toLog(trace, "tree"),
+            classic: () => module.toLog(trace, "classic"),
         };
         const files = FILES.filter(([format]) => format === "svg" || trace.end !== null);
         return h(
