@@ -53,9 +53,8 @@ def exercise_of(lesson: Lesson, traces: tuple[Trace, ...]) -> FigureExercise | O
 
 def drawn(node: Node, move: str = "") -> FigureNode:
     """Returns a node of a tree as a figure shows it."""
-    value = node.utility
-    if isinstance(value, tuple):
-        value = value_text(value_of(value))
+    utility = node.utility
+    value = value_text(value_of(utility)) if isinstance(utility, tuple) else utility
     below = zip(node.labels(), node.branches(), strict=True)
     children = tuple(drawn(child, label) for label, child in below)
     return FigureNode(move, move, node.kind or "leaf", value, children)

@@ -41,6 +41,7 @@ def test_every_answer_is_what_the_search_does_next(name: str) -> None:
                 assert question.answer == trace.nodes.value[row]
             case _:
                 assert not following
+                assert isinstance(question.answer, tuple)
                 assert set(question.choices) > set(question.answer)
                 assert len(question.choices) == trace.counts.plain_leaves
                 assert len(question.answer) == trace.counts.plain_leaves - trace.counts.leaves
