@@ -4,8 +4,8 @@
         reply = await pool.run(job, address, on_part)
 
 A process starts when it is first needed, and ends after IDLE_S without a job. With two or more
-processes one is free for jobs that do not search, so that lessons and boards never wait for the
-searches of others.
+processes one is free for other jobs than searches that users chose, so that lessons and boards
+never wait for the searches of others.
 """
 
 import asyncio
@@ -20,10 +20,9 @@ from engine.dispatch.fair_queue import FairQueue
 from engine.search.job import Load
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
 from engine.study_pool.messages import (
+    LESSON_JOBS,
     SEARCHES,
     Ended,
-    LessonJob,
-    LessonTraceJob,
     Limits,
     Part,
     Refused,
@@ -161,7 +160,7 @@ class StudyPool:
             pending.task = asyncio.create_task(self._serve(pending), name="study")
 
     def _may_run(self, pending: PendingStudy) -> bool:
-        """Whether a job may have a process now; searches leave one process free for other jobs."""
+        """Whether a job may have a process now; searches leave one free for other jobs."""
         searches = sum(running.is_search for running in self._running)
         return not pending.is_search or searches < max(1, self._size - 1)
 
@@ -198,5 +197,5 @@ class StudyPool:
                 self._idle.end(process)
 
     def _limits_of(self, job: StudyJob) -> Limits:
-        is_lesson = isinstance(job, LessonJob | LessonTraceJob)
+        is_lesson = isinstance(job, LESSON_JOBS)
         return structs.replace(self._limits, seconds=LESSON_S) if is_lesson else self._limits
