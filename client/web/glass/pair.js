@@ -29,7 +29,7 @@ const DIFFERING = /** @type {const} */ (["algorithm", "form", "depth", "order", 
  * `step` is the moment of the joint walk that is shown first, the end without one. `onStep` is called
  * with the new moment.
  * @typedef {object} PairOptions
- * @property {App} app
+ * @property {Pick<App, "update" | "announce">} app
  * @property {SearchTrace} left a complete trace
  * @property {SearchTrace} right a complete trace of the same position
  * @property {number | null} [step]

@@ -4,6 +4,7 @@
  *
  * @import {App, Page} from "../../shell/app.js"
  * @import {Address} from "../../glass/address.js"
+ * @import {Share} from "../../ui/share.js"
  * @import {SearchPair} from "../../glass/pair.js"
  * @import {LessonRun} from "../../glass/requests.js"
  * @import {View} from "../../glass/sentences.js"
@@ -19,8 +20,6 @@ import { SearchViewer } from "../../glass/viewer.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { sentenceOf } from "../../shell/words.js";
-import { Share } from "../../ui/share.js";
-import { openKeysHelp } from "../../ui/sheets.js";
 import { AddressBar } from "./address-bar.js";
 import { EXAMPLES } from "./examples.js";
 import { drawFailure, drawStopped, drawTruncated, isCorrectable } from "./failure.js";
@@ -35,7 +34,8 @@ export class GlassPage {
     /** @type {Address} */
     #state;
     #bar;
-    #share;
+    /** The link to what is shown, once its module is loaded. @type {Share | null} */
+    #share = null;
     /** The first and the second search. @type {[Run, Run]} */
     #runs;
     /** The searches of the shown lesson. @type {{lesson: string, runs: LessonRun[]} | null} */
@@ -55,13 +55,12 @@ export class GlassPage {
         this.#state = this.#bar.read();
         this.#isFormOpen = subjectOf(this.#state) === null;
         if (this.#isFormOpen) this.#state = { ...this.#state, tree: EXAMPLES.tree };
-        this.#share = new Share("Link to this step", "/glass", () => app.update(), (text) => app.announce(text));
         const onChange = () => this.#onTrace();
         this.#runs = [new Run(onChange), new Run(onChange)];
     }
 
     start() {
-        void this.#share.load();
+        void this.#loadShare();
         if (this.#isFormOpen) void this.#openForm();
         if (subjectOf(this.#state) === "lesson") void this.#loadLesson();
         this.#search();
@@ -90,7 +89,7 @@ export class GlassPage {
 
     /** @param {KeyboardEvent} event */
     onKey(event) {
-        if (event.key === "?") openKeysHelp(this.#app);
+        if (event.key === "?") void this.#openKeysHelp();
         else if (!(this.#pair ?? this.#viewer)?.onKey(event)) return;
         event.preventDefault();
     }
@@ -103,6 +102,21 @@ export class GlassPage {
         if (loaded === null) return this.#app.toast(NOT_LOADED);
         this.#form ??= new loaded.SearchForm(this.#app);
         this.#app.update();
+    }
+
+    /** Loads the link to what is shown; without it the address of the browser has everything. */
+    async #loadShare() {
+        const loaded = await import("../../ui/share.js").catch(() => null);
+        if (loaded === null) return;
+        const announce = (/** @type {string} */ text) => this.#app.announce(text);
+        this.#share = new loaded.Share("Link to this step", "/glass", () => this.#app.update(), announce);
+        await this.#share.load();
+    }
+
+    async #openKeysHelp() {
+        const loaded = await import("../../ui/sheets.js").catch(() => null);
+        if (loaded === null) return this.#app.toast(NOT_LOADED);
+        loaded.openKeysHelp(this.#app);
     }
 
     /** Loads the searches of the chosen lesson. */
@@ -241,7 +255,7 @@ export class GlassPage {
             ),
             this.#bar.isTooLong
                 ? h("p", { class: "muted too-long" }, "This text is too long for a link: save it as a file to pass it on.")
-                : this.#share.draw(this.#bar.query),
+                : this.#share?.draw(this.#bar.query),
         );
     }
 
