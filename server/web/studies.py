@@ -21,6 +21,7 @@ from engine.study_pool.messages import (
     LessonJob,
     LessonTraceJob,
     Part,
+    QuizJob,
     RefusalKind,
     Refused,
     StudyJob,
@@ -179,7 +180,7 @@ class StudyAnswers:
             for name, value in (("line", refused.line), ("column", refused.column))
             if value is not None
         }
-        if isinstance(job, LessonJob | LessonTraceJob) and refused.kind == "name":
+        if isinstance(job, LessonJob | QuizJob | LessonTraceJob) and refused.kind == "name":
             return ApiError(HTTPStatus.NOT_FOUND, Code.LESSON_UNKNOWN, refused.message)
         if refused.kind == "fault":
             log.error("game fault", job=type(job).__name__, fault=refused.message)
