@@ -204,11 +204,15 @@ export class SearchViewer {
             { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
             h(
                 "div",
-                { class: ["parts", hasOverview && "with-overview", hasControls && "has-bar"] },
-                this.#drawTree(state),
-                hasOverview ? this.#drawOverview(state) : null,
-                h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
-                hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                { class: ["parts", hasControls && "has-bar"] },
+                h(
+                    "div",
+                    { class: "lead", key: "lead" },
+                    this.#drawTree(state),
+                    hasOverview ? this.#drawOverview(state) : null,
+                    h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
+                    hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                ),
                 h("div", { class: "side", key: "side" }, this.#drawSide(state, isCompact)),
             ),
         );
