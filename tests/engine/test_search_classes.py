@@ -23,6 +23,7 @@ from tests.support.search_places import (
     PoolPlaces,
     info_at,
     job_of,
+    loop_s,
     pool_places,
     run_callbacks,
 )
@@ -448,7 +449,7 @@ async def live_ends_s(
 
     async def live(pool: Pool, index: int) -> None:
         await search(pool, "live", f"room {index}", 1000 * arrivals[index][1])
-        ends_s[index] = asyncio.get_running_loop().time()
+        ends_s[index] = loop_s()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_places, "FakeProcess", BusyProcess)
