@@ -263,7 +263,9 @@ def _serve_metrics_port(
     from server.web.metrics import Gauges, NodeCollector, serve_metrics
 
     ports = hub.ports
-    gauges = Gauges(lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus)
+    gauges = Gauges(
+        lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus, ports.studies.load
+    )
     return serve_metrics(
         ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details
     )

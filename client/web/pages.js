@@ -25,9 +25,32 @@ export const PAGES = [
         ["board/board.css", "ui/match.css", "ui/thinking.css", "ui/dialogs.css"],
     ],
     [
+        /^\/learn$/,
+        async () => (await import("./pages/learn/page.js")).LearnPage,
+        ["lesson/lesson.css", "pages/learn/learn.css"],
+        ["/api/lessons"],
+    ],
+    [
+        /^\/learn\/([\w-]{1,24})$/,
+        async () => (await import("./pages/lesson/page.js")).LessonPage,
+        [
+            "glass/glass.css",
+            "glass/viewer.css",
+            "lesson/lesson.css",
+            "pages/lesson/figure.css",
+            "pages/lesson/lesson.css",
+            "pages/lesson/print.css",
+        ],
+    ],
+    [
         /^\/replays$/,
         async () => (await import("./pages/replays/page.js")).ReplaysPage,
         ["ui/matches.css"],
+    ],
+    [
+        /^\/glass$/,
+        async () => (await import("./pages/glass/page.js")).GlassPage,
+        ["glass/glass.css", "glass/viewer.css", "pages/glass/page.css"],
     ],
 ];
 

@@ -28,6 +28,12 @@ def interrupting(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def ignore_interrupts() -> None:
+    """Ignores the signal that ends a block of `interrupting`, until the next such block."""
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+
+
 def _raise_time_over(*_: object) -> None:
     raise TimeOver
 

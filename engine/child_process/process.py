@@ -53,6 +53,16 @@ class ChildProcess:
             raise ValueError("the reply is too long")
         return await self._process.stdout.readexactly(length)
 
+    def interrupt(self) -> None:
+        """Ends the block of `interrupting` in the process; kills it on Windows."""
+        if self._process is None or self._process.returncode is not None:
+            return
+        number = getattr(signal, "SIGALRM", None)
+        if number is None:
+            self._process.kill()
+        else:
+            self._process.send_signal(number)
+
     async def close(self) -> None:
         """Kills the process, and the processes that it has started, and waits for its end."""
         process, self._process = self._process, None

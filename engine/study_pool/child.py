@@ -16,6 +16,7 @@ from engine.child_process.framing import LENGTH_BYTES
 from engine.child_process.limits import (
     TimeOver,
     be_nice,
+    ignore_interrupts,
     interrupting,
     limit_cpu,
     limit_memory,
@@ -95,8 +96,12 @@ class StudyHost:
             else:
                 self._send_document(command)
                 self._send(Ended(number, is_whole=True))
+        except TimeOver:  # the job was interrupted between two blocks
+            self._send(Ended(number, is_whole=False))
         except Exception as error:  # rules of another package may raise anything
             self._send(refusal_of(number, error))
+        finally:
+            ignore_interrupts()
 
     def _send_document(self, command: Command) -> None:
         try:
@@ -217,6 +222,7 @@ def task_of_lesson(job: LessonTraceJob) -> Task:
 
 def main() -> None:
     """Serves jobs until the pipe closes."""
+    ignore_interrupts()
     commands, replies = take_pipes()
     limit_memory(int(sys.argv[1]))
     be_nice(NICE)

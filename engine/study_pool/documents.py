@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from engine.game import GameError, IllegalMove, MalformedMove, OptionError, UnknownGame
 from engine.study_pool.messages import (
     MAX_ERROR,
@@ -11,6 +13,7 @@ from engine.study_pool.messages import (
     LessonJob,
     LessonListJob,
     Limits,
+    QuizJob,
     RefusalKind,
     Refused,
     StudyJob,
@@ -19,6 +22,8 @@ from engine.teach.boards import boards_of
 from engine.teach.choices import list_choices
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
 from engine.teach.lessons.document import lesson_document, list_lessons
+from engine.teach.lessons.questions import lesson_quiz
+from engine.teach.trace import finite
 
 #: The kind of refusal for each error of a request, the first that fits.
 KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
@@ -43,6 +48,7 @@ def document_of(job: StudyJob, limits: Limits) -> Any:
     makers: dict[type, Callable[[Any], Any]] = {
         LessonListJob: lambda _: list_lessons(),
         LessonJob: lambda lesson: lesson_document(lesson.name),
+        QuizJob: lambda quiz: finite(msgspec.to_builtins(lesson_quiz(quiz.name))),
         ChoicesJob: lambda _: list_choices(limits.max_nodes, limits.seconds),
         BoardsJob: lambda boards: boards_of(boards.request),
     }

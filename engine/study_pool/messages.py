@@ -33,6 +33,12 @@ class LessonJob(Struct, frozen=True, tag=True):
     name: str
 
 
+class QuizJob(Struct, frozen=True, tag=True):
+    """The questions and the exercise of a lesson."""
+
+    name: str
+
+
 class LessonTraceJob(Struct, frozen=True, tag=True):
     """The trace of a lesson's search, which has this number."""
 
@@ -50,9 +56,9 @@ class BoardsJob(Struct, frozen=True, tag=True):
     request: BoardsRequest
 
 
-StudyJob = TraceJob | LessonListJob | LessonJob | LessonTraceJob | ChoicesJob | BoardsJob
+StudyJob = TraceJob | LessonListJob | LessonJob | QuizJob | LessonTraceJob | ChoicesJob | BoardsJob
 #: The jobs that search, and may take as long as the limit allows.
-SEARCHES = (TraceJob, LessonTraceJob, LessonJob)
+SEARCHES = (TraceJob, LessonTraceJob, LessonJob, QuizJob)
 
 
 class Limits(Struct, frozen=True):

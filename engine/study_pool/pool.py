@@ -1,7 +1,7 @@
 """The pool of study processes: a bounded queue, fair among addresses, before a few processes.
 
     async with StudyPool() as pool:
-        async for ... in pool.run(job, address, on_part)
+        reply = await pool.run(job, address, on_part)
 
 A process starts when it is first needed, and ends after IDLE_S without a job. With two or more
 processes one is free for jobs that do not search, so that lessons and boards never wait for the
@@ -58,6 +58,8 @@ class PendingStudy(Struct, eq=False):
     answer: asyncio.Future[Ended | Refused]
     number: int
     task: asyncio.Task[None] | None = None
+    #: The process that runs it.
+    process: StudyProcess | None = None
 
     @property
     def is_search(self) -> bool:
@@ -132,7 +134,7 @@ class StudyPool:
         """Runs a job of an address; calls `on_part` with each part of its document.
 
         Returns the last reply. Raises StudyUnavailable, QueueFull or StudyFailed. Cancelling the
-        call kills the process.
+        call ends the job early.
         """
         if not self._is_open or not self.is_on:
             raise StudyUnavailable("this server runs no searches for study")
@@ -148,8 +150,8 @@ class StudyPool:
             return await answer
         except asyncio.CancelledError:
             self._queue.remove(pending)
-            if pending.task is not None:
-                pending.task.cancel()
+            if pending.process is not None:
+                pending.process.interrupt()
             raise
 
     def _dispatch(self) -> None:
@@ -181,7 +183,7 @@ class StudyPool:
 
     async def _run(self, pending: PendingStudy) -> Ended | Refused:
         """Runs a job in a process, and keeps the process only if the job ended as it should."""
-        process = self._take_process()
+        process = pending.process = self._take_process()
         is_usable = False
         try:
             if process.pid is None:

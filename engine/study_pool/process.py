@@ -39,6 +39,7 @@ class StudyProcess:
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
         self._number = 0
+        self._is_interrupted = False
         self._process = ChildProcess()
 
     @property
@@ -57,6 +58,7 @@ class StudyProcess:
 
         Raises StudyProcessLost.
         """
+        self._is_interrupted = False
         try:
             async with asyncio.timeout(START_S) as timeout:
                 self._number += 1
@@ -65,6 +67,8 @@ class StudyProcess:
                     reply = await self._receive()
                     match reply:
                         case Started():
+                            if self._is_interrupted:
+                                self._process.interrupt()
                             now_s = asyncio.get_running_loop().time()
                             timeout.reschedule(now_s + limits.seconds + GRACE_S)
                         case Part():
@@ -82,6 +86,11 @@ class StudyProcess:
         if reply.number != self._number:
             raise ValueError("the reply is about another job")
         return reply
+
+    def interrupt(self) -> None:
+        """Ends the running job early: its last reply comes soon."""
+        self._is_interrupted = True
+        self._process.interrupt()
 
     async def close(self) -> None:
         """Kills the process and waits for its end."""

@@ -1,7 +1,8 @@
 """What a search can be made of: what a form offers, each choice with what it refuses.
 
-An entry has `name` and `text`. `refuses` maps a field of a request to the values that do not go
-with the entry, each with the reason; the value "*" stands for all but the default.
+An entry has `name` and `text`, an algorithm also a `title`. `refuses` maps a field of a request to
+the values that do not go with the entry, each with the reason; the value "*" stands for all but the
+default.
 """
 
 from collections.abc import Mapping
@@ -9,12 +10,12 @@ from typing import Any
 
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
-from engine.teach.explain import ALGORITHMS, FORMS, IN_ALL_FORMS, WITH_TABLE
+from engine.teach.explain import ALGORITHMS, FORMS, IN_ALL_FORMS, TITLES, WITH_TABLE, Plan
 from engine.teach.request import TEXT_BYTES
 from engine.teach.state import GameState, Scale
 from engine.teach.study import MAX_PLY
 from engine.teach.task import GAME_DEPTH
-from engine.teach.trace import MAX_TRACE_NODES, WINDOWED
+from engine.teach.trace import MAX_PLAYERS, MAX_TRACE_NODES, WINDOWED
 
 #: What each order of moves is, by its name.
 ORDER_TEXTS = {
@@ -38,6 +39,16 @@ EVALUATOR_TEXTS = {
     "material": "own pieces minus the opponent's, with weights: material:queen=9,rook=5",
     "all-paths": "1 if every way to play on is won, -1 if every one is lost, else 0",
 }
+#: Two searches that are worth seeing side by side: a title, the fields of the first one, and those
+#: that the second one has different.
+PAIRS = (
+    ("Alpha-beta and minimax", {"algorithm": "alphabeta"}, {"algorithm": "minimax"}),
+    ("Best order and worst", {"algorithm": "alphabeta", "order": "best"}, {"order": "worst"}),
+    ("Fail-hard and fail-soft", {"algorithm": "fail-hard"}, {"algorithm": "fail-soft"}),
+    ("Average and minimax", {"algorithm": "average"}, {"algorithm": "minimax"}),
+)
+#: The fields of a request whose defaults are those of a plan.
+DEFAULTS = ("algorithm", "form", "order", "evaluator", "cut_off", "player", "seed", "fresh")
 #: Why an algorithm without a window has no fresh ones.
 NO_WINDOW = "only alpha-beta and its variants have a window"
 
@@ -49,20 +60,36 @@ def list_choices(max_nodes: int, seconds: float) -> Entry:
     """Returns all choices, for searches with these limits."""
     return {
         "algorithms": [
-            entry(name, text, algorithm_refusals(name)) for name, text in ALGORITHMS.items()
+            {**entry(name, text, algorithm_refusals(name)), "title": TITLES.get(name, name)}
+            for name, text in ALGORITHMS.items()
         ],
         "forms": [entry(name, text, form_refusals(name)) for name, text in FORMS.items()],
-        "orders": [entry(name, text) for name, text in ORDER_TEXTS.items()],
+        "orders": [
+            {**entry(name, text), "moves": name == "given"} for name, text in ORDER_TEXTS.items()
+        ],
         "cut_offs": [entry(name, text) for name, text in CUT_OFF_TEXTS.items()],
         "evaluators": [
             {**entry(name, text), "weights": name == "material"}
             for name, text in EVALUATOR_TEXTS.items()
         ],
         "subjects": {
-            "tree": entry("tree", "a tree as text: max(A: min(3, 12), B: min(2, 4))"),
-            "graph": entry("graph", "states with names: a: max(b, c) b: min(1, 2) c: 3"),
+            "tree": {
+                **entry("tree", "a tree as text: max(A: min(3, 12), B: min(2, 4))"),
+                "depth": None,
+                "players": MAX_PLAYERS,
+            },
+            "graph": {
+                **entry("graph", "states with names: a: max(b, c) b: min(1, 2) c: 3"),
+                "depth": None,
+                "players": MAX_PLAYERS,
+            },
         },
         "games": [found for game_id in game_ids() if (found := game_entry(game_id)) is not None],
+        "pairs": [
+            {"title": title, "left": dict(left), "right": dict(right)}
+            for title, left, right in PAIRS
+        ],
+        "defaults": {name: getattr(Plan(), name) for name in DEFAULTS},
         "limits": {
             "depth": MAX_PLY,
             "nodes": MAX_TRACE_NODES,

@@ -32,6 +32,15 @@ ALGORITHMS = {
     "optimistic": "any path to a good end, as if the opponent helped",
     "random": "a legal move at random",
 }
+#: How people call the algorithms whose names are written otherwise.
+TITLES = {
+    "alphabeta": "alpha-beta",
+    "fail-soft": "alpha-beta, fail-soft",
+    "fail-hard": "alpha-beta, fail-hard",
+    "strict": "alpha-beta, strict",
+    "one-bound": "alpha-beta, one bound",
+    "accumulators": "alpha-beta, accumulators",
+}
 #: What each form of an algorithm is, by its name.
 FORMS = {
     "flat": "one function that asks who chooses",

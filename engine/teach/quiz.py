@@ -3,8 +3,8 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from engine.teach.drawing import tree_lines
@@ -15,7 +15,7 @@ from engine.teach.snapshot import snapshot
 from engine.teach.state import State
 from engine.teach.stepping import Screen
 from engine.teach.style import Line, outline
-from engine.teach.trace import Trace
+from engine.teach.trace import Number, Trace
 
 #: Maximum number of questions of a kind in one search.
 MAX_QUESTIONS = 3
@@ -44,6 +44,14 @@ class Question:
     solution: str
     #: Questions with a greater weight come first if there are too many.
     weight: int = 0
+    #: The node that it is about, and the right answer: yes or no, a value, or the names of leaves.
+    row: int = 0
+    answer: bool | Number | tuple[str, ...] = False
+    #: The names of all leaves, if the answer is some of them.
+    choices: tuple[str, ...] = ()
+    #: The search of the whole tree, if it is about all leaves, and their names by their paths.
+    plain: Trace | None = None
+    names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
 
 def ask_questions(trace: Trace, root: State, screen: Screen) -> bool:
@@ -120,6 +128,8 @@ def _cut_questions(trace: Trace) -> list[Question]:
                 partial(_is_yes_or_no, is_cut),
                 f"it is cut off, {ends}" if is_cut else f"it is not cut off, {ends}",
                 (nodes.alpha[parent] is not None) + (nodes.beta[parent] is not None),
+                parent,
+                is_cut,
             )
         )
     return questions
@@ -159,6 +169,8 @@ def _value_questions(trace: Trace) -> list[Question]:
                 partial(_is_number, value),
                 solution,
                 2 * is_bound + (nodes.kind[row] == "mean") - nodes.depth[row],
+                row,
+                value,
             )
         )
     return questions
@@ -193,7 +205,7 @@ def _unseen_question(trace: Trace, root: State) -> list[Question]:
         return below == unseen and words <= set(names.values())
 
     inner = {row for row, kind in enumerate(plain.nodes.kind) if kind != "leaf"}
-    in_order = [names[path] for path in paths if path in unseen]
+    in_order = tuple(names[path] for path in paths if path in unseen)
     return [
         Question(
             len(trace.steps.what),
@@ -203,6 +215,10 @@ def _unseen_question(trace: Trace, root: State) -> list[Question]:
             "the names of leaves, or of nodes for all leaves below them",
             is_right,
             f"never seen are {', '.join(in_order)}",
+            answer=in_order,
+            choices=tuple(names[path] for path in paths if path in leaves),
+            plain=plain,
+            names=names,
         )
     ]
 

@@ -6,14 +6,15 @@ its own state can interpret.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from typing import Protocol
 
 import numpy as np
 
 from engine.game import Position
+from engine.game import State as Words
 from engine.rules.data import load_data
 from engine.teach.trace import Number, Value
 from engine.teach.tree import Node, Tree, value_of, walk
@@ -131,7 +132,14 @@ def mover_status(state: State) -> Status:
     return state.status() if state.kind == "max" else state.status().reversed
 
 
-@dataclass(frozen=True, slots=True)
+#: The estimates of the positions of one search, by their states: many lines of moves lead to the
+#: same position, and an evaluation in plain Python takes longer than everything else.
+Estimates = dict[Words, int]
+#: Maximum number of estimates that a search remembers.
+MAX_ESTIMATES = 50_000
+
+
+@dataclass(frozen=True)
 class GameState:
     """A position of a registered game; MAX is the seat that was to move at the root."""
 
@@ -140,6 +148,8 @@ class GameState:
     scale: Scale
     ply: int = 0
     players: int = 1
+    #: Those of all states of the search.
+    estimates: Estimates = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def at_root(cls, position: Position, scale: Scale, max_seat: int | None = None) -> "GameState":
@@ -149,7 +159,7 @@ class GameState:
         """
         return cls(position, position.turn if max_seat is None else max_seat, scale)
 
-    @property
+    @cached_property
     def kind(self) -> str:
         return "max" if self.position.turn == self.max_seat else "min"
 
@@ -185,10 +195,15 @@ class GameState:
         return None if outcome is None else outcome.points
 
     def estimate(self) -> Value | None:
-        game = self.position.game
-        with np.errstate(over="ignore"):
-            value = int(game.rules.evaluate(self.position.state, _data(game)))
-        return value if self.position.turn == self.max_seat else -value
+        state = self.position.state
+        value = self.estimates.get(state)
+        if value is None:
+            game = self.position.game
+            with np.errstate(over="ignore"):
+                value = int(game.rules.evaluate(state, _data(game)))
+            if len(self.estimates) < MAX_ESTIMATES:
+                self.estimates[state] = value
+        return value if self.kind == "max" else -value
 
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
         board = self.position.game.board(self.position.options)
@@ -214,7 +229,8 @@ class GameState:
         return self.position.format_move(move)
 
     def play(self, move: int) -> "GameState":
-        return GameState(self.position.play(move), self.max_seat, self.scale, self.ply + 1)
+        after = self.position.play(move)
+        return GameState(after, self.max_seat, self.scale, self.ply + 1, estimates=self.estimates)
 
     def text(self) -> str:
         return self.position.text()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from engine.game import Position
-from engine.teach.explain import Search, Size, counts_of
+from engine.teach.explain import TITLES, Search, Size, counts_of
 from engine.teach.study import COLUMN, INF, Record
 from engine.teach.trace import End, StepKind, Value, finite
 
@@ -81,6 +81,7 @@ class TraceStream:
             "title": search.title,
             "position": search.root.text(),
             "algorithm": plan.algorithm,
+            "algorithm_title": TITLES.get(plan.algorithm, plan.algorithm),
             "form": plan.form,
             "depth": plan.depth,
             "order": plan.order,

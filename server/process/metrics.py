@@ -64,6 +64,16 @@ class Metrics:
     evictions: int = 0
     #: Ephemeral messages that were not sent to slow readers.
     skipped: int = 0
+    #: Documents that study processes made for the glass box: traces, lessons, boards.
+    study_documents: int = 0
+    #: Requests that got such a document from the cache, or together with another request.
+    study_shared: int = 0
+    #: Such documents that ended early: their time was over, or their last reader had left.
+    study_stopped: int = 0
+    #: Study processes that ended, hung or ran out of memory during a job.
+    study_failures: int = 0
+    #: Time from a request for such a document to its first part, in seconds.
+    study_start_s: Histogram = field(default_factory=Histogram)
     #: Time from handing events to the store until they are committed, in seconds.
     append_s: Histogram = field(default_factory=Histogram)
     #: Time from a commit on another node until its events arrive here, in seconds. Includes the

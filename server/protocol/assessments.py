@@ -23,9 +23,9 @@ class Candidate(Struct, frozen=True, omit_defaults=True, kw_only=True):
     - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves".
     - `cells` are the cells of the board that show the move, in order: one for a piece that is
       placed, more for one that moves.
-    - `line` are the moves that the search expected after it when it last was the best move, in
-      notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the
-      best one.
+    - `line` are the replies, at most 2, that the search expected after it when it last was the best
+      move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was
+      never the best one.
     """
 
     move: str
@@ -57,7 +57,7 @@ class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
     - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a
       forced loss, null for a move without a search. `says` is the same in words.
     - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at
-      most 5.
+      most 3.
     - `depths` are the best moves of the depths, as in `thinking`.
     - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 %
       of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing

@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.game import Game, GameError, GameFault, Position
 from engine.rules.call import RulesCall
 from engine.rules.numbering import move_number
-from engine.search.job import MATE, MAX_LINE_MOVES, NO_COUNTS, Bound, Counts, DepthBest, RootMove
+from engine.search.job import MATE, NO_COUNTS, Bound, Counts, DepthBest, RootMove
 from engine.search.levels import level_of
 from engine.win_chance import is_forced, win_chance
 from server.protocol.assessments import Assessment, Candidate, DepthWords
@@ -21,9 +21,10 @@ from server.protocol.assessments import Assessment, Candidate, DepthWords
 #: Maximum number of moves that an assessment lists.
 MAX_CANDIDATES = 3
 #: Maximum number of further moves that an assessment lists. The notation of a move of chess takes
-#: a server up to half a millisecond, once a search.
-MAX_OTHERS = 5
-#: Maximum number of expected replies in a sentence.
+#: a server 40 us, once a search.
+MAX_OTHERS = 3
+#: Maximum number of expected replies in a sentence and in a line. They take most of the time of an
+#: assessment, and the line of the best move is that of the sentence.
 MAX_REPLIES = 2
 #: Judgements of a position by the least chance to win, in percent; those below 50 mirror them.
 JUDGEMENTS = ((90, "winning", "losing"), (75, "clearly better", "clearly worse"),
@@ -149,7 +150,7 @@ class Wording:
             key=lambda move: (move.bound == "upper", -move.score),
         )
         lines = {led.line[0]: led.line for led in report.depths if led.line}
-        lines[best.move] = report.pv[:MAX_LINE_MOVES]
+        lines[best.move] = report.pv
         shown = (best, *others[: MAX_CANDIDATES + MAX_OTHERS - 1])
         return tuple([self._candidate(move, lines.get(move.move, ())) for move in shown])
 
@@ -158,7 +159,7 @@ class Wording:
         return Candidate(
             move=move.move, text=text, says=says(self._game, move.score, move.bound),
             chance=bounded_percent(self._game, move.score, move.bound), bound=move.bound,
-            cells=cells, line=self._line(line) if line else "",
+            cells=cells, line=self._line(line[: 1 + MAX_REPLIES]) if line else "",
         )  # fmt: skip
 
     def _depth(self, best: DepthBest) -> DepthWords:

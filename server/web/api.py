@@ -309,7 +309,8 @@ def _header_adder(hsts_s: int) -> Callable[[web.Request, web.StreamResponse], Aw
     """Returns the signal handler that adds security headers to each response and removes Server."""
 
     async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(SECURITY_HEADERS)
+        for name, value in SECURITY_HEADERS.items():
+            response.headers.setdefault(name, value)
         response.headers.update(transport_security(hsts_s, is_https(request)))
         response.headers.pop("Server", None)  # do not reveal versions
 

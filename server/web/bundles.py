@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 #: An import with names or without. It may take several lines.
 _IMPORT = re.compile(r'^import (?:\{(?P<names>[^}]*)\} from )?"(?P<path>\.[^"]+)";$', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async function|function|class|const) (\w+))", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*?|class|const) (\w+))", re.MULTILINE)
 _DYNAMIC_IMPORT = re.compile(r'\bimport\("(\.[^"]+)"\)')
 #: What a bundle cannot express.
 _UNKNOWN_FORM = re.compile(r"^(?:import|export)\b.*$|\bimport\.meta\b", re.MULTILINE)

@@ -22,6 +22,12 @@ MIME = {
 }  # fmt: skip
 #: The module that starts the app; it imports the shell.
 APP = "shell/app.js"
+#: The module that starts a lesson in a frame of another page, and its style sheets.
+EMBED = "embed/app.js"
+EMBED_STYLE_SHEETS = (
+    *("shell/base.css", "glass/glass.css", "glass/viewer.css"),
+    *("lesson/lesson.css", "embed/embed.css"),
+)
 #: The module with the table of pages.
 PAGE_TABLE = "pages.js"
 
@@ -61,7 +67,7 @@ class ClientFiles:
         }
         modules = {name: body.decode() for name, body in read.items() if name.endswith(".js")}
         table = _read_table(modules[PAGE_TABLE])
-        bundles = Bundles(modules, [APP, *(entry["module"] for entry in table)])
+        bundles = Bundles(modules, [APP, EMBED, *(entry["module"] for entry in table)])
         self.contents = {name: body for name, body in read.items() if name not in modules}
         self.contents |= {name: text.encode() for name, text in bundles.files().items()}
         self.pages = tuple(
@@ -73,6 +79,9 @@ class ClientFiles:
             )
             for entry in table
         )
+        needed = bundles.needed_by(EMBED)
+        #: The page of a lesson in a frame, which is not in the table.
+        self.embed = ClientPage("/embed/learn/{id}", needed, EMBED_STYLE_SHEETS, ())
         digest = hashlib.blake2b(digest_size=6)
         for name, content in sorted(self.contents.items()):
             digest.update(name.encode() + b"\0" + content)

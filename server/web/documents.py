@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 
+from engine.study_pool.errors import StudyUnavailable
 from engine.study_pool.gzip_lines import ending
 from engine.study_pool.messages import Ended, Part, Refused
 
@@ -62,6 +63,9 @@ class Document:
                 self._fail(RefusedDocument(reply))
             else:
                 self.is_whole = reply.is_whole
+        except asyncio.CancelledError:
+            self._fail(StudyUnavailable("the server is stopping"))
+            raise
         except Exception as error:
             self._fail(error)
         finally:

@@ -18,6 +18,15 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "same-origin",
 }  # fmt: skip
 
+#: A lesson may appear in a frame of any page, such as that of a course. It needs no form and opens
+#: no socket.
+EMBED_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; frame-ancestors *; base-uri 'none';"
+        " form-action 'none'"
+    )
+}
+
 
 def transport_security(hsts_s: int, is_https: bool) -> dict[str, str]:
     """The header that makes browsers use only HTTPS for `hsts_s` seconds (RFC 6797).

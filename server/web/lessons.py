@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from engine.study_pool.messages import LessonJob, LessonListJob, LessonTraceJob
+from engine.study_pool.messages import LessonJob, LessonListJob, LessonTraceJob, QuizJob
 from server.web.studies import NDJSON, StudyAnswers
 
 #: Longest name of a lesson that is looked up, in characters.
@@ -20,6 +20,7 @@ class Lessons:
         return [
             web.get("/api/lessons", self.lessons, allow_head=False),
             web.get("/api/lessons/{name}", self.lesson, allow_head=False),
+            web.get("/api/lessons/{name}/quiz", self.quiz, allow_head=False),
             web.get(r"/api/lessons/{name}/{run:\d{1,3}}", self.trace, allow_head=False),
         ]
 
@@ -30,6 +31,12 @@ class Lessons:
     async def lesson(self, request: web.Request) -> web.StreamResponse:
         """Answers with a lesson: its texts, and the requests of its searches."""
         return await self._studies.answer(request, LessonJob(_name(request)))
+
+    async def quiz(self, request: web.Request) -> web.StreamResponse:
+        """Answers with the questions of a lesson, their hints, answers and reasons, and with its
+        exercise.
+        """
+        return await self._studies.answer(request, QuizJob(_name(request)))
 
     async def trace(self, request: web.Request) -> web.StreamResponse:
         """Answers with the trace of a lesson's search, as `POST /api/trace` does."""

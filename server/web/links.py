@@ -1,4 +1,4 @@
-"""The HTTP API for links: the address of a room or match for people elsewhere, and its QR code."""
+"""The HTTP API for links: the address of a page for people elsewhere, and its QR code."""
 
 import asyncio
 import re
@@ -40,7 +40,8 @@ class Links:
     def routes(self) -> list[web.RouteDef]:
         """The routes of the handlers."""
         return [
-            web.get("/api/links/{page:room|match}/{id}", self.links),
+            web.get("/api/links/{page:glass|learn}", self.links),
+            web.get("/api/links/{page:room|match|learn}/{id}", self.links),
             web.get("/api/links/{page:room|match}/{id}/qr.svg", self.qr_code),
         ]
 
@@ -71,14 +72,15 @@ class Links:
 
     def _links(self, request: web.Request) -> list[str]:
         """The addresses of the request's page for other people, the most likely first."""
-        page, page_id = request.match_info["page"], request.match_info["id"]
-        if not PAGE_ID.fullmatch(page_id):
+        page, page_id = request.match_info["page"], request.match_info.get("id")
+        if page_id is not None and not PAGE_ID.fullmatch(page_id):
             raise ApiError(HTTPStatus.NOT_FOUND, "http.404", f"there is no such {page}")
+        path = page if page_id is None else f"{page}/{page_id}"
         settings = self._settings
         is_wildcard = settings.host in WILDCARD_HOSTS
         addresses = network_addresses(settings.host == "::") if is_wildcard else ()
         urls = public_urls(settings.url, request.host, request[ORIGIN].is_https, addresses)
-        return [f"{url}/{page}/{page_id}" for url in urls]
+        return [f"{url}/{path}" for url in urls]
 
 
 @lru_cache(CACHED_CODES)

@@ -22,6 +22,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from engine.search.job import USES, Load
 from server.bus.base import Bus
 from server.net.listener import CannotListen
+from server.ports import NoStudies
 from server.process.metrics import Histogram, Metrics
 from server.settings import Settings
 from server.web.connection import HttpConnections
@@ -39,9 +40,17 @@ COUNTERS = {
     "bad_answers": "Searches that workers answered with an invalid message or a quarantine",
     "evictions": "Connections that were closed because they read too slowly",
     "skipped": "Frames that slow readers missed",
+    "study_documents": "Traces, lessons and boards that study processes made",
+    "study_shared": "Requests for these that were answered from the cache or together with another",
+    "study_stopped": "Traces that ended early, for their time or without a reader",
+    "study_failures": "Study processes that ended, hung or ran out of memory during a job",
 }
 #: The metric's name and the help text of each histogram of `Metrics`.
 HISTOGRAMS = {
+    "study_start_s": (
+        "study_start_seconds",
+        "Time from a request for a trace, a lesson or boards to their first part",
+    ),
     "append_s": ("append_seconds", "Time from an append to its commit"),
     "bus_lag_s": (
         "bus_lag_seconds",
@@ -60,6 +69,7 @@ class Gauges:
     connections: Callable[[], int]
     searches: Callable[[], Load]
     bus: Bus
+    studies: Callable[[], Load] = NoStudies().load
 
 
 class NodeCollector:
@@ -95,6 +105,13 @@ class NodeCollector:
             "plyroom_worker_games_other_rules",
             "Games that workers offer with rules other than this node's",
             load.other_rules,
+        )
+        studies = self._gauges.studies()
+        yield GaugeMetricFamily(
+            "plyroom_study_running", "Jobs that study processes run", studies.running
+        )
+        yield GaugeMetricFamily(
+            "plyroom_study_waiting", "Jobs that wait for a study process", studies.waiting
         )
         bus = self._gauges.bus.counters()
         yield GaugeMetricFamily(

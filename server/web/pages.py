@@ -18,7 +18,16 @@ from server.ports import Ports
 from server.web.api import is_https
 from server.web.client_files import MIME, ClientPage, read_client
 from server.web.encodings import Encoded, encode_files
-from server.web.previews import GENERAL, Preview, match_preview, room_preview
+from server.web.headers import EMBED_HEADERS
+from server.web.previews import (
+    GENERAL,
+    MISSING,
+    PAGE_PREVIEWS,
+    Preview,
+    lesson_preview,
+    match_preview,
+    room_preview,
+)
 
 log = structlog.get_logger()
 
@@ -36,14 +45,16 @@ Open it by its IP address or a name that ends in .local; or start it with its na
 IMMUTABLE = "public, max-age=31536000, immutable"
 #: The id in a page's path, as the client's table and as aiohttp's routes write it.
 _CLIENT_ID, _ROUTE_ID = r"([\w-]{1,24})", "{id:[A-Za-z0-9_-]{1,24}}"
-#: The title of a page that does not exist.
-_MISSING = Preview("There is nothing here", "This address is not a page of this Plyroom.")
 #: Prefixes of addresses for programs: a missing one is answered in JSON, not with a page.
 _NOT_PAGES = ("/api/", "/static/", "/ws")
 
 Previews = Callable[[Ports, str], Awaitable[Preview]]
 #: The previews of pages with an id, by the first part of their path.
-PREVIEWS: dict[str, Previews] = {"room": room_preview, "match": match_preview}
+PREVIEWS: dict[str, Previews] = {
+    "room": room_preview,
+    "match": match_preview,
+    "learn": lesson_preview,
+}
 
 
 class Pages:
@@ -55,6 +66,7 @@ class Pages:
         self._encoded = {name: Encoded(body) for name, body in self._client.contents.items()}
         self.base = f"/static/{self._client.version}"
         self._html = self._client.contents.get("index.html", b"").decode()
+        self._embed_html = self._client.contents.get("embed/index.html", b"").decode()
 
     async def encode_files(self, cache_folder: Callable[[], Path]) -> None:
         """Makes or loads the compressed files in a thread; until then they are sent as they are."""
@@ -70,6 +82,7 @@ class Pages:
         """The routes: an HTML page at each page's path, and the files under a versioned prefix."""
         return [
             *(web.get(route_path(page), self._page_handler(page)) for page in self._client.pages),
+            web.get(f"/embed/learn/{_ROUTE_ID}", self.embedded_lesson),
             web.get("/favicon.ico", self.favicon),
             web.get(self.base + "/{name:.+}", self.file),
         ]
@@ -77,14 +90,16 @@ class Pages:
     def _page_handler(self, page: ClientPage) -> Handler:
         """The handler of a page's path."""
         preview_of = PREVIEWS.get(page.path.split("/")[1])
+        general = PAGE_PREVIEWS.get(page.path, GENERAL)
         needed_files = preload_links(self.base, page)
 
         async def handle(request: web.Request) -> web.Response:
             page_id = request.match_info.get("id")
-            preview = GENERAL
+            preview = general
             if preview_of is not None and page_id is not None:
                 preview = await preview_of(self._ports, page_id)
-            return self._answer(request, preview, needed_files)
+            status = HTTPStatus.NOT_FOUND if preview is MISSING else HTTPStatus.OK
+            return self._answer(request, preview, needed_files, status)
 
         return handle
 
@@ -99,7 +114,7 @@ class Pages:
             accepts_html = "text/html" in request.headers.get("Accept", "")
             if not accepts_html or request.path.startswith(_NOT_PAGES):
                 raise
-        return self._answer(request, _MISSING, "", HTTPStatus.NOT_FOUND)
+        return self._answer(request, MISSING, "", HTTPStatus.NOT_FOUND)
 
     def _answer(
         self,
@@ -132,6 +147,23 @@ class Pages:
         response.set_status(status)
         return response
 
+    async def embedded_lesson(self, request: web.Request) -> web.Response:
+        """Answers with a lesson for a frame of another page: it sets no cookie, opens no socket."""
+        preview = await lesson_preview(self._ports, request.match_info["id"])
+        style_sheets = [
+            f'<link rel="stylesheet" href="{self.base}/{name}" />'
+            for name in self._client.embed.style_sheets
+        ]
+        text = fill(self._embed_html, base=self.base, title=preview.title).replace(
+            "<!-- needed files -->",
+            "\n        ".join([*style_sheets, *module_links(self.base, self._client.embed)]),
+        )
+        response = _encoded_page(text).response(request, "text/html; charset=utf-8", "no-cache")
+        response.headers.update(EMBED_HEADERS)
+        if preview is MISSING:
+            response.set_status(HTTPStatus.NOT_FOUND)
+        return response
+
     async def favicon(self, request: web.Request) -> web.StreamResponse:
         """Redirects to the icon: browsers request /favicon.ico on their own."""
         raise web.HTTPMovedPermanently(f"{self.base}/favicon.svg")
@@ -156,13 +188,17 @@ def preload_links(base: str, page: ClientPage) -> str:
     style_sheets = [
         f'<link rel="preload" as="style" href="{base}/{name}" />' for name in page.style_sheets
     ]
-    bundles = [f'<link rel="modulepreload" href="{base}/{name}" />' for name in page.bundles]
     # With `crossorigin` a preload is taken by fetch(), whose requests are of the mode "cors".
     requests = [
         f'<link rel="preload" as="fetch" crossorigin="anonymous" href="{path}" />'
         for path in page.requests
     ]
-    return "\n        ".join([*bundles, *style_sheets, *requests])
+    return "\n        ".join([*module_links(base, page), *style_sheets, *requests])
+
+
+def module_links(base: str, page: ClientPage) -> list[str]:
+    """The HTML that makes a browser load the modules of a page at once."""
+    return [f'<link rel="modulepreload" href="{base}/{name}" />' for name in page.bundles]
 
 
 def fill(template: str, **values: str) -> str:

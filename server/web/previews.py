@@ -7,6 +7,7 @@ same one, so a link reveals nothing of an unlisted room.
 import msgspec
 from msgspec import Struct
 
+from engine.teach.lessons.catalogue import LESSONS, SUMMARIES, load_lesson
 from server.ids import MatchId
 from server.ports import Ports
 from server.rooms.events import Created, SeatLeft, SeatTaken, Started, parse_event_body
@@ -34,6 +35,20 @@ GENERAL = Preview(
     "Plyroom",
     "Play board games against each other and against an AI whose thinking anyone can watch.",
 )
+
+#: The preview of a page that does not exist.
+MISSING = Preview("There is nothing here", "This address is not a page of this Plyroom.")
+#: The previews of the pages that need no id, by their paths.
+PAGE_PREVIEWS = {
+    "/learn": Preview(
+        "Learn how a computer searches a game",
+        "Lessons from the first cut-off to whole games, each a search to step through.",
+    ),
+    "/glass": Preview(
+        "Glass box",
+        "Watch a game search step by step: windows, bounds and cut-offs, on any position.",
+    ),
+}
 
 
 async def room_preview(ports: Ports, room_id: str) -> Preview:
@@ -82,6 +97,13 @@ async def match_preview(ports: Ports, match_id: str) -> Preview:
         f"{_title_of(ports, match.game)}: {_versus(names)}",
         "Replay the match move by move, with what the AI was thinking.",
     )
+
+
+async def lesson_preview(ports: Ports, name: str) -> Preview:
+    """The title of a lesson and what it shows; MISSING if there is no such lesson."""
+    if name not in LESSONS:
+        return MISSING
+    return Preview(f"{load_lesson(name).title}: a lesson", SUMMARIES[name])
 
 
 def _versus(names: dict[int, str]) -> str:

@@ -1,7 +1,10 @@
 """Answers requests with the documents of the study processes, as they grow."""
 
+import asyncio
 import hashlib
+import time
 import zlib
+from collections.abc import Callable
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
@@ -14,8 +17,11 @@ from engine.rules.registry import game_ids
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
 from engine.study_pool.messages import (
     BoardsJob,
+    Ended,
     LessonJob,
     LessonTraceJob,
+    Part,
+    QuizJob,
     RefusalKind,
     Refused,
     StudyJob,
@@ -78,11 +84,13 @@ class StudyAnswers:
         if request.method == "GET" and tag in request.headers.get("If-None-Match", ""):
             return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
         address = request[ORIGIN].address
-        if key not in self._documents:
+        if key in self._documents:
+            self._ports.metrics.study_shared += 1
+        else:
             self._charge(job, address)
         document = self._documents.open(
             key,
-            lambda on_part: self._ports.studies.run(job, address, on_part),
+            lambda on_part: self._make(job, address, on_part),
             lambda error: error_line(*code_and_message(error)),
         )
         try:
@@ -93,6 +101,33 @@ class StudyAnswers:
             raise _unavailable(error) from error
         finally:
             self._documents.close(key, document)
+
+    async def _make(
+        self, job: StudyJob, address: str, on_part: Callable[[Part], None]
+    ) -> Ended | Refused:
+        """Runs a job, and counts what becomes of it."""
+        metrics, begun_s = self._ports.metrics, time.monotonic()
+        has_part = False
+
+        def take(part: Part) -> None:
+            nonlocal has_part
+            if not has_part:
+                metrics.study_start_s.observe(time.monotonic() - begun_s)
+            has_part = True
+            on_part(part)
+
+        try:
+            reply = await self._ports.studies.run(job, address, take)
+        except StudyFailed:
+            metrics.study_failures += 1
+            raise
+        except asyncio.CancelledError:
+            metrics.study_stopped += 1
+            raise
+        metrics.study_documents += isinstance(reply, Ended)
+        metrics.study_stopped += isinstance(reply, Ended) and not reply.is_whole
+        metrics.study_failures += isinstance(reply, Refused) and reply.kind == "memory"
+        return reply
 
     async def _send(
         self, request: web.Request, document: Document, headers: dict[str, str]
@@ -145,7 +180,7 @@ class StudyAnswers:
             for name, value in (("line", refused.line), ("column", refused.column))
             if value is not None
         }
-        if isinstance(job, LessonJob | LessonTraceJob) and refused.kind == "name":
+        if isinstance(job, LessonJob | QuizJob | LessonTraceJob) and refused.kind == "name":
             return ApiError(HTTPStatus.NOT_FOUND, Code.LESSON_UNKNOWN, refused.message)
         if refused.kind == "fault":
             log.error("game fault", job=type(job).__name__, fault=refused.message)

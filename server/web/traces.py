@@ -11,6 +11,7 @@ from engine.study_pool.messages import BoardsJob, ChoicesJob, TraceJob
 from engine.teach.request import TEXT_BYTES, BoardsRequest, TraceRequest
 from server.codes import Code
 from server.ports import Ports
+from server.rooms.thinking import search_seed
 from server.web.answers import ApiError
 from server.web.bodies import read_body
 from server.web.matches import Matches
@@ -75,7 +76,10 @@ class Traces:
         return await self._studies.answer(request, job, NDJSON)
 
     async def _job_of_match(self, request: web.Request, body: TraceBody, match_id: str) -> TraceJob:
-        """The search of a match's position. Raises ApiError if the sender may not see it."""
+        """The search of a match's position, by default with the seed of an AI's search there.
+
+        Raises ApiError if the sender may not see it.
+        """
         given = (body.game, body.position, body.tree, body.graph)
         if given.count(None) < len(given) or body.moves or body.options:
             raise ApiError(
@@ -97,7 +101,8 @@ class Traces:
             "position": match.start,
             "moves": tuple(moves[:ply]),
         }
-        return TraceJob(TraceRequest(**{**_fields(body), **subject}), is_recorded=True)
+        fields = {"seed": search_seed(match_id, ply), **_fields(body), **subject}
+        return TraceJob(TraceRequest(**fields), is_recorded=True)
 
     async def boards(self, request: web.Request) -> web.StreamResponse:
         """Answers with the boards after some lines of moves from a position."""
@@ -108,5 +113,6 @@ class Traces:
 
 
 def _fields(body: TraceBody) -> dict[str, Any]:
-    """The fields of a request without those that name a match."""
-    return {name: getattr(body, name) for name in TraceRequest.__struct_fields__}
+    """The given fields of a request, without those that name a match."""
+    fields = {name: getattr(body, name) for name in TraceRequest.__struct_fields__}
+    return {name: value for name, value in fields.items() if value is not None or name == "depth"}

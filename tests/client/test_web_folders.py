@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.web.client_files import client_folder
+from server.web.client_files import APP, EMBED, EMBED_STYLE_SHEETS, client_folder
 
 FOLDER = client_folder()
 #: A module that another one imports when it is loaded; not `import(…)`, and not JSDoc's `@import`.
@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "board": {"board", "shell"},
     "ui": {"ui", "board", "shell"},
     "glass": {"glass", "ui", "board", "shell"},
+    "lesson": {"lesson", "glass", "ui", "board", "shell"},
 }
 SOURCES = {
     path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in FOLDER.rglob("*.js")
@@ -44,7 +45,7 @@ def wrong_imports(sources: dict[str, str]) -> Iterator[str]:
     """Yields each import that points to a folder whose modules may not be imported there."""
     for name, source in sources.items():
         folder = folder_of(name)
-        allowed = MAY_IMPORT.get(folder, {folder, "glass", "ui", "board", "shell"})
+        allowed = MAY_IMPORT.get(folder, {folder, "lesson", "glass", "ui", "board", "shell"})
         if name == "pages.js":
             continue
         for target in imports(name, source) + imports(name, source, DYNAMIC):
@@ -66,7 +67,8 @@ def test_folders_import_in_one_direction() -> None:
         ("shell/app.js", 'import "../board/board.js";\n'),
         ("shell/frame.js", 'const help = await import("../ui/help.js");\n'),
         ("ui/table.js", 'import { x } from "../pages/room/parts.js";\n'),
-        ("ui/table.js", 'import { Fold } from "../glass/fold.js";\n'),
+        ("ui/thinking.js", 'import { x } from "../glass/viewer.js";\n'),
+        ("glass/viewer.js", 'import { x } from "../pages/glass/page.js";\n'),
     ],
 )
 def test_an_import_in_the_wrong_direction_is_found(name: str, source: str) -> None:
@@ -74,25 +76,24 @@ def test_an_import_in_the_wrong_direction_is_found(name: str, source: str) -> No
 
 
 def test_every_import_is_found_and_its_module_exists() -> None:
-    """All modules but a few are reached from shell/app.js; no page shows a search's tree yet."""
+    """All modules but a few are reached from the app, or from a lesson in a frame."""
     reached: set[str] = set()
-    waiting = ["shell/app.js"]
+    waiting = [APP, EMBED]
     while waiting:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
             source = SOURCES[name]
             waiting += imports(name, source) + imports(name, source, DYNAMIC)
-    unused = {name for name in SOURCES if name.startswith("glass/")} - reached
-    assert reached == SOURCES.keys() - {"shell/theme-early.js"} - unused
+    assert reached == SOURCES.keys() - {"shell/theme-early.js"}
 
 
 def test_every_style_sheet_is_loaded() -> None:
-    """Each style sheet is in the table of pages or the HTML page, or a module loads it by name;
-    glass/ waits for its page.
+    """Each style sheet is in the table of pages, in the HTML page or in that of a frame, or a
+    module loads it by name.
     """
     files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.css")}
-    files -= {"glass/glass.css", "glass/viewer.css"} - {*STYLE_SHEET.findall(SOURCES["pages.js"])}
     later = re.findall(r'loadStyleSheet\("([^"]+\.css)"\)', "\n".join(SOURCES.values()))
     html = re.findall(r'"\{\{base\}\}/([^"]+\.css)"', (FOLDER / "index.html").read_text("utf-8"))
-    assert files == {*html, *later, *STYLE_SHEET.findall(SOURCES["pages.js"])}
+    pages = STYLE_SHEET.findall(SOURCES["pages.js"])
+    assert files == {*html, *later, *pages, *EMBED_STYLE_SHEETS}

@@ -122,7 +122,7 @@ def assert_says_what_it_knows(
     listed = [*assessment.candidates, *assessment.others]
     assert len(assessment.candidates) == min(MAX_CANDIDATES, len(known))
     assert len(listed) == min(MAX_CANDIDATES + MAX_OTHERS, len(known))
-    lines = {best.line[0]: best.line for best in report.depths} | {report.pv[0]: report.pv[:5]}
+    lines = {best.line[0]: best.line[:3] for best in report.depths} | {report.pv[0]: report.pv[:3]}
     for each in listed:
         assert read_line(each.line, position.replay(each.move), ply + 1) == list(
             lines.get(each.move, ())[1:]

@@ -10,7 +10,7 @@ from engine.teach.study import COLUMN
 from engine.teach.trace import Counts, Nodes, Skipped, Steps, Trace
 
 #: The fields of a head that a trace does not have.
-HEAD_ONLY = ("options", "board", "start", "max_nodes", "max_trace")
+HEAD_ONLY = ("algorithm_title", "options", "board", "start", "max_nodes", "max_trace")
 #: The name of each number of a step.
 STEP_NAMES = {number: name for name, number in STEP_NUMBERS.items()}
 

@@ -271,6 +271,58 @@ async def show_replays_of_lost_server(studio: Studio) -> None:
     await expect(studio.ada.page.get_by_text("could not be loaded")).to_be_visible()
 
 
+async def open_glass(studio: Studio, query: str) -> None:
+    """Opens the glass box and waits for its tree."""
+    await studio.ada.go(f"/glass{query}")
+    await studio.ada.page.locator("glass-tree .node").first.wait_for()
+    await expect(studio.ada.page.locator(".running")).to_have_count(0)
+
+
+async def show_glass(studio: Studio) -> None:
+    """The glass box as it opens: the form, and the example."""
+    await open_glass(studio, "")
+    await studio.ada.page.get_by_label("Tree as text").wait_for()
+
+
+async def show_glass_mistake(studio: Studio) -> None:
+    """A typed tree with a mistake."""
+    await show_glass(studio)
+    await studio.ada.page.get_by_label("Tree as text").fill("max(A: min(10, 25),\n  B: foo)")
+    await studio.ada.page.locator("#text-mistake .refusal").wait_for()
+
+
+async def show_glass_chess(studio: Studio) -> None:
+    """A chess position at depth 3, in the middle of the search."""
+    await open_glass(studio, "?game=chess&moves=e2e4 e7e5&depth=3&step=3000")
+
+
+async def show_glass_game_form(studio: Studio) -> None:
+    """A game with the board for one's own moves, and an algorithm that refuses other choices."""
+    await open_glass(studio, "?game=connect-four&algorithm=max-n&depth=2&evaluator=zero")
+    await studio.ada.button("Change the search").click()
+    await studio.ada.page.locator(".board-maker svg.board").wait_for()
+
+
+async def show_glass_pair(studio: Studio) -> None:
+    """Two searches in step."""
+    await open_glass(studio, "?lesson=four-level-tree&run=0&with=minimax&step=60")
+    await studio.ada.page.locator(".pair-counts").wait_for()
+
+
+async def show_glass_refused(studio: Studio) -> None:
+    """A position that cannot be searched."""
+    await studio.ada.go("/glass?game=chess&position=nonsense")
+    await studio.ada.page.locator(".failure").wait_for()
+
+
+async def show_seat_tree(studio: Studio) -> None:
+    """A room with a textbook seat, and the tree of its search."""
+    await studio.ada.create("Rock, paper, scissors", "AI against AI")
+    await studio.ada.open_tab("Thinking")
+    await studio.ada.page.locator(".thinking .search-tree summary").click()
+    await studio.ada.page.locator(".search-tree glass-tree .node").first.wait_for()
+
+
 async def show_outline(studio: Studio) -> None:
     """The outline that is seen while the page's files are on their way."""
     await studio.ada.page.route("**/shell.js", lambda route: asyncio.sleep(3600))
@@ -311,6 +363,13 @@ STATES: dict[str, State] = {
     "nothing-here": show_nothing_here,
     "unknown-room": show_unknown_room,
     "not-loaded": show_page_that_does_not_load,
+    "glass": show_glass,
+    "glass-mistake": show_glass_mistake,
+    "glass-chess": show_glass_chess,
+    "glass-game-form": show_glass_game_form,
+    "glass-pair": show_glass_pair,
+    "glass-refused": show_glass_refused,
+    "glass-seat": show_seat_tree,
 }
 
 

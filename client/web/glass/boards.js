@@ -3,9 +3,11 @@
  * does not wait for them.
  *
  * @import {PositionView} from "../shell/protocol.js"
+ * @import {Clock} from "./clock.js"
  * @import {SearchTrace} from "./trace.js"
  */
 
+import { windowClock } from "./clock.js";
 import { readBoards } from "./requests.js";
 
 /** How many nodes before and after the current one are requested. */
@@ -16,6 +18,8 @@ const ENOUGH_AHEAD = 16;
 const CUTS = 3;
 /** The server answers at most this many lines of moves. */
 const MAX_LINES = 64;
+/** The least time between two requests: someone who drags the slider makes few. */
+const INTERVAL_MS = 400;
 /** After a failure no request is made for this time. */
 const PAUSE_MS = 2000;
 /** Positions of more nodes than this are forgotten. */
@@ -27,6 +31,7 @@ export class NodeBoards {
     #trace;
     #onChange;
     #request;
+    #clock;
     /** @type {Map<number, PositionView>} */
     #positions = new Map();
     /** The rows of the request that is under way. @type {Set<number>} */
@@ -34,23 +39,31 @@ export class NodeBoards {
     #controller = new AbortController();
     /** Why the last request failed. @type {string | null} */
     failure = null;
-    /** The row at which the last request failed, and when. */
-    #failed = { row: -1, at_ms: -Infinity };
+    /** The earliest time of the next request. */
+    #next_ms = -Infinity;
+    /** The timer of the next request, and the node and the number of cut-offs that it is for. */
+    #timer = 0;
+    #latest = { row: -1, cuts: 0 };
+    /** The row at which the last request failed, -1 after a success. */
+    #failedRow = -1;
 
     /**
      * @param {SearchTrace} trace
      * @param {() => void} onChange called when positions have arrived, or a request has failed
      * @param {RequestBoards} [request]
+     * @param {Clock} [clock]
      */
-    constructor(trace, onChange, request) {
+    constructor(trace, onChange, request, clock = windowClock) {
         this.#trace = trace;
         this.#onChange = onChange;
         this.#request = request ?? ((lines, signal) => this.#read(lines, signal));
+        this.#clock = clock;
         if (trace.head.start) this.#positions.set(0, trace.head.start);
     }
 
     /** Ends the requests. */
     stop() {
+        this.#clock.cancel(this.#timer);
         this.#controller.abort();
     }
 
@@ -68,18 +81,22 @@ export class NodeBoards {
      * @param {number} cuts the number of cut-offs before it
      */
     prefetch(row, cuts) {
-        if (row < 0 || this.#requested.size > 0 || this.#mustWait(row)) return;
-        const isNear = (/** @type {number} */ near) => near >= row && near <= row + ENOUGH_AHEAD;
-        const missing = this.#wanted(row, cuts).filter((near) => !this.#positions.has(near));
-        if (missing.some((near) => isNear(near) || near < row)) void this.#load(row, missing.slice(0, MAX_LINES));
+        this.#latest = { row, cuts };
+        if (row < 0 || this.#requested.size > 0 || this.#timer !== 0 || row === this.#failedRow) return;
+        if (this.#missing().length === 0) return;
+        const wait_ms = this.#next_ms - this.#clock.now();
+        if (wait_ms <= 0) return void this.#load();
+        this.#timer = this.#clock.after(wait_ms, () => {
+            this.#timer = 0;
+            void this.#load();
+        });
     }
 
-    /**
-     * Whether the last request failed for this node, or a moment ago.
-     * @param {number} row
-     */
-    #mustWait(row) {
-        return row === this.#failed.row || performance.now() - this.#failed.at_ms < PAUSE_MS;
+    /** The rows whose positions to request, none while there are enough. */
+    #missing() {
+        const { row, cuts } = this.#latest;
+        const missing = this.#wanted(row, cuts).filter((near) => !this.#positions.has(near));
+        return missing.some((near) => near <= row + ENOUGH_AHEAD) ? missing.slice(0, MAX_LINES) : [];
     }
 
     /**
@@ -96,22 +113,23 @@ export class NodeBoards {
         return [...rows].filter((near) => near >= 0 && near < trace.count);
     }
 
-    /**
-     * @param {number} current the current node
-     * @param {number[]} rows
-     */
-    async #load(current, rows) {
-        this.#requested = new Set(rows);
+    async #load() {
+        const rows = this.#missing();
+        if (rows.length === 0) return;
+        const { row } = this.#latest;
         const { signal } = this.#controller;
+        this.#requested = new Set(rows);
+        this.#next_ms = this.#clock.now() + INTERVAL_MS;
         try {
-            const positions = await this.#request(rows.map((row) => this.#trace.lineTo(row)), signal);
+            const positions = await this.#request(rows.map((wanted) => this.#trace.lineTo(wanted)), signal);
             if (this.#positions.size > MAX_POSITIONS) this.#positions.clear();
-            rows.forEach((row, index) => this.#positions.set(row, positions[index]));
+            rows.forEach((wanted, index) => this.#positions.set(wanted, positions[index]));
             this.failure = null;
-            this.#failed = { row: -1, at_ms: -Infinity };
+            this.#failedRow = -1;
         } catch (error) {
-            this.#failed = { row: current, at_ms: performance.now() };
             this.failure = error instanceof Error ? error.message : String(error);
+            this.#failedRow = row;
+            this.#next_ms = this.#clock.now() + PAUSE_MS;
         }
         this.#requested.clear();
         if (!signal.aborted) this.#onChange();

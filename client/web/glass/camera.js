@@ -11,12 +11,19 @@
 /** The scales between which the user can zoom. */
 const MIN_SCALE = 0.08;
 const MAX_SCALE = 3;
-/** The largest scale of a drawing that fits, and the least at which its text is easy to read. */
+/** The largest scale of a drawing that fits, and the least at which its text can be read. */
 const MAX_FIT = 1.35;
-const READABLE_SCALE = 0.78;
+const MIN_FIT = 0.64;
+/** The scale of a drawing that does not fit. */
+const READABLE_SCALE = 0.8;
 /** The margin around a drawing that fits, and around a node that is brought into view, in pixels. */
 const FIT_MARGIN_PX = 16;
 const VIEW_MARGIN_PX = 28;
+/** A shorter way is no movement, in pixels. */
+const MIN_MOVE_PX = 0.01;
+/** The room at the top for buttons, in pixels and as a part of a low screen. */
+const TOP_PX = 46;
+const TOP_PART = 0.14;
 
 /**
  * The camera that shows the whole drawing.
@@ -25,16 +32,11 @@ const VIEW_MARGIN_PX = 28;
  * @returns {Camera}
  */
 export function fit(layout, screen) {
-    const width = layout.right - layout.left;
     const height = layout.bottom - layout.top;
-    const wide = (screen.width - 2 * FIT_MARGIN_PX) / width;
-    const high = (screen.height - 2 * FIT_MARGIN_PX) / height;
+    const wide = (screen.width - 2 * FIT_MARGIN_PX) / (layout.right - layout.left);
+    const high = (screen.height - topOf(screen) - FIT_MARGIN_PX) / height;
     const scale = clamp(Math.min(wide, high, MAX_FIT));
-    return {
-        x: screen.width / 2 - ((layout.left + layout.right) / 2) * scale,
-        y: Math.max(FIT_MARGIN_PX, (screen.height - height * scale) / 2) - layout.top * scale,
-        scale,
-    };
+    return { x: screen.width / 2 - ((layout.left + layout.right) / 2) * scale, y: centred(layout, height * scale, screen, scale), scale };
 }
 
 /**
@@ -46,10 +48,28 @@ export function fit(layout, screen) {
  */
 export function begin(layout, screen, height) {
     const whole = fit({ ...layout, bottom: layout.top + height }, screen);
-    if (whole.scale >= READABLE_SCALE) return whole;
-    const isLow = height * READABLE_SCALE < screen.height;
-    const y = isLow ? (screen.height - height * READABLE_SCALE) / 2 : FIT_MARGIN_PX;
-    return { x: screen.width / 2, y: y - layout.top * READABLE_SCALE, scale: READABLE_SCALE };
+    if (whole.scale >= MIN_FIT) return whole;
+    return { x: screen.width / 2, y: centred(layout, height * READABLE_SCALE, screen, READABLE_SCALE), scale: READABLE_SCALE };
+}
+
+/**
+ * The height of the room for buttons.
+ * @param {Screen} screen
+ */
+function topOf(screen) {
+    return Math.min(TOP_PX, screen.height * TOP_PART);
+}
+
+/**
+ * The vertical shift that centres a drawing below the buttons, or shows its top if it is too high.
+ * @param {Layout} layout
+ * @param {number} height on the screen
+ * @param {Screen} screen
+ * @param {number} scale
+ */
+function centred(layout, height, screen, scale) {
+    const top = topOf(screen);
+    return top + Math.max(0, (screen.height - top - FIT_MARGIN_PX - height) / 2) - layout.top * scale;
 }
 
 /**
@@ -79,8 +99,9 @@ export function reveal(camera, { items }, item, screen) {
     const family = [item, ...items.filter(({ parent }) => parent === index)];
     const { scale } = camera;
     const x = intoView(camera.x, spans(family, ({ x, width }) => [x - width / 2, x + width / 2], scale), screen.width);
-    const y = intoView(camera.y, spans(family, ({ y, height }) => [y, y + height], scale), screen.height);
-    return x === camera.x && y === camera.y ? camera : { x, y, scale };
+    const top = topOf(screen) - VIEW_MARGIN_PX / 2;
+    const y = top + intoView(camera.y - top, spans(family, ({ y, height }) => [y, y + height], scale), screen.height - top);
+    return Math.hypot(x - camera.x, y - camera.y) < MIN_MOVE_PX ? camera : { x, y, scale };
 }
 
 /** A span on the screen. @typedef {[number, number]} Span */

@@ -4,10 +4,13 @@
  *
  * @import {App} from "../shell/app.js"
  * @import {VNode} from "../shell/elements.js"
+ * @import {Clock} from "./clock.js"
  * @import {Unit} from "./walk.js"
  */
 
 import { h } from "../shell/elements.js";
+import { windowClock } from "./clock.js";
+import { countText } from "./notation.js";
 
 /**
  * What the bar controls. `text` is what screen readers hear after a step.
@@ -19,7 +22,6 @@ import { h } from "../shell/elements.js";
  * @property {(step: number, unit: Unit, direction: 1 | -1) => number} next
  * @property {() => string} [text]
  */
-/** The passing of time. @typedef {{now: () => number, after: (ms: number, callback: () => void) => number, cancel: (timer: number) => void}} Clock */
 /** A button: its unit, its direction, the icon's path, its name, and the word below the icon. @typedef {[Unit, 1 | -1, string, string, string]} Button */
 
 /** The speeds, in steps a second. */
@@ -68,13 +70,6 @@ const KEYS_HELP = [
     [["?"], "this list"],
     [["← ↑ ↓ →"], "within the tree: from node to node"],
 ];
-
-/** @type {Clock} */
-const windowClock = {
-    now: () => performance.now(),
-    after: (ms, callback) => window.setTimeout(callback, ms),
-    cancel: (timer) => window.clearTimeout(timer),
-};
 
 export class Controls {
     #controlled;
@@ -200,7 +195,7 @@ export class Controls {
 
     #drawSlider() {
         const { step, count } = this.#controlled;
-        const text = `Step ${step()} of ${count()}`;
+        const text = `Step ${countText(step())} of ${countText(count())}`;
         const slide = (/** @type {Event} */ event) =>
             event.currentTarget instanceof HTMLInputElement && this.#go(Number(event.currentTarget.value));
         return h(

@@ -100,8 +100,8 @@ export function scaleOf(trace) {
         const value = maxValue(trace, row);
         if (value !== null && Number.isFinite(value)) values.push(value);
     }
-    if (values.length === 0) return { low: -1, middle: 0, high: 1, tone: Math.sign };
     const [low, high] = values.reduce(([min, max], value) => [Math.min(min, value), Math.max(max, value)], [Infinity, -Infinity]);
+    if (!(low < high)) return { low, middle: 0, high, tone: Math.sign };
     const middle = low <= 0 && high >= 0 ? 0 : (low + high) / 2;
     const distances = values.map((value) => Math.abs(value - middle)).filter(Boolean).sort((a, b) => a - b);
     const typical = distances[distances.length >> 1] ?? 1;
@@ -115,6 +115,8 @@ export function scaleOf(trace) {
  * @param {Scale} scale
  */
 export function scaleTexts({ low, middle, high }) {
-    const isOne = low === high;
-    return { low: isOne ? "" : numberText(low), middle: numberText(middle), high: isOne ? "" : numberText(high) };
+    // One value only is on its side; without a value both ends are infinite.
+    const hasLow = low < Math.max(high, 0);
+    const hasHigh = high > Math.min(low, 0);
+    return { low: hasLow ? numberText(low) : "", middle: numberText(middle), high: hasHigh ? numberText(high) : "" };
 }

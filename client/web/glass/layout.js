@@ -11,8 +11,9 @@
  * @import {Skipped} from "./trace.js"
  */
 
-/** The distance of the tops of two levels, in pixels. */
+/** The distance of the tops of two levels, and the one on a low screen, in pixels. */
 export const LEVEL_PX = 116;
+export const LOW_LEVEL_PX = 97;
 /** The least distance of siblings, and of nodes of different parents, in pixels. */
 export const SIBLING_GAP_PX = 10;
 export const COUSIN_GAP_PX = 18;
@@ -47,12 +48,13 @@ export const COUSIN_GAP_PX = 18;
  * Places the drawn tree.
  * @param {ShownNode} shown
  * @param {Measure} measure
+ * @param {number} [level] the distance of two levels, in pixels
  * @returns {Layout}
  */
-export function layOut(shown, measure) {
+export function layOut(shown, measure, level = LEVEL_PX) {
     /** @type {Item[]} */
     const items = [];
-    const root = boxOf(shown, null, -1, 0, { items, measure });
+    const root = boxOf(shown, null, -1, 0, { items, measure, level });
     place(root, 0);
     return {
         items,
@@ -69,14 +71,14 @@ export function layOut(shown, measure) {
  * @param {Skipped[] | null} cut
  * @param {number} parent
  * @param {number} ply
- * @param {{items: Item[], measure: Measure}} context
+ * @param {{items: Item[], measure: Measure, level: number}} context
  * @returns {Box}
  */
 function boxOf(node, cut, parent, ply, context) {
-    const { items, measure } = context;
+    const { items, measure, level } = context;
     const index = items.length;
     const key = cut ? `cut ${node.row} ${cut[0].move}` : keyOf(node);
-    const item = { key, node, cut, parent, ply, x: 0, y: ply * LEVEL_PX, ...measure(node, cut) };
+    const item = { key, node, cut, parent, ply, x: 0, y: ply * level, ...measure(node, cut) };
     items.push(item);
     const half = item.width / 2;
     /** @type {Box} */

@@ -8,7 +8,7 @@
 import { valueText } from "./notation.js";
 
 /** The significant digits of a number inside a shape. */
-export const SHAPE_DIGITS = 4;
+export const SHAPE_DIGITS = 3;
 
 /**
  * The measures of a trace, whose first `count` nodes and `steps` steps are read. `levels[ply]` is the

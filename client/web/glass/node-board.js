@@ -10,9 +10,12 @@
 import "../board/board.js";
 import { boardAspect } from "../board/geometry.js";
 import { h } from "../shell/elements.js";
+import { loadStyleSheet } from "../shell/router.js";
 import { sentenceOf } from "../shell/words.js";
 import { NodeBoards } from "./boards.js";
 import { nodeName } from "./sentences.js";
+
+void loadStyleSheet("board/board.css").catch(() => {});
 
 /** One empty list for all scenes, because a scene with another list is drawn again. @type {never[]} */
 const NO_MOVES = [];

@@ -13,15 +13,17 @@ const NARROW = /[\s.,:;'|!()[\]ijlft]/;
 const WIDE = /[mwMW∞…%@⟨⟩]/;
 
 /**
- * A number with a minus sign and at most six significant digits, like the texts of the engine.
+ * A number with a minus sign. With decimals it has at most six significant digits, as in the texts of
+ * the engine.
  * @param {number} number
  * @param {number} [digits] the most significant digits of a number with decimals
  */
 export function numberText(number, digits = 6) {
     if (number === Infinity) return "∞";
     if (number === -Infinity) return "−∞";
-    const text = Number.isInteger(number) ? String(number) : String(Number(number.toPrecision(digits)));
-    return text.replace("-", "−");
+    const isWhole = Number.isInteger(number) || Math.abs(number) >= 10 ** digits;
+    const rounded = isWhole ? Math.round(number) : Number(number.toPrecision(digits));
+    return String(rounded).replace("-", "−");
 }
 
 /**

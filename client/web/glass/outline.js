@@ -10,7 +10,7 @@
 
 import { h } from "../shell/elements.js";
 import { cutWords, factWords, foldWords, nameOf } from "./facts.js";
-import { bestLine, shownNodes } from "./shown.js";
+import { MAX_WHOLE_WIDTH, bestLine, shownNodes } from "./shown.js";
 
 /** The scene, and the rows of the best line once the search has ended. @typedef {InteractiveScene & {best: Set<number>}} Context */
 
@@ -21,7 +21,7 @@ import { bestLine, shownNodes } from "./shown.js";
  */
 export function drawOutline(scene) {
     const { trace, state } = scene;
-    const shown = shownNodes(trace, state, scene);
+    const shown = shownNodes(trace, state, { maxWidth: MAX_WHOLE_WIDTH, ...scene });
     const best = new Set(state.isLeft(0) ? bestLine(trace) : []);
     return h("ul", { class: "glass-outline", "aria-label": scene.label ?? "Search tree" }, shown ? drawNode({ ...scene, best }, shown) : null);
 }
@@ -58,7 +58,7 @@ function wordsOf({ trace, state, differs, best }, row) {
     if (state.row === row) words.push("current node");
     else if (state.isOnPath(row)) words.push("on the path");
     if (best.has(row)) words.push("on the best line");
-    if (differs?.(row)) words.push("only in this search");
+    if (state.isEntered(row) && differs?.(row)) words.push("only in this search");
     return words.join(", ");
 }
 

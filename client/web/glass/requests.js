@@ -13,7 +13,7 @@ import { errorOf } from "./stream.js";
  * value "*" stands for all.
  * @typedef {Record<string, Record<string, string>>} Refusals
  */
-/** A value that a field may have. @typedef {{name: string, text?: string, refuses?: Refusals}} Choice */
+/** A value that a field may have. @typedef {{name: string, title?: string, text?: string, refuses?: Refusals}} Choice */
 /**
  * A game that can be searched: its usual depth and evaluator, and the kinds of its pieces, which an
  * evaluator may weigh.
@@ -37,6 +37,20 @@ import { errorOf } from "./stream.js";
  * @property {{depth: number, nodes: number, seconds: number, text_bytes: number}} limits
  */
 /** A lesson in the list. @typedef {{name: string, title: string, summary: string, is_exercise: boolean, nodes: number}} LessonSummary */
+/** A lesson before or after another one. @typedef {{name: string, title: string}} LessonName */
+/**
+ * A lesson with its texts, in which the numbers of its searches stand.
+ * @typedef {object} LessonBody
+ * @property {string} name
+ * @property {string} title
+ * @property {string} page
+ * @property {string[]} look_for
+ * @property {string[]} solution of an exercise
+ * @property {LessonName | null} previous
+ * @property {LessonName | null} next
+ * @property {[number, number] | null} compares the runs that are best seen side by side
+ * @property {LessonRun[]} runs
+ */
 /** A search of a lesson. @typedef {{caption: string, name?: string, request?: TraceRequest | null}} LessonRun */
 
 /** The cached choices. @type {Promise<TraceChoices> | null} */
@@ -65,10 +79,20 @@ export function readLessons() {
 /**
  * A lesson with its searches.
  * @param {string} name
- * @returns {Promise<{name: string, title: string, runs: LessonRun[]}>}
+ * @returns {Promise<LessonBody>}
  */
 export function readLesson(name) {
     return readJson(`/api/lessons/${encodeURIComponent(name)}`);
+}
+
+/**
+ * The questions and the exercise of a lesson.
+ * @template T
+ * @param {string} name
+ * @returns {Promise<T>}
+ */
+export function readQuiz(name) {
+    return readJson(`/api/lessons/${encodeURIComponent(name)}/quiz`);
 }
 
 /**

@@ -13,6 +13,7 @@
 
 import { h } from "../shell/elements.js";
 import { cutNodes, cutWords, factsOf, foldWords, nodeWords } from "./facts.js";
+import { LEAF_HEIGHT, SHAPE_HEIGHT, SHAPE_Y, drawFigure, kindClass, valueY } from "./figures.js";
 import { measure } from "./measures.js";
 import { countText, textWidth } from "./notation.js";
 import { bestLine } from "./shown.js";
@@ -34,16 +35,18 @@ import { bestLine } from "./shown.js";
 
 /** The vertical places of an item's parts, from its top, in pixels. */
 const MOVE_Y = 12;
-const SHAPE_Y = 17;
-const SHAPE_HEIGHT = 42;
-const LEAF_HEIGHT = 26;
 const NOTE_Y = SHAPE_Y + SHAPE_HEIGHT + 14;
+/** The place of the rest of a list of children. */
+const REST_Y = 2;
+const REST_HEIGHT = 22;
 /** The height of a node with a note, and of a folded one. */
 const NODE_HEIGHT = 76;
 const FOLDED_HEIGHT = 84;
 /** The least widths of shapes, in pixels. */
 const MIN_WIDTH = 50;
 const MIN_LEAF_WIDTH = 32;
+/** Where triangles would be wider than this, all nodes are houses: their text needs less width. */
+const MAX_TRIANGLE_WIDTH = 64;
 /** The sizes of the fonts, in pixels; the style sheet has the same. */
 const VALUE_PX = 13;
 const MOVE_PX = 12;
@@ -65,25 +68,28 @@ export function itemMeasure(trace, view) {
     const noteWidth = hasNotes(trace, view) ? widths.note : 0;
     return (node, cut) => {
         if (cut) return { width: Math.max(MIN_LEAF_WIDTH, textWidth(cutLabel(cut), MOVE_PX), textWidth(cutText(cut), NOTE_PX) + 24), height: SHAPE_Y + LEAF_HEIGHT };
-        if (node.row < 0) return { width: textWidth(restText(node), NOTE_PX) + 20, height: SHAPE_Y + LEAF_HEIGHT };
+        if (node.row < 0) return { width: textWidth(restText(node), NOTE_PX) + 20, height: REST_Y + REST_HEIGHT };
         const label = textWidth(moveText(trace.move(node.row)), MOVE_PX) + 4;
         const isLeaf = trace.kind(node.row) === "leaf";
         if (isLeaf) return { width: Math.max(widths.leaf, label), height: SHAPE_Y + LEAF_HEIGHT };
-        const note = node.fold > 0 ? textWidth(countText(node.fold), NOTE_PX) + 22 : noteWidth;
-        return { width: Math.max(widths.inner, label, note), height: node.fold > 0 ? FOLDED_HEIGHT : NODE_HEIGHT };
+        // The same width folded and open, so that its neighbours stay where they are.
+        const fold = textWidth(countText(trace.size(node.row)), NOTE_PX) + 18;
+        return { width: Math.max(widths.inner, label, noteWidth, fold), height: node.fold > 0 ? FOLDED_HEIGHT : NODE_HEIGHT };
     };
 }
 
 /**
- * The widths of a trace's shapes.
+ * The widths of a trace's shapes, and whether nodes are houses.
  * @param {SearchTrace} trace
  */
-function shapeWidths(trace) {
+export function shapeWidths(trace) {
     const { longest, longestLeaf, longestNumber, reasons } = measure(trace);
     const isVector = longest.startsWith("⟨");
     const value = textWidth(isVector ? longest : `≥ ${longest}`, VALUE_PX);
+    const isHouse = value / TRIANGLE_ROOM > MAX_TRIANGLE_WIDTH;
     return {
-        inner: Math.ceil(Math.max(MIN_WIDTH, isVector ? value + 12 : value / TRIANGLE_ROOM)),
+        isHouse,
+        inner: Math.ceil(Math.max(MIN_WIDTH, isVector || isHouse ? value + 12 : value / TRIANGLE_ROOM)),
         leaf: Math.ceil(Math.max(MIN_LEAF_WIDTH, textWidth(reasons.has("depth") ? `~ ${longestLeaf}` : longestLeaf, VALUE_PX) + 14)),
         note: textWidth(`(${longestNumber}, ${longestNumber})`, NOTE_PX),
     };
@@ -100,7 +106,7 @@ function hasNotes(trace, view) {
 
 /**
  * What all items of a drawing share.
- * @typedef {TreeScene & {tabStop: TabStop, widths: ReturnType<typeof shapeWidths>, best: Set<number>}} Context
+ * @typedef {TreeScene & {differs: (row: number) => boolean, tabStop: TabStop, widths: ReturnType<typeof shapeWidths>, best: Set<number>}} Context
  */
 
 /**
@@ -112,7 +118,9 @@ function hasNotes(trace, view) {
  * @returns {VNode[]}
  */
 export function drawItems(scene, layout, drawn, tabStop) {
-    const context = { ...scene, tabStop, widths: shapeWidths(scene.trace), best: bestRows(scene) };
+    const { state, differs } = scene;
+    const isDifferent = (/** @type {number} */ row) => differs !== undefined && state.isEntered(row) && differs(row);
+    const context = { ...scene, differs: isDifferent, tabStop, widths: shapeWidths(scene.trace), best: bestRows(scene) };
     const edges = [];
     const shapes = [];
     for (const item of layout.items) {
@@ -174,7 +182,7 @@ function factsKey({ state, view, differs, differsCut, trace, best }, { node, cut
     if (cut) return `${state.hasSkipped(row)} ${differsCut && cut.some(({ move }) => differsCut(row, move))}`;
     if (row < 0) return `${state.isEntered(node.hidden[0])} ${node.fold}`;
     const ends = !state.isEntered(row) ? "" : state.isLeft(row) ? "left" : `${state.window(row)} ${state.interval(row)}`;
-    const marks = [state.row === row, state.isOnPath(row), state.isCut(row), differs?.(row), best.has(row), node.isOpen];
+    const marks = [state.row === row, state.isOnPath(row), state.isCut(row), differs(row), best.has(row), node.isOpen];
     return `${ends} ${marks} ${node.fold} ${view} ${trace.reason(row)}`;
 }
 
@@ -203,18 +211,19 @@ function drawNode(context, item) {
     const isLeaf = kind === "leaf";
     const width = isLeaf ? widths.leaf : widths.inner;
     const isDouble = state.isLeft(row) && trace.reason(row) === "table";
+    const look = { isHouse: widths.isHouse, isRound: trace.reason(row) === "depth" };
     return h(
         "g",
-        { ...itemAttributes(context, item, nodeClasses(context, item), nodeLabel(context, item)), "aria-current": state.row === row ? "step" : null },
+        { ...itemAttributes(context, item, nodeClasses(context, item)), "aria-current": state.row === row ? "step" : null },
         h("title", null, nodeLabel(context, item)),
         drawMove(trace.move(row)),
-        state.row === row ? drawOutline(kind, width, 0, 3, "halo") : null,
-        isDouble ? drawOutline(kind, width + 9, -3, 3) : null,
-        drawOutline(kind, width, 0, trace.reason(row) === "depth" ? LEAF_HEIGHT / 2 : 3),
+        state.row === row ? drawFigure(kind, width, { ...look, name: "halo" }) : null,
+        isDouble ? drawFigure(kind, width + 9, { ...look, grow: 3 }) : null,
+        drawFigure(kind, width, look),
         kind.startsWith("p") ? h("text", { class: "name", y: SHAPE_Y + 14 }, kind) : null,
         value === "" ? null : h("text", { class: "value", y: SHAPE_Y + valueY(kind) }, value),
         fold > 0 && state.isEntered(row) ? drawFold(item.node.fold) : note === "" ? null : h("text", { class: isCutNote ? "note cut" : "note", y: NOTE_Y }, note),
-        context.differs?.(row) ? drawDifference(width / 2) : null,
+        context.differs(row) ? drawDifference(width / 2) : null,
         isClosable(context, item) ? drawHandle(note !== "") : null,
     );
 }
@@ -236,7 +245,7 @@ function nodeClasses({ trace, state, differs, best }, { node: { row, fold } }) {
         state.row === row && "current",
         best.has(row) && "best",
         fold > 0 && "folded",
-        differs?.(row) && "differs",
+        differs(row) && "differs",
     ];
 }
 
@@ -247,7 +256,7 @@ function nodeClasses({ trace, state, differs, best }, { node: { row, fold } }) {
 function nodeLabel({ trace, state, differs }, { node: { row, fold } }) {
     const words = nodeWords(trace, state, row);
     const folded = fold > 0 && state.isEntered(row) ? `, ${foldWords(fold)}` : "";
-    return `${words}${folded}${differs?.(row) ? ", only in this search" : ""}`;
+    return `${words}${folded}${differs(row) ? ", only in this search" : ""}`;
 }
 
 /**
@@ -260,13 +269,12 @@ function isClosable({ trace, tabStop }, { node }) {
 }
 
 /**
- * The attributes of an item's group. `data-key` names the item for clicks.
+ * The attributes of an item's group; its name is its title. `data-key` names the item for clicks.
  * @param {Context} context
  * @param {Item} item
  * @param {unknown[]} classes
- * @param {string} label
  */
-function itemAttributes({ tabStop, trace }, { key, x, y, node, cut }, classes, label) {
+function itemAttributes({ tabStop, trace }, { key, x, y, node, cut }, classes) {
     const place = { key, class: classes, transform: `translate(${round(x)} ${y})` };
     if (tabStop === null) return place;
     if (cut) return { ...place, "data-key": key };
@@ -275,41 +283,9 @@ function itemAttributes({ tabStop, trace }, { key, x, y, node, cut }, classes, l
         ...place,
         role: "button",
         tabindex: tabStop === key ? 0 : -1,
-        "aria-label": label,
         "aria-expanded": hasChildren ? String(node.isOpen) : null,
         "data-key": key,
     };
-}
-
-/**
- * The outline of a shape; `grow` is how much higher it begins, `radius` that of a box's corners.
- * @param {string} kind
- * @param {number} width
- * @param {number} grow
- * @param {number} radius
- * @param {string} [name] the class
- */
-function drawOutline(kind, width, grow, radius, name = "shape") {
-    const half = width / 2;
-    const top = SHAPE_Y + grow;
-    const bottom = SHAPE_Y + SHAPE_HEIGHT - grow;
-    if (kind === "max") return h("path", { class: name, d: `M0 ${top}L${half} ${bottom}H${-half}Z` });
-    if (kind === "min") return h("path", { class: name, d: `M${-half} ${top}H${half}L0 ${bottom}Z` });
-    const height = kind === "leaf" ? LEAF_HEIGHT - 2 * grow : bottom - top;
-    const wide = kind === "mean" ? Math.max(height, width - 6) : width;
-    const rx = kind === "mean" ? height / 2 : kind === "leaf" ? radius : 9;
-    return h("rect", { class: name, x: -wide / 2, y: top, width: wide, height, rx });
-}
-
-/**
- * The baseline of the value inside a shape.
- * @param {string} kind
- */
-function valueY(kind) {
-    if (kind === "max") return SHAPE_HEIGHT - 6;
-    if (kind === "min") return 15;
-    if (kind === "leaf") return LEAF_HEIGHT / 2 + 4.5;
-    return kind === "mean" ? SHAPE_HEIGHT / 2 + 4.5 : SHAPE_HEIGHT - 9;
 }
 
 /**
@@ -369,14 +345,14 @@ function drawCut(context, item, cut) {
     const { differsCut, state } = context;
     const width = Math.max(MIN_LEAF_WIDTH, textWidth(cutText(cut), NOTE_PX) + 24);
     const box = h("rect", { class: "shape", x: -width / 2, y: SHAPE_Y, width, height: LEAF_HEIGHT, rx: 3 });
-    if (!state.hasSkipped(item.node.row)) return h("g", itemAttributes(context, item, ["node future"], ""), drawMove(cutLabel(cut)), box);
+    if (!state.hasSkipped(item.node.row)) return h("g", itemAttributes(context, item, ["node future"]), drawMove(cutLabel(cut)), box);
     const differs = differsCut && cut.some(({ move }) => differsCut(item.node.row, move));
     const text = cutText(cut);
     const crossX = text === "" ? 0 : 9 - width / 2 + 2;
     const y = SHAPE_Y + LEAF_HEIGHT / 2;
     return h(
         "g",
-        itemAttributes(context, item, ["skipped", differs && "differs"], ""),
+        itemAttributes(context, item, ["skipped", differs && "differs"]),
         h("title", null, `${cutWords(cut)}${differs ? "; visited in the other search" : ""}`),
         drawMove(cutLabel(cut)),
         box,
@@ -416,10 +392,10 @@ function drawRest(context, item) {
     const classes = ["rest", !context.state.isEntered(node.hidden[0]) && "future"];
     return h(
         "g",
-        itemAttributes(context, item, classes, `${node.hidden.length} more moves, ${foldWords(node.fold)}`),
-        h("title", null, foldWords(node.fold)),
-        h("rect", { class: "fan", x: -width / 2, y: SHAPE_Y + 2, width, height: LEAF_HEIGHT - 4, rx: 11 }),
-        h("text", { class: "count", y: SHAPE_Y + LEAF_HEIGHT / 2 + 4 }, text),
+        itemAttributes(context, item, classes),
+        h("title", null, `${restText(node)}, ${foldWords(node.fold)}`),
+        h("rect", { class: "fan", x: -width / 2, y: REST_Y, width, height: REST_HEIGHT, rx: REST_HEIGHT / 2 }),
+        h("text", { class: "count", y: REST_Y + REST_HEIGHT / 2 + 4 }, text),
     );
 }
 
@@ -439,36 +415,13 @@ function drawEdge({ trace, state, view, best }, item, parent) {
     const { row } = item.node;
     const hasNote = hasNotes(trace, view) && state.isEntered(parent.node.row);
     const from = [round(parent.x), parent.y + (hasNote ? NOTE_Y + 5 : SHAPE_Y + SHAPE_HEIGHT + 2)];
-    const to = [round(item.x), item.y + (item.node.row < 0 && !item.cut ? SHAPE_Y + 1 : 1)];
+    const to = [round(item.x), item.y + 1];
     const d = `M${from[0]} ${from[1]}L${to[0]} ${to[1]}`;
     if (item.cut && state.hasSkipped(row))
         return h("g", { key: item.key, class: "edge skipped" }, h("path", { class: "line", d }), h("path", { class: "bars", d: crossBars(from, to) }));
     const isFuture = item.cut !== null || !state.isEntered(row < 0 ? item.node.hidden[0] : row);
     const classes = ["edge", ...(isFuture ? ["future"] : [state.isOnPath(row) && "path", best.has(row) && "best"])];
     return h("g", { key: item.key, class: classes }, h("path", { class: "line", d }));
-}
-
-/**
- * A small picture of a shape for the key to the drawing.
- * @param {string} name a kind, "estimate", "table", "skipped" or "bound"
- * @returns {VNode}
- */
-export function drawSample(name) {
-    const viewBox = `-26 ${SHAPE_Y - 6} 52 ${SHAPE_HEIGHT + 12}`;
-    const text = (/** @type {string} */ value, y = 0) => h("text", { class: "value", y: SHAPE_Y + y }, value);
-    const shapes = {
-        estimate: ["leaf", drawOutline("leaf", 34, 0, LEAF_HEIGHT / 2), text("~ 3", valueY("leaf"))],
-        table: ["max", drawOutline("max", 48, -3, 3), drawOutline("max", 39, 0, 3)],
-        bound: ["min", drawOutline("min", 46, 0, 3), text("≤ 3", valueY("min"))],
-        skipped: ["skipped", h("path", { class: "line", d: `M0 ${SHAPE_Y - 4}V${SHAPE_Y + 40}` }), h("path", { class: "bars", d: `M-7 ${SHAPE_Y + 15}H7M-7 ${SHAPE_Y + 21}H7` })],
-    }[name] ?? [kindClass(name), drawOutline(name, name === "leaf" ? 34 : 44, 0, 3)];
-    const [kind, ...parts] = shapes;
-    return h("svg", { class: "sample", viewBox, "aria-hidden": "true" }, h("g", { class: `${name === "skipped" ? "edge" : "node finished"} ${kind}` }, parts));
-}
-
-/** @param {string} kind */
-function kindClass(kind) {
-    return kind.startsWith("p") ? "of-player" : kind;
 }
 
 /**

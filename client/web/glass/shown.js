@@ -1,7 +1,7 @@
 /**
- * Which nodes of a search are drawn. A small search is drawn whole. Of a large one the drawing has the
- * path to the current node with the siblings along it, the top levels if they are narrow, and the
- * nodes that the user has opened; everything else is folded.
+ * Which nodes of a search are drawn. A small search is drawn whole. Of a large one, or of one that is
+ * too wide to be read, the drawing has the path to the current node with the siblings along it, the top
+ * levels if they are narrow, and the nodes that the user has opened; everything else is folded.
  *
  * What is drawn of a large search changes only where the path changes. The nodes beside the path have
  * no drawn children, so the path's own children never push them aside.
@@ -14,10 +14,14 @@ import { measure } from "./measures.js";
 
 /** The default of the limit, in shapes. */
 export const MAX_SHAPES = 300;
+/** A tree with more shapes than this side by side is not drawn whole while a user walks through it. */
+export const MAX_WHOLE_WIDTH = 40;
 /** A node with more cut-off moves than this has one shape for all of them. */
 export const MAX_CUT_SHAPES = 3;
 /** The top levels of a large search are drawn whole up to this number of nodes side by side. */
 const MAX_TOP_WIDTH = 16;
+/** The most children that a list of a large search shows unless the user opens the rest of it. */
+const MAX_PAGE = 20;
 /** What a level of the path has besides its children, in shapes: two folded rests and the cuts. */
 const REST_SHAPES = 2;
 /** The least number of shapes of each level: a node, two rests, one shape for all cuts. */
@@ -33,8 +37,10 @@ const MIN_LEVEL_SHAPES = 4;
  */
 /**
  * The user's choice: the rows to open and to close. `~row` opens all children of a row whose list is
- * too long.
- * @typedef {{opened?: ReadonlySet<number>, closed?: ReadonlySet<number>, limit?: number}} Choice
+ * too long. A tree of more than `limit` shapes, or more than `maxWidth` side by side, is not drawn
+ * whole.
+ * @typedef {{opened?: ReadonlySet<number>, closed?: ReadonlySet<number>, limit?: number, maxWidth?:
+ *     number}} Choice
  */
 /** Which children of an open node are drawn: from the first index to before the second. @typedef {[number, number]} Range */
 
@@ -49,9 +55,9 @@ const NOTHING = new Set();
  * @param {Choice} [choice]
  * @returns {ShownNode | null}
  */
-export function shownNodes(trace, state, { opened = NOTHING, closed = NOTHING, limit = MAX_SHAPES } = {}) {
+export function shownNodes(trace, state, { opened = NOTHING, closed = NOTHING, limit = MAX_SHAPES, maxWidth = Infinity } = {}) {
     if (trace.count === 0) return null;
-    const isWhole = trace.count <= limit && shapesOf(trace) <= limit;
+    const isWhole = canBeWhole(trace, limit, maxWidth);
     const path = isWhole ? state.path : focusPath(trace, state);
     return new Selection(trace, [...path, latestChild(trace, state, path)], opened, closed, isWhole ? Infinity : limit).tree();
 }
@@ -127,13 +133,16 @@ export function countShapes(node) {
 }
 
 /**
- * The number of shapes of the whole search.
+ * Whether a search can be drawn whole.
  * @param {SearchTrace} trace
+ * @param {number} limit the most shapes
+ * @param {number} [maxWidth] the most shapes side by side
  */
-function shapesOf(trace) {
-    let shapes = trace.count;
-    for (let row = 0; row < trace.count; row++) shapes += cutGroups(trace.skipped(row)).length;
-    return shapes;
+export function canBeWhole(trace, limit, maxWidth = Infinity) {
+    if (trace.count > limit) return false;
+    const levels = [...measure(trace).levels, 0];
+    for (let row = 0; row < trace.count; row++) levels[trace.ply(row) + 1] += cutGroups(trace.skipped(row)).length;
+    return levels.reduce((sum, count) => sum + count) <= limit && Math.max(...levels) <= maxWidth;
 }
 
 /** The nodes that are open, and the ranges of their drawn children. */
@@ -147,7 +156,7 @@ class Selection {
     #limit;
     /** The number of shapes that are chosen by now. */
     #shapes = 1;
-    /** The most children that a list shows unless the user opens the rest of it. */
+    /** The most children that a list shows. */
     #page;
     /** The most shapes for the cut-off moves of a node. */
     #maxCuts;
@@ -169,7 +178,7 @@ class Selection {
         this.#limit = Math.max(limit, MIN_LEVEL_SHAPES * levels);
         const share = Math.floor(this.#limit / levels);
         this.#maxCuts = share >= 2 * MIN_LEVEL_SHAPES ? MAX_CUT_SHAPES : 1;
-        this.#page = share - REST_SHAPES - this.#maxCuts;
+        this.#page = Math.min(share - REST_SHAPES - this.#maxCuts, MAX_PAGE);
     }
 
     /** @returns {ShownNode} */
@@ -204,8 +213,18 @@ class Selection {
             if (next >= 0 && next !== this.#path.at(-1)) this.#open(row, [index, index + 1]);
             return;
         }
-        const first = index - (index % this.#page);
-        this.#open(row, [first, Math.min(first + this.#page, children.length)]);
+        const page = index - (index % this.#page);
+        const first = page > 0 && page === children.length - 1 ? page - this.#page : page;
+        this.#open(row, [first, this.#endOf(first + this.#page, children.length)]);
+    }
+
+    /**
+     * The end of a page: one further child takes no more room than the sign of a rest.
+     * @param {number} end
+     * @param {number} count
+     */
+    #endOf(end, count) {
+        return end >= count - 1 ? count : end;
     }
 
     /**
@@ -215,7 +234,7 @@ class Selection {
     #openBeside(row) {
         const count = this.#trace.children(row).length;
         const room = this.#limit - this.#shapes - REST_SHAPES - this.#maxCuts;
-        if (room >= Math.min(count, 2)) this.#open(row, [0, Math.min(count, room, this.#page)]);
+        if (room >= Math.min(count, 2)) this.#open(row, [0, this.#endOf(Math.min(room, this.#page), count)]);
     }
 
     /**

@@ -19,6 +19,7 @@ import { TraceError, errorOf, readLines } from "./stream.js";
  * @property {string} title
  * @property {string} position
  * @property {string} algorithm
+ * @property {string} [algorithm_title] its name for people
  * @property {string} form
  * @property {number | null} depth
  * @property {string} order

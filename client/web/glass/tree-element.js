@@ -9,10 +9,10 @@
 
 import { h, render } from "../shell/elements.js";
 import { begin, fit, reveal, zoom } from "./camera.js";
-import { LEVEL_PX, layOut } from "./layout.js";
+import { LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
 import { measure } from "./measures.js";
 import { drawItems, itemMeasure } from "./shapes.js";
-import { shownNodes } from "./shown.js";
+import { MAX_SHAPES, MAX_WHOLE_WIDTH, canBeWhole, shownNodes } from "./shown.js";
 
 /**
  * What the element shows, and what it calls: `onSelect` when the user chooses a node, `onToggle` when
@@ -46,6 +46,8 @@ export class GlassTree extends HTMLElement {
     /** @type {Camera} */
     #camera = { x: 0, y: 0, scale: 1 };
     #screen = { width: 0, height: 0 };
+    /** The most shapes side by side of a tree that is drawn whole. */
+    #maxWidth = MAX_WHOLE_WIDTH;
     /** Whether the user has moved or zoomed the drawing. */
     #isMoved = false;
     /** The key of the item that the user has focused, or "". */
@@ -99,16 +101,25 @@ export class GlassTree extends HTMLElement {
         this.#draw();
     }
 
-    /** Shows the whole drawing. */
+    /**
+     * Shows the whole drawing. A tree that is folded only because it is wide is drawn whole first, and
+     * folded again the next time.
+     */
     showAll() {
+        const { trace } = this.#scene ?? {};
+        const isWide = trace && canBeWhole(trace, MAX_SHAPES) && !canBeWhole(trace, MAX_SHAPES, MAX_WHOLE_WIDTH);
+        this.#maxWidth = isWide && this.#maxWidth < Infinity ? Infinity : MAX_WHOLE_WIDTH;
         this.#isMoved = false;
-        if (this.#layout) this.#glideTo(fit(this.#layout, this.#screen));
+        this.#update();
+        this.#draw();
+        if (this.#layout) this.#glideTo(this.#maxWidth < Infinity ? this.#first() : fit(this.#layout, this.#screen));
     }
 
     /** Forgets what belongs to the trace before. */
     #forget() {
         this.#drawn.clear();
         this.#structure = this.#focused = this.#followed = this.#anchor = "";
+        this.#maxWidth = MAX_WHOLE_WIDTH;
         this.#isMoved = false;
     }
 
@@ -116,16 +127,25 @@ export class GlassTree extends HTMLElement {
     #update() {
         const scene = this.#scene;
         if (!scene || scene.trace.count === 0) return;
-        const structure = structureOf(scene);
+        const level = this.#levelPx(measure(scene.trace).levels.length);
+        const structure = `${structureOf(scene)} ${this.#maxWidth} ${level}`;
         if (structure === this.#structure) return;
         const isFirst = this.#structure === "";
         const anchor = this.#item(this.#anchor);
         this.#structure = structure;
-        const shown = shownNodes(scene.trace, scene.state, scene);
-        this.#layout = shown && layOut(shown, itemMeasure(scene.trace, scene.view));
+        const shown = shownNodes(scene.trace, scene.state, { ...scene, maxWidth: this.#maxWidth });
+        this.#layout = shown && layOut(shown, itemMeasure(scene.trace, scene.view), level);
         if (isFirst) this.#begin();
         if (anchor) this.#hold(anchor);
         this.#anchor = "";
+    }
+
+    /**
+     * The distance of two levels: on a low screen the tree is lower, so that its text is larger.
+     * @param {number} levels
+     */
+    #levelPx(levels) {
+        return levels * LEVEL_PX > this.#screen.height ? LOW_LEVEL_PX : LEVEL_PX;
     }
 
     /**
@@ -138,13 +158,18 @@ export class GlassTree extends HTMLElement {
         if (after) this.#camera = { x: x + (before.x - after.x) * scale, y: y + (before.y - after.y) * scale, scale };
     }
 
-    /** Shows the drawing as it is at first: with room for the levels that the search will reach. */
+    /** Shows the drawing as it is at first. */
     #begin() {
-        if (!this.#scene || !this.#layout || this.#screen.width === 0) return;
+        if (this.#screen.width > 0) this.#camera = this.#first();
+    }
+
+    /** The camera at first: with room for the levels that the search will reach. */
+    #first() {
+        if (!this.#scene || !this.#layout) return this.#camera;
         const levels = measure(this.#scene.trace).levels.length;
         const isWhole = this.#layout.items.length >= this.#scene.trace.count;
-        const height = isWhole ? this.#layout.bottom : Math.max(this.#layout.bottom, levels * LEVEL_PX);
-        this.#camera = begin(this.#layout, this.#screen, height);
+        const height = isWhole ? this.#layout.bottom : Math.max(this.#layout.bottom, levels * this.#levelPx(levels));
+        return begin(this.#layout, this.#screen, height);
     }
 
     /** Brings the current node into view when it has changed, and while the search grows. */
@@ -166,11 +191,12 @@ export class GlassTree extends HTMLElement {
 
     #onResize() {
         this.#screen = { width: this.clientWidth, height: this.clientHeight };
+        this.#update();
         if (!this.#layout) return;
         if (!this.#isMoved) this.#begin();
         this.#followed = "";
         this.#follow();
-        this.#place();
+        this.#draw();
     }
 
     // --- drawing

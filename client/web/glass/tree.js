@@ -9,10 +9,11 @@
  */
 
 import { h } from "../shell/elements.js";
+import { drawSample } from "./figures.js";
 import { layOut } from "./layout.js";
 import { measure } from "./measures.js";
 import { sideText } from "./notation.js";
-import { drawItems, drawSample, itemMeasure } from "./shapes.js";
+import { drawItems, itemMeasure, shapeWidths } from "./shapes.js";
 import { shownNodes } from "./shown.js";
 import "./tree-element.js";
 
@@ -52,6 +53,7 @@ export function drawPicture(scene) {
  */
 export function drawLegend(trace) {
     const { kinds, reasons, hasBounds } = measure(trace);
+    const { isHouse } = shapeWidths(trace);
     /** @type {[string, string][]} */
     const entries = [...kinds].filter((kind) => kind !== "leaf").sort().map((kind) => [kind, sideText(kind)]);
     if (reasons.has("leaf")) entries.push(["leaf", "end of the game"]);
@@ -59,5 +61,5 @@ export function drawLegend(trace) {
     if (reasons.has("table")) entries.push(["table", "known from the table"]);
     if (trace.skippedCount > 0) entries.push(["skipped", "cut off, with the number of nodes never visited"]);
     if (hasBounds) entries.push(["bound", "≥ ≤ only a bound of the value"]);
-    return h("ul", { class: "glass-legend" }, entries.map(([name, text]) => h("li", null, drawSample(name), h("span", null, text))));
+    return h("ul", { class: "glass-legend" }, entries.map(([name, text]) => h("li", null, drawSample(name, isHouse), h("span", null, text))));
 }

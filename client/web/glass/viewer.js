@@ -54,11 +54,12 @@ const LATER = {
     outline: () => import("./outline.js"),
     files: () => import("./export.js"),
 };
-/** The files that a search can be saved as: function, name, media type, words. @type {[string, string, string, string][]} */
+/** The files that a search can be saved as: format, suffix, media type, words. @type {[string, string, string, string][]} */
 const FILES = [
     ["svg", "svg", "image/svg+xml", "Picture (SVG)"],
     ["json", "json", "application/json", "Trace (JSON)"],
-    ["log", "txt", "text/plain", "Log (text)"],
+    ["log", "txt", "text/plain", "Tree (text)"],
+    ["classic", "txt", "text/plain", "Classic log (text)"],
 ];
 
 export class SearchViewer {
@@ -196,17 +197,22 @@ export class SearchViewer {
         const state = this.#shown();
         const hasOverview = this.trace.count > MIN_OVERVIEW_NODES;
         this.#board ??= this.#makeBoard();
-        this.#board?.prefetch(state);
+        // While a trace grows, its end is no place to stay.
+        if (this.trace.end !== null || this.#step !== null) this.#board?.prefetch(state);
         return h(
             "div",
             { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
             h(
                 "div",
-                { class: ["parts", hasOverview && "with-overview"] },
-                this.#drawTree(state),
-                hasOverview ? this.#drawOverview(state) : null,
-                h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
-                hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                { class: ["parts", hasControls && "has-bar"] },
+                h(
+                    "div",
+                    { class: "lead", key: "lead" },
+                    this.#drawTree(state),
+                    hasOverview ? this.#drawOverview(state) : null,
+                    h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
+                    hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                ),
                 h("div", { class: "side", key: "side" }, this.#drawSide(state, isCompact)),
             ),
         );
@@ -266,7 +272,7 @@ export class SearchViewer {
     #drawTree(state) {
         return h(
             "section",
-            { class: "card tree", "aria-label": this.#label("Search tree"), key: "tree" },
+            { class: ["card", "tree", this.trace.isWindowed && "has-views"], "aria-label": this.#label("Search tree"), key: "tree" },
             this.#drawViews(),
             drawTree(this.#scene(state)),
         );
@@ -305,7 +311,7 @@ export class SearchViewer {
         const { isReadOnly = false } = this.#options;
         return [
             this.trace.head.board ? this.#drawPart("board", "Board", !isCompact, () => this.#board?.draw(state)) : null,
-            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
+            this.#drawPart("code", `Pseudo-code of ${this.trace.head.algorithm_title ?? this.trace.head.algorithm}`, !isCompact, () => this.#drawCode(state)),
             this.#drawPart("counters", "Counts", !isCompact, () => drawCounters(this.trace, state)),
             this.#drawPart("legend", "Key and views", false, () => this.#drawKey()),
             this.#drawPart("outline", "The tree as a list", false, () => this.#module("outline")?.drawOutline(this.#scene(state))),
@@ -362,6 +368,7 @@ export class SearchViewer {
             svg: () => module.toSvg({ trace, state, view: this.#view, opened: this.#opened, closed: this.#closed }),
             json: () => module.toJson(trace),
             log: () => module.toLog(trace, "tree"),
+            classic: () => module.toLog(trace, "classic"),
         };
         const files = FILES.filter(([format]) => format === "svg" || trace.end !== null);
         return h(

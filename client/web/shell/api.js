@@ -157,6 +157,19 @@ export function listGames() {
 }
 
 /**
+ * A lesson in the list, with the number of nodes of its largest search.
+ * @typedef {{name: string, title: string, summary: string, is_exercise: boolean, nodes: number}} LessonSummary
+ */
+
+/**
+ * The lessons by topic, in the recommended order.
+ * @returns {Promise<{title: string, lessons: LessonSummary[]}[]>}
+ */
+export async function listLessons() {
+    return (await request("/api/lessons")).topics;
+}
+
+/**
  * Finished matches, the latest first.
  * @param {number} limit
  * @param {{before?: string | null, player?: string, game?: string}} [filter] `before` is the `next` of

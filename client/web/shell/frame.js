@@ -51,6 +51,7 @@ export function drawHeader(header) {
             { "aria-label": "Pages" },
             drawNavLink("/", "Lobby", header.path),
             drawNavLink("/replays", "Replays", header.path),
+            drawNavLink("/learn", "Learn", header.path),
         ),
         h("span", { class: "gap" }),
         drawStatus(header.status),
@@ -85,7 +86,8 @@ function drawLogo() {
  * @param {string} path
  */
 function drawNavLink(href, text, path) {
-    return h("a", { href, "aria-current": href === path ? "page" : null }, text);
+    const isHere = href === path || (href !== "/" && path.startsWith(`${href}/`));
+    return h("a", { href, "aria-current": isHere ? "page" : null }, text);
 }
 
 /** @param {ConnectionStatus} status */

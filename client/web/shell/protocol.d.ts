@@ -541,7 +541,7 @@ export interface DepthBest {
     line: string[];
 }
 
-/** A search in words for people. - `sentence` says which move the side likes, which replies it expects, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at most 5. - `depths` are the best moves of the depths, as in `thinking`. - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 % of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing counts that. - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was careless here on purpose." */
+/** A search in words for people. - `sentence` says which move the side likes, which replies it expects, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at most 3. - `depths` are the best moves of the depths, as in `thinking`. - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 % of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing counts that. - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was careless here on purpose." */
 export interface Assessment {
     sentence: string;
     chance?: number | null;
@@ -553,7 +553,7 @@ export interface Assessment {
     work?: string;
 }
 
-/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. - `line` are the moves that the search expected after it when it last was the best move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the best one. */
+/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. - `line` are the replies, at most 2, that the search expected after it when it last was the best move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the best one. */
 export interface Candidate {
     move: string;
     text: string;

@@ -25,6 +25,14 @@ const loadedPages = new Map();
 const styleSheets = new Map();
 
 /**
+ * The address of a file of the client, by its path in the client's folder.
+ * @param {string} name
+ */
+export function clientFile(name) {
+    return new URL(name, CLIENT).pathname;
+}
+
+/**
  * The route of a path, and the id in that path; null if there is no such page.
  * @param {string} path
  * @returns {{route: Route, id: string} | null}

@@ -145,6 +145,25 @@ export function drawStepper({ shown, head, go }) {
 }
 
 /**
+ * The address of a position of a match in the glass box.
+ * @param {string} match
+ * @param {number} ply
+ */
+export function glassPath(match, ply) {
+    return `/glass?match=${match}&ply=${ply}`;
+}
+
+/**
+ * The link that opens a position of a match in the glass box.
+ * @param {string} match
+ * @param {number} ply
+ * @returns {VNode}
+ */
+export function drawGlassLink(match, ply) {
+    return h("a", { class: "button small glass-link", key: "glass", href: glassPath(match, ply) }, "Open in the glass box");
+}
+
+/**
  * The ply that a key leads to, or null for other keys.
  * @param {string} key
  * @param {number} shown

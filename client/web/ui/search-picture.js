@@ -198,7 +198,7 @@ function drawChart(side, depths) {
     const yOf = (/** @type {number} */ chance) =>
         MARGIN.top + ((HEIGHT - MARGIN.top - MARGIN.bottom) * (high - chance)) / (high - low);
     const points = depths.map(({ chance }, i) => ({ x: xOf(i, depths.length), y: yOf(chance) }));
-    const text = depths.map(({ depth, text, chance }) => `depth ${depth} ${text} ${chance} %`).join(", ");
+    const text = depths.map(textOf).join(", ");
     const changed = depths.map((depth, i) => i === 0 || depth.move !== depths[i - 1]?.move);
     const labels = placeLabels(depths, points, changed);
     const line = points.map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
@@ -218,7 +218,11 @@ function drawChart(side, depths) {
         ]),
         h("polyline", { class: "curve", points: line }),
         points.map(({ x, y }, i) =>
-            h("circle", { class: changed[i] ? "change" : "point", cx: x.toFixed(1), cy: y.toFixed(1), r: changed[i] ? 3.5 : 2 }),
+            h(
+                "circle",
+                { class: changed[i] ? "change" : "point", cx: x.toFixed(1), cy: y.toFixed(1), r: changed[i] ? 3.5 : 2 },
+                h("title", null, textOf(depths[i])),
+            ),
         ),
         labels.map(({ x, y, text, anchor }) => h("text", { class: "label", x, y, "text-anchor": anchor }, text)),
         h("text", { class: "axis", x: MARGIN.left, y: HEIGHT - 2 }, `depth ${first}`),
@@ -226,6 +230,11 @@ function drawChart(side, depths) {
             ? null
             : h("text", { class: "axis", x: WIDTH - MARGIN.right, y: HEIGHT - 2, "text-anchor": "end" }, `depth ${last}`),
     );
+}
+
+/** @param {DepthWords | undefined} best */
+function textOf(best) {
+    return best ? `depth ${best.depth} ${best.text} ${best.chance} %` : "";
 }
 
 /**

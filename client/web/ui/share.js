@@ -134,7 +134,7 @@ export class Share {
  * @param {HTMLInputElement} field
  * @returns {Promise<boolean>}
  */
-async function copyFrom(field) {
+export async function copyFrom(field) {
     try {
         await navigator.clipboard.writeText(field.value);
         return true;

@@ -50,10 +50,10 @@ export function thoughtHeading(side, { ply, thought }, played) {
 
 /**
  * What the panel shows. `side` is the side that searched, and `played` the token of the move that was
- * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it, and
- * `glass` the address of the position in the glass box.
+ * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it,
+ * `glass` the address of the position in the glass box, and `tree` the tree of a strategy's search.
  * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
- *     string, setting?: Content, glass?: string}} Shown
+ *     string, setting?: Content, glass?: string, tree?: Content}} Shown
  */
 
 /** The panel, with the move that the user points at and the choice to hide it. */
@@ -81,7 +81,7 @@ export class ThinkingPanel {
      * @param {Shown} shown
      * @returns {VNode}
      */
-    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, glass = "" }) {
+    draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, glass = "", tree = null }) {
         if (this.#pointed && !isSameSearch(this.#pointed.thought, thought)) this.#point(null);
         const isRunning = thought !== null && thought.state !== "done";
         const isHidden = isThinkingHidden();
@@ -107,6 +107,7 @@ export class ThinkingPanel {
             ),
             thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
             isHidden ? null : this.#drawSearch(thought, side, played, empty, glass),
+            isHidden ? null : tree,
             isHidden ? null : setting,
         );
     }

@@ -26,4 +26,5 @@ refutes it, but two do not.""",
         Run("Tic-tac-toe, average", POSITION, Plan("average", evaluator="zero"), "game", "none"),
         Run("Tic-tac-toe, minimax", POSITION, Plan("minimax", evaluator="zero"), "exact", "none"),
     ),
+    compares=(0, 1),
 )

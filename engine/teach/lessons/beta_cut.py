@@ -1,7 +1,7 @@
 """Beta cut: an exercise, the mirror image of the alpha cut."""
 
 from engine.teach.explain import Plan
-from engine.teach.lessons.lesson import Lesson, Run
+from engine.teach.lessons.lesson import Figure, Lesson, Run
 from engine.teach.tree_text import parse_tree
 
 TREE = parse_tree("min(C1: 20, C2: max(D: 25, E: 10, F: 5))", "Beta cut")
@@ -15,7 +15,6 @@ the value that MIN can already be sure of. Answer on paper first:""",
         "Which leaves does alpha-beta never see? What does C2 return? Is that its exact value, "
         "at least, or at most its value? What are alpha and beta at C2 when the search leaves "
         "it?",
-        "Check your answers with --quiz. The solution: --log steps.",
     ),
     runs=(
         Run("The tree", TREE, Plan("minimax"), "plain", "leaves"),
@@ -26,5 +25,11 @@ the value that MIN can already be sure of. Answer on paper first:""",
         "bound. MIN already has {pruned[C1]} and will not play C2. Alpha is {pruned[D]} and "
         "beta {pruned[C1]}: the window is empty. E and F are never seen. This is a beta cut: a "
         "cut-off at a MAX node because of MIN's beta.",
+    ),
+    commands=("Check your answers with --quiz. The solution: --log steps.",),
+    exercise=Figure(
+        "Alpha-beta goes through this tree from the left to the right. Complete the figure.",
+        run="pruned",
+        gaps="C2",
     ),
 )

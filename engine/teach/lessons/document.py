@@ -42,8 +42,9 @@ def lesson_document(name: str) -> dict[str, Any]:
         "page": texts.page,
         "look_for": texts.look_for,
         "solution": texts.solution,
-        "previous": LESSONS[place - 1] if place else None,
-        "next": LESSONS[place + 1] if place + 1 < len(LESSONS) else None,
+        "previous": _name_at(place - 1),
+        "next": _name_at(place + 1),
+        "compares": lesson.compares,
         "runs": [
             {
                 "caption": run.caption,
@@ -54,6 +55,13 @@ def lesson_document(name: str) -> dict[str, Any]:
             for run in lesson.runs
         ],
     }
+
+
+def _name_at(place: int) -> dict[str, str] | None:
+    """The name and the title of the lesson at a place of the course; None outside the course."""
+    if not 0 <= place < len(LESSONS):
+        return None
+    return {"name": LESSONS[place], "title": load_lesson(LESSONS[place]).title}
 
 
 def request_of(run: Run) -> TraceRequest:

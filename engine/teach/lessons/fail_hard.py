@@ -15,4 +15,5 @@ alpha (MAX) or beta (MIN): I = {hard[I]}, D = {hard[D]}, E = {hard[E]}, B = {har
         Run("Fail-hard", TREE, Plan("fail-hard"), "hard"),
         Run("Fail-soft", TREE, Plan("fail-soft"), "soft", "none"),
     ),
+    compares=(0, 1),
 )

@@ -44,6 +44,29 @@ class Run:
     log: Literal["tree", "steps", "leaves", "none"] = "tree"
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An exercise: to fill in the gaps of a tree that the run of that name searches.
+
+    `gaps` names the node whose window, value and skipped children are asked for.
+    """
+
+    text: str
+    run: str
+    gaps: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """An exercise: to put the moves of a tree into the order in which most is cut off."""
+
+    text: str
+    tree: Tree
+
+
+Exercise = Figure | Ordering
+
+
 def no_facts() -> Mapping[str, object]:
     """Returns no further numbers."""
     return {}
@@ -63,6 +86,12 @@ class Lesson:
     facts: Callable[[], Mapping[str, object]] = no_facts
     #: The solution of an exercise, which the page does not show.
     solution: tuple[str, ...] = ()
+    #: What to try next with the command `plyroom teach`; other pages do not show it.
+    commands: tuple[str, ...] = ()
+    #: The runs that are best seen side by side; they search the same position.
+    compares: tuple[int, int] | None = None
+    #: What a reader of the lesson solves by hand.
+    exercise: Exercise | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ The map is lazy: then the rest is never played.""",
         "After R1 the accumulator of R has enough: alpha {pruned[L]}, beta {pruned[R1]}. R2 is "
         "never played.",
         "The lesson: the walk over the moves is written once, in the board, and what to do there "
-        "is an argument. Read engine/teach/mapping.py and board.py (--algorithm accumulators).",
+        "is an argument. Read engine/teach/mapping.py and board.py (the algorithm accumulators).",
     ),
     runs=(
         Run("Accumulators", TREE, Plan("accumulators"), "pruned"),

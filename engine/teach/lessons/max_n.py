@@ -21,4 +21,5 @@ themselves. It plays {own.plays} and expects {own.value}.""",
         Run("Everyone against player 1", TREE, Plan("paranoid"), "all"),
         Run("Max-n", TREE, Plan("max-n"), "own"),
     ),
+    compares=(0, 1),
 )

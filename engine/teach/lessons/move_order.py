@@ -1,11 +1,17 @@
 """Move order: the same tree and the same value, but 17, 43 or 77 of its 81 leaves are searched."""
 
 from engine.teach.explain import Plan
-from engine.teach.lessons.lesson import Lesson, Run
+from engine.teach.lessons.lesson import Lesson, Ordering, Run
 from engine.teach.tree import Tree, check_tree, uniform
+from engine.teach.tree_text import parse_tree
 
 LEAVES = tuple(37 * number % 81 for number in range(81))
 TREE = check_tree(Tree(uniform(("max", "min", "max", "min"), 3, LEAVES), "Move order"))
+#: A tree in the worst order: nothing is cut off.
+UNORDERED = parse_tree(
+    "max(A: min(A1: 9, A2: 7, A3: 4), B: min(B1: 9, B2: 6, B3: 5), C: min(C1: 11, C2: 10, C3: 8))",
+    "A tree to order",
+)
 
 LESSON = Lesson(
     title="Move order",
@@ -28,4 +34,10 @@ of half the depth takes. This tree has three moves at every node and four plies:
         Run("In the order of the tree", TREE, Plan("alphabeta"), "given", "none"),
         Run("Worst move first", TREE, Plan("alphabeta", order="worst"), "worst", "none"),
     ),
+    exercise=Ordering(
+        "In this order alpha-beta searches every leaf. Move the branches and the leaves so that "
+        "it skips as many leaves as possible.",
+        UNORDERED,
+    ),
+    compares=(0, 2),
 )

@@ -21,4 +21,5 @@ it has only the best value of C, which has none yet.""",
         Run("One bound", TREE, Plan("one-bound"), "one"),
         Run("A window (fail-soft)", TREE, Plan("fail-soft"), "full"),
     ),
+    compares=(0, 1),
 )

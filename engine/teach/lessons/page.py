@@ -30,6 +30,7 @@ def format_lesson(
             rest = [line for run in runs if run not in drawn for line in _run_lines(*run, style)]
             parts.append("\n".join([*([parts.pop()] if drawn else []), *rest]))
     hints = texts.look_for if log is None else (*texts.look_for, *texts.solution)
+    hints = (*hints, *lesson.commands)
     parts.append("\n".join(map(_bullet, hints)))
     return "\n\n".join(parts) + "\n"
 

@@ -14,9 +14,9 @@ nodes instead of {two.nodes}.""",
     look_for=(
         "Depth 1 alone takes {one.nodes} nodes and plays {one.plays}: {quiet.nodes} were enough "
         "to see better.",
-        "The cut-off rule is a parameter like the evaluator: --cut-off quiet. Beyond its depth "
-        "it still tries all moves; a chess program tries captures only, and lets a side stand "
-        "pat.",
+        "The cut-off rule is a parameter like the evaluator: it is called quiet. Beyond its "
+        "depth it still tries all moves; a chess program tries captures only, and lets a side "
+        "stand pat.",
     ),
     runs=(
         Run("Depth 1", POSITION, Plan("minimax", 1, evaluator=WEIGHTS), "one", "none"),
@@ -29,4 +29,5 @@ nodes instead of {two.nodes}.""",
         ),
         Run("Depth 2", POSITION, Plan("minimax", 2, evaluator=WEIGHTS), "two", "none"),
     ),
+    compares=(0, 1),
 )

@@ -39,7 +39,7 @@ MIN?": each object has its own rule.""",
     look_for=(
         "The lesson: where a test of a kind comes back in many places, make it a class. A new "
         "side, such as an opponent who may err, is a new class, and the template stays.",
-        "The price: an object for each node. Read engine/teach/polymorphic.py (--form nodes); "
+        "The price: an object for each node. Read engine/teach/polymorphic.py (form nodes); "
         "each move gives a new state. Then see two-functions.",
     ),
     runs=(

@@ -33,6 +33,8 @@ best moves of both sides the game is a draw. It visits {whole.nodes:,} nodes,
     look_for=(
         "A node that finds 1 for MAX goes on as long as beta is greater: the search does not "
         "know that 1 is the greatest value.",
+    ),
+    commands=(
         "How many states are there after d plies? --game tic-tac-toe --states --depth d",
         "Watch the end of a game step by step: --game tic-tac-toe --position .XX.....O --depth "
         "end --evaluator zero --step",

@@ -11,6 +11,7 @@ const TRACES = [
     ...Array.from({ length: 12 }, () => traceOf(randomTree(random, 4 + random(300), 6, 5))),
     ...Array.from({ length: 6 }, () => traceOf([...Array(3).keys()].map(() => randomTree(random, 900, 9, 6)))),
     traceOf([...Array(120).keys()].map(() => Array.from({ length: 90 }, () => random(50))), false),
+    traceOf([...Array(3).keys()].map(() => Array.from({ length: 40 }, () => Array.from({ length: 30 }, () => random(9)))), false),
     traceOf(Array.from({ length: 63 }).reduce((tree) => [random(9), random(9), tree, random(9), 3], 1), false),
 ];
 
@@ -19,13 +20,19 @@ function someRows(trace, count) {
     return new Set(Array.from({ length: count }, () => (random(5) === 0 ? ~random(trace.count) : random(trace.count))));
 }
 
+function everyRow(trace) {
+    const rows = [...Array(trace.count).keys()];
+    return new Set(random(2) === 0 ? rows : rows.flatMap((row) => [row, ~row]));
+}
+
 /** The drawn trees at some steps of a trace, some with nodes that the user has opened or closed. */
 function* shownTrees(trace, count) {
     const fold = new Fold(trace);
     for (const step of someSteps(random, trace, count)) {
-        const choice = random(2) === 0 ? {} : { opened: someRows(trace, random(30)), closed: someRows(trace, random(4)) };
-        const limit = random(3) === 0 ? 4 * 65 : 300;
         const state = fold.at(step);
+        const closed = new Set([...someRows(trace, random(4)), ...state.path.filter(() => random(6) === 0)]);
+        const choice = random(2) === 0 ? {} : { opened: random(2) === 0 ? everyRow(trace) : someRows(trace, random(40)), closed };
+        const limit = [4 * 65, 280 + random(20), Math.max(4 * 65, Math.min(trace.count, 400))][random(3)];
         yield { state, choice, limit, shown: shownNodes(trace, state, { ...choice, limit }) };
     }
 }
@@ -88,16 +95,19 @@ function checkLayout({ items, left, right, bottom }) {
     assertEqual([items[0].x, new Set(items.map((item) => item.key)).size], [0, items.length]);
 }
 
-test("a node stays where it is as long as it is drawn, from step to step", () => {
+test("a node stays where it is as long as it is drawn, and the node of a step is drawn, from step to step", () => {
     for (const trace of TRACES) {
         const fold = new Fold(trace);
-        const first = random(Math.max(1, trace.stepCount - 60));
-        let before = new Map();
-        for (let step = first; step <= Math.min(trace.stepCount - 1, first + 60); step++) {
-            const { items } = layOut(shownNodes(trace, fold.at(step)), itemMeasure(trace, "window"));
-            for (const { key, x, y } of items)
-                if (before.has(key)) assertEqual([step, key, x, y], [step, key, ...before.get(key)]);
-            before = new Map(items.map(({ key, x, y }) => [key, [x, y]]));
+        const second = trace.enterStep(trace.children(0)[1] ?? 0);
+        for (const first of [Math.max(1, second - 20), 1 + random(trace.stepCount)]) {
+            let before = new Map();
+            for (let step = first; step < Math.min(trace.stepCount, first + 40); step++) {
+                const { items } = layOut(shownNodes(trace, fold.at(step)), itemMeasure(trace, "window"));
+                for (const { key, x, y } of items)
+                    if (before.has(key)) assertEqual([step, key, x, y], [step, key, ...before.get(key)]);
+                before = new Map(items.map(({ key, x, y }) => [key, [x, y]]));
+                assert(before.has(`node ${trace.stepNode(step - 1)}`), `the node of step ${step} is drawn`);
+            }
         }
     }
 });

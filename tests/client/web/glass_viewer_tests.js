@@ -170,4 +170,37 @@ test("boards are requested ahead, once, and again only after a while if the requ
     await flushPromises();
     await flushPromises();
     assertEqual([requests.length, failing.failure], [2, "the server does not answer"]);
+    failing.prefetch(2, 0);
+    await flushPromises();
+    assertEqual(requests.length, 2);
+    failing.stop();
+});
+
+test("someone who drags through a search makes few requests for boards, the last for where they stop", async () => {
+    const { trace } = await smallTrace({ game: "hex", board: {}, start: { id: 0 } });
+    const leaf = (row) => ({
+        nodes: { parent: [0], move: [`m${row}`], kind: ["leaf"], depth: [1], alpha: [null], beta: [null], sign: [1], turn: ["min"], status: ["ongoing"] },
+    });
+    for (let row = 2; row < 2000; row++) trace.add(leaf(row));
+    const clock = new Clock();
+    const requests = [];
+    const request = async (lines) => {
+        requests.push(lines);
+        return lines.map((line) => ({ id: line.at(-1) }));
+    };
+    const boards = new NodeBoards(trace, () => {}, request, clock);
+    for (let row = 0; row < 2000; row += 10) {
+        boards.prefetch(row, 0);
+        await flushPromises();
+        clock.pass(10);
+    }
+    clock.pass(400);
+    await flushPromises();
+    assert(requests.length <= 7, `${requests.length} requests in 2 s`);
+    assertEqual(boards.positionOf(1990).id, "m1990");
+    assert(requests.every((lines) => lines.length <= 64), "a request is not too long");
+    boards.prefetch(1000, 0);
+    boards.stop();
+    clock.pass(1000);
+    assert(requests.length <= 8, "nothing is requested any more");
 });

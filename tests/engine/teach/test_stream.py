@@ -85,5 +85,6 @@ def test_the_list_of_lessons() -> None:
     assert [lesson["name"] for lesson in listed] == list(LESSONS) == list(NODES) == list(SUMMARIES)
     assert [lesson["name"] for lesson in listed if lesson["is_exercise"]] == ["beta-cut"]
     first, last = lesson_document(LESSONS[0]), lesson_document(LESSONS[-1])
-    assert (first["previous"], first["next"]) == (None, LESSONS[1])
-    assert (last["previous"], last["next"]) == (LESSONS[-2], None)
+    assert (first["previous"], first["next"]["name"]) == (None, LESSONS[1])
+    assert (last["previous"]["name"], last["next"]) == (LESSONS[-2], None)
+    assert first["next"]["title"] == load_lesson(LESSONS[1]).title

@@ -241,7 +241,7 @@ function drawLevel(name, legend, game, value, pick, redraw) {
         ),
     );
     const isStrategy = parseStrategy(value) !== null;
-    const strategy = isStrategy ? drawStrategy(name, legend, value, pick, redraw) : null;
+    const strategy = isStrategy ? drawStrategy(game, name, legend, value, pick, redraw) : null;
     if (game.levels === 0) return strategy;
     const others = Object.fromEntries(Object.entries(PERSONAS).map(([key, persona]) => [key, persona.name]));
     const choices = [...rows, { ...others, [STRATEGY]: "Strategy" }];
@@ -253,14 +253,15 @@ function drawLevel(name, legend, game, value, pick, redraw) {
 const STRATEGY = "strategy";
 
 /**
- * The choice of a strategy and of its depth.
+ * The choice of a strategy and of its depth, with a link to its search.
+ * @param {GameDescription} game
  * @param {string} name
  * @param {string} legend
  * @param {string} value
  * @param {(value: string) => void} pick
  * @param {() => void} redraw
  */
-function drawStrategy(name, legend, value, pick, redraw) {
+function drawStrategy(game, name, legend, value, pick, redraw) {
     const { strategy, depth } = parseStrategy(value) ?? { strategy: "", depth: null };
     const { titles, list } = knownStrategies(redraw);
     const pickStrategy = (/** @type {Event} */ { currentTarget }) => {
@@ -284,6 +285,7 @@ function drawStrategy(name, legend, value, pick, redraw) {
         list && takesDepth(strategy, list)
             ? drawDepth(list, depth, (plies) => pick(strategyChoice(strategy, plies)))
             : null,
+        h("a", { href: `/glass?game=${game.id}&algorithm=${strategy}${depth === null ? "" : `&depth=${depth}`}` }, "See its search"),
     );
 }
 

@@ -14,8 +14,9 @@ import { MAX_ASSESSED_PLIES, MAX_VIEWS_PER_REQUEST, readAssessments, readMatch, 
 import { boardAspect, isFlipped } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
 import { assessed, thoughtsOf } from "../../shell/model.js";
-import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
+import { drawGlassLink, drawMoves, drawStepper, glassPath, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
+import { SearchTree } from "../../ui/search-tree.js";
 import { Share } from "../../ui/share.js";
 import { drawSettingsButton, openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
@@ -60,6 +61,7 @@ export class ReplayPage {
     #stopListening;
     #share;
     #thinking;
+    #searchTree;
     /** The first plies of the requests for words that were made. @type {Set<number>} */
     #requestedWords = new Set();
 
@@ -74,6 +76,7 @@ export class ReplayPage {
         const announce = (/** @type {string} */ text) => app.announce(text);
         this.#share = new Share("Link to this position", `/match/${id}`, () => app.update(), announce);
         this.#thinking = new ThinkingPanel(() => app.update());
+        this.#searchTree = new SearchTree(app, () => import("../../glass/seat-tree.js"));
         this.#stopListening = onTabsChange(() => app.update());
     }
 
@@ -94,6 +97,7 @@ export class ReplayPage {
 
     stop() {
         this.#stopListening();
+        this.#searchTree.stop();
         this.#match = null;
     }
 
@@ -273,7 +277,9 @@ export class ReplayPage {
         const side = sideName(match.view, seat);
         const played = match.moves[search.ply];
         const heading = thoughtHeading(side, search, played);
-        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null });
+        const tree = this.#searchTree.draw(match.match, search.ply, match.seats[seat], search.thought);
+        const glass = glassPath(match.match, search.ply);
+        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, glass, tree });
     }
 
     /**
@@ -316,7 +322,8 @@ export class ReplayPage {
         const substitutions = (match.over?.substitutions ?? []).map((substitution) =>
             h("p", { class: "muted" }, substitutionText(substitution, match.moves)),
         );
-        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, substitutions, result);
+        const link = match.withheld ? null : drawGlassLink(match.match, this.#shown ?? 0);
+        return h("section", { class: "card move-card", "aria-label": "Moves" }, list, substitutions, result, link);
     }
 
     /** @param {StoredMatch} match */

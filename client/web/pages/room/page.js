@@ -16,7 +16,7 @@ import { h } from "../../shell/elements.js";
 import { Invitation } from "./invitation.js";
 import { headPly, isNewer } from "../../shell/model.js";
 import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
-import { drawMoves, drawStepper, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
+import { drawGlassLink, drawMoves, drawStepper, glassPath, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { RoomFeedback } from "./feedback.js";
 import { Absence, drawGone } from "./gone.js";
@@ -27,6 +27,7 @@ import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
+import { SearchTree } from "../../ui/search-tree.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
@@ -56,6 +57,7 @@ export class RoomPage {
     #share;
     #invitation;
     #thinking;
+    #searchTree;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
     /** The position that was last announced to screen readers: match, ply and result. */
@@ -88,6 +90,7 @@ export class RoomPage {
         this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
         this.#invitation = new Invitation(app, this.#share);
         this.#thinking = new ThinkingPanel(() => app.update());
+        this.#searchTree = new SearchTree(app, () => import("../../glass/seat-tree.js"));
     }
 
     start() {
@@ -102,6 +105,7 @@ export class RoomPage {
         this.#absence.stop();
         this.#feedback.stop();
         this.#tabs.stop();
+        this.#searchTree.stop();
         this.#app.session.followRoom(null);
     }
 
@@ -322,7 +326,9 @@ export class RoomPage {
         const played = match.moves[search.ply];
         const side = sideName(description?.view, seat);
         const heading = thoughtHeading(side, search, played);
-        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, setting });
+        const tree = this.#searchTree.draw(match.id, search.ply, match.seats[seat], search.thought);
+        const glass = glassPath(match.id, search.ply);
+        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, setting, glass, tree });
     }
 
     /** @param {Room} room */
@@ -345,6 +351,7 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
+            room.match && !isWithheld(room) ? drawGlassLink(room.match.id, shown) : null,
         );
     }
 
@@ -416,6 +423,14 @@ export class RoomPage {
         this.#announcedKey = key;
         this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
     }
+}
+
+/**
+ * Whether the server withholds the thinking about the match from this viewer.
+ * @param {Room} room
+ */
+function isWithheld({ thoughts }) {
+    return Object.values(thoughts).some(({ withheld }) => withheld);
 }
 
 /**

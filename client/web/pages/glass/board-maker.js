@@ -1,0 +1,134 @@
+/**
+ * A board on which the user makes the moves to the position that is searched. The server names the
+ * legal moves.
+ *
+ * @import {BoardView, MoveView, PositionView} from "../../shell/protocol.js"
+ * @import {Content} from "../../shell/elements.js"
+ */
+
+import "../../board/board.js";
+import { readBoards } from "../../glass/requests.js";
+import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+import { loadStyleSheet } from "../../shell/router.js";
+import { sentenceOf, sideName } from "../../shell/words.js";
+
+void loadStyleSheet("board/board.css").catch(() => {});
+
+/** One empty list, because a scene with another list is drawn again. @type {MoveView[]} */
+const NO_MOVES = [];
+
+/**
+ * A game, its options, the position from which the moves are made, and the moves.
+ * @typedef {{game: string, options: Record<string, string>, position: string | null, moves: string[]}} Line
+ */
+
+export class BoardMaker {
+    #update;
+    /** The line whose position is shown or requested, as text. */
+    #key = "";
+    /** @type {{board: BoardView, position: PositionView, moves: MoveView[]} | null} */
+    #shown = null;
+    #error = "";
+    /** @type {AbortController | null} */
+    #request = null;
+
+    /** @param {() => void} update draws the page again */
+    constructor(update) {
+        this.#update = update;
+    }
+
+    stop() {
+        this.#request?.abort();
+    }
+
+    /**
+     * @param {Line} line
+     * @param {(moves: string[]) => void} change
+     * @param {(text: string) => void} announce
+     * @returns {Content}
+     */
+    draw(line, change, announce) {
+        this.#load(line);
+        const shown = this.#shown;
+        if (this.#error) return h("p", { class: "refusal", role: "status", key: "error" }, sentenceOf(this.#error));
+        if (!shown) return h("p", { class: "muted", key: "loading" }, "Setting up the board…");
+        const { board, position, moves } = shown;
+        const isCurrent = this.#key === keyOf(line) && this.#request === null;
+        const scene = {
+            board,
+            position,
+            moves: isCurrent ? moves : NO_MOVES,
+            pending: null,
+            flip: false,
+            label: "Board for your moves",
+        };
+        const play = (/** @type {CustomEvent} */ event) => change([...line.moves, event.detail.id]);
+        const toMove = position.turn === null ? "The game is over" : `${sideName(board, position.turn)} to move`;
+        const back = (/** @type {number} */ count) => () => change(line.moves.slice(0, count));
+        return h(
+            "div",
+            { class: "board-maker", key: "board" },
+            h("ply-board", {
+                managesChildren: true,
+                ".scene": scene,
+                "onply-move": play,
+                "onply-announce": (/** @type {CustomEvent} */ event) => announce(event.detail),
+            }),
+            h(
+                "div",
+                { class: "row" },
+                h("span", { class: "muted" }, toMove),
+                h("span", { class: "gap" }),
+                drawButton("undo", "Take back", line.moves.length === 0, back(line.moves.length - 1)),
+                drawButton("first", "Reset", line.moves.length === 0, back(0)),
+            ),
+            line.moves.length > 0 ? h("p", { class: "line muted" }, line.moves.join(" ")) : null,
+        );
+    }
+
+    /**
+     * Requests the position after the moves of a line, once.
+     * @param {Line} line
+     */
+    #load(line) {
+        const key = keyOf(line);
+        if (key === this.#key) return;
+        this.#request?.abort();
+        const request = new AbortController();
+        this.#request = request;
+        this.#key = key;
+        const { game, options, position, moves } = line;
+        readBoards({ game, options, position, lines: [moves], legal: true }, request.signal).then(
+            (answer) => {
+                if (this.#request !== request) return;
+                this.#request = null;
+                this.#error = "";
+                const [after] = answer.positions;
+                this.#shown = after && answer.board ? { board: answer.board, position: after, moves: answer.moves?.[0] ?? [] } : null;
+                this.#update();
+            },
+            (error) => {
+                if (this.#request !== request) return;
+                this.#request = null;
+                this.#error = error instanceof Error ? error.message : String(error);
+                this.#update();
+            },
+        );
+    }
+}
+
+/** @param {Line} line */
+function keyOf({ game, options, position, moves }) {
+    return JSON.stringify([game, options, position, moves]);
+}
+
+/**
+ * @param {Parameters<typeof icon>[0]} name
+ * @param {string} label
+ * @param {boolean} disabled
+ * @param {() => void} onclick
+ */
+function drawButton(name, label, disabled, onclick) {
+    return h("button", { type: "button", class: "small", "aria-label": label, title: label, disabled, onclick }, icon(name));
+}

@@ -1,0 +1,317 @@
+/**
+ * The glass box: the form with what to search and how, and the search itself, step by step. Everything
+ * that the page shows is in its address.
+ *
+ * @import {App, Page} from "../../shell/app.js"
+ * @import {Address} from "../../glass/address.js"
+ * @import {Share} from "../../ui/share.js"
+ * @import {SearchPair} from "../../glass/pair.js"
+ * @import {LessonRun} from "../../glass/requests.js"
+ * @import {View} from "../../glass/sentences.js"
+ * @import {SearchTrace} from "../../glass/trace.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {SearchForm} from "./form.js"
+ */
+
+import { readLesson } from "../../glass/requests.js";
+import { Run } from "../../glass/run.js";
+import { TraceError } from "../../glass/stream.js";
+import { SearchViewer } from "../../glass/viewer.js";
+import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+import { sentenceOf } from "../../shell/words.js";
+import { AddressBar } from "./address-bar.js";
+import { EXAMPLES } from "./examples.js";
+import { drawFailure, drawStopped, drawTruncated, isCorrectable } from "./failure.js";
+import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
+
+/** What the page says if a part of it does not arrive. */
+const NOT_LOADED = "A part of the page could not be loaded; try again";
+
+/** @implements {Page} */
+export class GlassPage {
+    #app;
+    /** @type {Address} */
+    #state;
+    #bar;
+    /** The link to what is shown, once its module is loaded. @type {Share | null} */
+    #share = null;
+    /** The first and the second search. @type {[Run, Run]} */
+    #runs;
+    /** The searches of the shown lesson. @type {{lesson: string, runs: LessonRun[]} | null} */
+    #lesson = null;
+    #isFormOpen;
+    /** The form, once it has been opened and has arrived. @type {SearchForm | null} */
+    #form = null;
+    /** @type {SearchViewer | null} */
+    #viewer = null;
+    /** @type {SearchPair | null} */
+    #pair = null;
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+        this.#bar = new AddressBar();
+        this.#state = this.#bar.read();
+        this.#isFormOpen = subjectOf(this.#state) === null;
+        if (this.#isFormOpen) this.#state = { ...this.#state, tree: EXAMPLES.tree };
+        const onChange = () => this.#onTrace();
+        this.#runs = [new Run(onChange), new Run(onChange)];
+    }
+
+    start() {
+        void this.#loadShare();
+        if (this.#isFormOpen) void this.#openForm();
+        if (subjectOf(this.#state) === "lesson") void this.#loadLesson();
+        this.#search();
+    }
+
+    stop() {
+        for (const run of this.#runs) run.stop();
+        this.#form?.stop();
+        this.#bar.stop();
+        this.#closeViewers();
+    }
+
+    onModelChange() {}
+
+    onReconnect() {
+        void this.#form?.load();
+        for (const run of this.#runs) if (run.error) run.retry();
+    }
+
+    title() {
+        const title = this.#runs[0].trace?.head.title;
+        return title ? `${title} – Glass box – Plyroom` : "Glass box – Plyroom";
+    }
+
+    afterDraw() {}
+
+    /** @param {KeyboardEvent} event */
+    onKey(event) {
+        if (event.key === "?") void this.#openKeysHelp();
+        else if (!(this.#pair ?? this.#viewer)?.onKey(event)) return;
+        event.preventDefault();
+    }
+
+    async #openForm() {
+        this.#isFormOpen = true;
+        this.#app.update();
+        if (this.#form) return;
+        const loaded = await import("./form.js").catch(() => null);
+        if (loaded === null) return this.#app.toast(NOT_LOADED);
+        this.#form ??= new loaded.SearchForm(this.#app);
+        this.#app.update();
+    }
+
+    /** Loads the link to what is shown; without it the address of the browser has everything. */
+    async #loadShare() {
+        const loaded = await import("../../ui/share.js").catch(() => null);
+        if (loaded === null) return;
+        const announce = (/** @type {string} */ text) => this.#app.announce(text);
+        this.#share = new loaded.Share("Link to this step", "/glass", () => this.#app.update(), announce);
+        await this.#share.load();
+    }
+
+    async #openKeysHelp() {
+        const loaded = await import("../../ui/sheets.js").catch(() => null);
+        if (loaded === null) return this.#app.toast(NOT_LOADED);
+        loaded.openKeysHelp(this.#app);
+    }
+
+    /** Loads the searches of the chosen lesson. */
+    async #loadLesson() {
+        const { lesson } = this.#state;
+        if (lesson === null || this.#lesson?.lesson === lesson) return;
+        try {
+            this.#lesson = { lesson, runs: (await readLesson(lesson)).runs };
+            this.#search();
+        } catch (error) {
+            this.#app.toast(sentenceOf(error instanceof Error ? error.message : String(error)));
+        }
+        this.#app.update();
+    }
+
+    /** The state of the first search: that of a lesson's search as if it had been typed. */
+    get #searched() {
+        const { lesson, run } = this.#state;
+        if (lesson === null) return this.#state;
+        const request = this.#lesson?.lesson === lesson ? this.#lesson.runs[run ?? 0]?.request : null;
+        return request ? stateOfRequest(this.#state, request) : null;
+    }
+
+    /** Requests the searches of the state. */
+    #search() {
+        const { lesson, run } = this.#state;
+        const request = requestOf(this.#state);
+        this.#runs[0].want(lesson !== null ? { lesson, run: run ?? 0 } : request ? { request } : null);
+        const second = this.#searched && secondOf(this.#searched);
+        const secondRequest = second && requestOf(second);
+        this.#runs[1].want(secondRequest ? { request: secondRequest } : null);
+        this.#showTraces();
+    }
+
+    /**
+     * Shows another state: the address has it, and it is searched.
+     * @param {Address} state
+     */
+    #show(state) {
+        this.#state = state;
+        this.#bar.write(state);
+        this.#search();
+        void this.#loadLesson();
+        this.#app.update();
+    }
+
+    #onTrace() {
+        const { trace, error } = this.#runs[0];
+        if (!trace && error && isCorrectable(error) && !this.#isFormOpen) void this.#openForm();
+        this.#showTraces();
+        this.#app.update();
+    }
+
+    /** Shows the traces that have arrived: both in step once they are complete, otherwise the first. */
+    #showTraces() {
+        const [first, second] = this.#runs;
+        if (this.#state.with !== null && first.isComplete && second.isComplete && first.trace && second.trace)
+            return void this.#showPair(first.trace, second.trace);
+        if (this.#pair) this.#closeViewers();
+        if (!first.trace || this.#viewer?.trace === first.trace) return this.#viewer?.onGrow();
+        this.#closeViewers();
+        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, ...this.#viewing });
+    }
+
+    /**
+     * Shows two complete traces in step.
+     * @param {SearchTrace} left
+     * @param {SearchTrace} right
+     */
+    async #showPair(left, right) {
+        if (this.#pair?.left === left && this.#pair.right === right) return;
+        const loaded = await import("../../glass/pair.js").catch(() => null);
+        if (loaded === null) return this.#app.toast(NOT_LOADED);
+        const [first, second] = this.#runs;
+        if (first.trace !== left || second.trace !== right || this.#pair?.left === left) return;
+        this.#closeViewers();
+        this.#pair = new loaded.SearchPair({ app: this.#app, left, right, ...this.#viewing });
+        this.#app.update();
+    }
+
+    #closeViewers() {
+        this.#viewer?.stop();
+        this.#pair?.stop();
+        this.#viewer = this.#pair = null;
+    }
+
+    /** What the viewers show first, and how they say what the user goes to. */
+    get #viewing() {
+        return {
+            step: this.#state.step,
+            view: /** @type {View} */ (this.#state.view === "interval" ? "interval" : "window"),
+            onStep: (/** @type {number} */ step) => this.#note({ step }),
+            onView: (/** @type {string} */ view) => this.#note({ view }),
+        };
+    }
+
+    /**
+     * Notes in the address what the viewers show.
+     * @param {Partial<Address>} changes
+     */
+    #note(changes) {
+        this.#state = { ...this.#state, ...changes };
+        this.#bar.writeSoon(this.#state);
+        this.#app.update();
+    }
+
+    /** @returns {Content} */
+    draw() {
+        return h(
+            "div",
+            { class: ["page glass-page", this.#isFormOpen && "has-form"], key: "glass" },
+            this.#drawHead(),
+            this.#isFormOpen ? this.#drawForm() : null,
+            h("div", { class: "glass-main", key: "main" }, this.#drawStatus(), this.#drawSearch()),
+        );
+    }
+
+    #drawHead() {
+        const head = this.#runs[0].trace?.head;
+        const isOpen = this.#isFormOpen;
+        const toggle = () => {
+            if (!isOpen) return void this.#openForm();
+            this.#isFormOpen = false;
+            this.#app.update();
+        };
+        return h(
+            "div",
+            { class: "glass-head", key: "head" },
+            h("h1", null, "Glass box"),
+            h("p", { class: "what muted" }, head ? describeSearch(head) : ""),
+            h(
+                "button",
+                { class: "toggle-form", "aria-expanded": isOpen, "aria-controls": isOpen ? "glass-form" : null, onclick: toggle },
+                icon("gear"),
+                isOpen ? "Hide the form" : "Change the search",
+            ),
+            this.#bar.isTooLong
+                ? h("p", { class: "muted too-long" }, "This text is too long for a link: save it as a file to pass it on.")
+                : this.#share?.draw(this.#bar.query),
+        );
+    }
+
+    #drawForm() {
+        const [first, second] = this.#runs;
+        if (!this.#form)
+            return h("section", { class: "card form-card", id: "glass-form", key: "form" }, h("p", { class: "muted" }, "Loading the form…"));
+        return this.#form.draw({
+            state: this.#state,
+            searched: this.#searched,
+            first,
+            second,
+            runs: this.#lesson?.lesson === this.#state.lesson ? this.#lesson.runs : null,
+            search: (state) => this.#show(state),
+        });
+    }
+
+    /** What the searches say besides their trees: that they run, or why there is none. */
+    #drawStatus() {
+        const runs = this.#runs.filter((_, i) => i === 0 || this.#state.with !== null);
+        const retry = () => {
+            for (const run of runs) if (run.error) run.retry();
+            this.#app.update();
+        };
+        // A mistake in a text stands at the text, if the form is open.
+        const isAtText = (/** @type {Error | null} */ error) => this.#isFormOpen && error instanceof TraceError && error.line !== null;
+        const failed = runs.filter(({ error }) => error !== null && !isAtText(error));
+        const isRunning = runs.some((run) => run.isRunning);
+        return h(
+            "div",
+            { class: "glass-status", role: "status", key: "status" },
+            failed.map((run) => (run.error ? (run.isStale || !run.trace ? drawFailure(run.error, retry) : drawStopped(run.error.message)) : null)),
+            runs.map((run) => (run.error || run.isRunning ? null : drawTruncated(run.trace?.end ?? null, run.trace?.count ?? 0))),
+            runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "The tree is that of the last search that worked.") : null,
+            isRunning ? h("p", { class: "muted running" }, "Searching…") : null,
+        );
+    }
+
+    #drawSearch() {
+        const shown = this.#pair ?? this.#viewer;
+        const isStale = this.#runs[0].isStale;
+        return h("div", { class: ["glass-search", isStale && "stale"], key: "search" }, shown?.draw() ?? null);
+    }
+}
+
+/**
+ * A search in a few words: "Chess: alpha-beta, depth 3, estimate".
+ * @param {import("../../glass/trace.js").TraceHead} head
+ */
+function describeSearch({ title, algorithm, algorithm_title, form, depth, evaluator, order }) {
+    const parts = [
+        algorithm_title ?? algorithm,
+        form === "flat" ? "" : form,
+        depth === null ? "to the end" : `depth ${depth}`,
+        evaluator,
+        order === "game" ? "" : `order ${order}`,
+    ];
+    return `${title ? `${title}: ` : ""}${parts.filter(Boolean).join(", ")}`;
+}

@@ -1,0 +1,136 @@
+/**
+ * The lessons by topic, each as a card with a small picture of its search.
+ *
+ * @import {App, Page} from "../../shell/app.js"
+ * @import {LessonSummary} from "../../shell/api.js"
+ * @import {Content} from "../../shell/elements.js"
+ */
+
+import { listLessons } from "../../shell/api.js";
+import { h } from "../../shell/elements.js";
+import { clientFile } from "../../shell/router.js";
+import { countText } from "../../shell/words.js";
+import { lessonProgress, progressText } from "../../ui/progress.js";
+
+/** @implements {Page} */
+export class LearnPage {
+    #app;
+    /** @type {{title: string, lessons: LessonSummary[]}[] | null} */
+    #topics = null;
+    /** Why the lessons could not be loaded. @type {string | null} */
+    #failure = null;
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+    }
+
+    start() {
+        void this.#load();
+    }
+
+    stop() {}
+
+    onModelChange() {}
+
+    onReconnect() {
+        if (this.#failure !== null) void this.#load();
+    }
+
+    onKey() {}
+
+    afterDraw() {}
+
+    title() {
+        return "Learn – Plyroom";
+    }
+
+    async #load() {
+        this.#failure = null;
+        this.#app.update();
+        try {
+            this.#topics = await listLessons();
+        } catch (error) {
+            this.#failure = error instanceof Error ? error.message : String(error);
+        }
+        this.#app.update();
+    }
+
+    /** @returns {Content} */
+    draw() {
+        return h(
+            "div",
+            { class: "page learn" },
+            h(
+                "header",
+                { class: "intro" },
+                h("h1", null, "Learn how a computer searches a game"),
+                h(
+                    "p",
+                    null,
+                    "Each lesson shows a whole search, step by step: what the algorithm visits, what it cuts off, and why. ",
+                    h("a", { href: "/glass" }, "Search a position or a tree of your own"),
+                    ".",
+                ),
+            ),
+            this.#drawTopics(),
+        );
+    }
+
+    #drawTopics() {
+        if (this.#failure !== null)
+            return h(
+                "div",
+                { class: "card failure", role: "alert" },
+                h("p", null, this.#failure),
+                h("button", { onclick: () => void this.#load() }, "Try again"),
+            );
+        if (this.#topics === null) return h("p", { class: "muted", role: "status" }, "Loading the lessons…");
+        let number = 0;
+        return this.#topics.map(({ title, lessons }, topic) =>
+            h(
+                "section",
+                { class: "topic", key: title, "aria-labelledby": `topic-${topic}` },
+                h("h2", { id: `topic-${topic}` }, title),
+                h(
+                    "ul",
+                    { class: "lessons" },
+                    lessons.map((lesson) => drawLesson(lesson, ++number)),
+                ),
+            ),
+        );
+    }
+}
+
+/**
+ * @param {LessonSummary} lesson
+ * @param {number} number in the recommended order
+ */
+function drawLesson({ name, title, summary, is_exercise, nodes }, number) {
+    const progress = lessonProgress(name);
+    const score = progress.isSolved ? "solved" : progressText(progress);
+    return h(
+        "li",
+        { key: name },
+        h(
+            "a",
+            { class: "card lesson-card", href: `/learn/${name}` },
+            h("img", {
+                src: clientFile(`pages/learn/pictures/${name}.svg`),
+                alt: "",
+                width: 240,
+                height: 132,
+                loading: number > 8 ? "lazy" : null,
+            }),
+            h("span", { class: "name" }, `${number}. ${title}`),
+            h("span", { class: "summary" }, summary),
+            h(
+                "span",
+                { class: "lesson-facts" },
+                h("span", null, `${countText(nodes)} ${nodes === 1 ? "node" : "nodes"}`),
+                is_exercise ? h("span", { class: "badge" }, "exercise") : null,
+                score ? h("span", { class: "score" }, score) : null,
+            ),
+        ),
+    );
+}

@@ -1,0 +1,145 @@
+/**
+ * The sheet that a lesson is printed as: the text, the tree, questions with lines to write on, and the
+ * address of the lesson. It is seen on paper only.
+ *
+ * @import {Question} from "./answers.js"
+ * @import {FigureNode} from "./figure.js"
+ * @import {FigureExerciseBody} from "./figure-exercise.js"
+ * @import {QuizBody} from "./practice.js"
+ * @import {SearchTrace} from "../../glass/trace.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
+ */
+
+import { drawFigure } from "./figure.js";
+import { Fold } from "../../glass/fold.js";
+import { drawPicture } from "../../glass/tree.js";
+import { h } from "../../shell/elements.js";
+
+/** Maximum number of questions on a sheet. */
+const MAX_QUESTIONS = 7;
+/** Maximum number of nodes of a picture on a sheet. */
+const MAX_NODES = 150;
+/** The numbers of lines to write on, for an answer of each kind. */
+const LINES = { yes_no: 2, number: 1, names: 1, choice: 1, text: 3 };
+
+/** What a sheet asks. @typedef {{text: string, kind: keyof typeof LINES, reason: string}} Asked */
+/**
+ * @typedef {object} HandoutOptions
+ * @property {{title: string, page: string, look_for: string[], solution: string[]}} lesson
+ * @property {QuizBody} body
+ * @property {SearchTrace | null} trace the search to draw
+ * @property {boolean} hasAnswers whether the sheet shows the answers
+ * @property {string} address
+ */
+
+/**
+ * @param {HandoutOptions} options
+ * @returns {VNode}
+ */
+export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
+    const asked = questionsOf(body);
+    return h(
+        "article",
+        { class: "handout", "aria-hidden": "true" },
+        h("h1", null, lesson.title),
+        hasAnswers
+            ? h("p", null, h("strong", null, "With answers"))
+            : h("p", { class: "for-names" }, "Name: ", h("span", { class: "rule" })),
+        h("p", null, lesson.page),
+        hasAnswers ? drawSearch(trace) : drawGiven(body, trace),
+        asked.length > 0 ? h("h2", null, "Questions") : null,
+        h(
+            "ol",
+            { class: "questions" },
+            asked.map((question) =>
+                h("li", { key: question.text }, h("p", null, question.text), drawAnswer(question, hasAnswers)),
+            ),
+        ),
+        hasAnswers ? drawNotes([...lesson.look_for, ...lesson.solution]) : null,
+        h("footer", null, address),
+    );
+}
+
+/**
+ * The questions of a sheet. Those of an exercise come last, or are the figure itself.
+ * @param {QuizBody} body
+ * @returns {Asked[]}
+ */
+function questionsOf({ questions, exercise }) {
+    if (exercise?.kind === "figure") {
+        const reasons = [...new Set(exercise.questions.map(({ reason }) => reason))];
+        return [{ text: `${exercise.text} Cross out the leaves that are never seen.`, kind: "text", reason: reasons.join(" ") }];
+    }
+    if (exercise?.kind === "order") {
+        const { leaves, least_leaves, all_leaves } = exercise;
+        return [
+            { text: `How many of the ${all_leaves} leaves does alpha-beta see in this order?`, kind: "number", reason: `${leaves}.` },
+            { text: "Write the tree in an order in which it sees as few leaves as possible.", kind: "text", reason: `The least possible is ${least_leaves}.` },
+        ];
+    }
+    if (questions.length <= MAX_QUESTIONS) return questions;
+    const step = (questions.length - 1) / (MAX_QUESTIONS - 1);
+    return Array.from({ length: MAX_QUESTIONS }, (_, index) => /** @type {Question} */ (questions[Math.round(index * step)]));
+}
+
+/**
+ * The tree without values of inner nodes, with gaps for an exercise; for a game the search as outlines.
+ * @param {QuizBody} body
+ * @param {SearchTrace | null} trace
+ * @returns {Content}
+ */
+function drawGiven({ questions, exercise, figure }, trace) {
+    const root = exercise?.root ?? figure ?? questions.find((question) => question.figure)?.figure;
+    if (!root) return drawSearch(trace, 0);
+    const below = exercise?.kind === "figure" ? (/** @type {FigureNode} */ node) => drawGaps(node, exercise) : undefined;
+    return drawFigure({ root, label: "The tree", below });
+}
+
+/**
+ * The gaps of a node, as lines to write on.
+ * @param {FigureNode} node
+ * @param {FigureExerciseBody} exercise
+ */
+function drawGaps(node, { root, gaps, questions }) {
+    if (node !== root && node.name !== gaps) return null;
+    const own = questions.filter(({ kind, row }) => kind !== "names" && (row === 0) === (node === root));
+    return h(
+        "span",
+        { class: "gaps" },
+        own.map(({ text, kind }) =>
+            h("span", { class: "gap-line", key: text }, kind === "choice" ? `${text}  =  ≥  ≤` : `${text}: `, h("span", { class: "rule" })),
+        ),
+    );
+}
+
+/**
+ * The search as it stands after some steps, at its end without a number.
+ * @param {SearchTrace | null} trace
+ * @param {number} [step]
+ * @returns {Content}
+ */
+function drawSearch(trace, step) {
+    if (trace === null || trace.end === null) return null;
+    const state = new Fold(trace).at(step ?? trace.stepCount);
+    return h("div", { class: "picture" }, drawPicture({ trace, state, view: "window", limit: MAX_NODES }));
+}
+
+/**
+ * @param {Asked} question
+ * @param {boolean} hasAnswers
+ */
+function drawAnswer({ kind, reason }, hasAnswers) {
+    if (hasAnswers) return h("p", { class: "solution" }, reason);
+    return Array.from({ length: LINES[kind] }, (_, index) =>
+        h("p", { class: "line", key: index }, kind === "yes_no" && index === 0 ? "Yes ☐   No ☐   because" : ""),
+    );
+}
+
+/** @param {string[]} notes */
+function drawNotes(notes) {
+    return h(
+        "ul",
+        { class: "notes" },
+        notes.map((note) => h("li", { key: note }, note)),
+    );
+}

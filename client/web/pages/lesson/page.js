@@ -1,0 +1,230 @@
+/**
+ * A lesson: its text, its searches in viewers, what to look for, the quiz and the exercise. The
+ * address has the search and the step that are shown.
+ *
+ * @import {App, Page} from "../../shell/app.js"
+ * @import {LessonBody} from "../../glass/requests.js"
+ * @import {Shown} from "../../lesson/runs.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Practice, QuizBody} from "./practice.js"
+ */
+
+import { LessonRuns, queryOf, shownIn } from "../../lesson/runs.js";
+import { drawNext, drawNotes } from "../../lesson/text.js";
+import { readLesson, readQuiz } from "../../glass/requests.js";
+import { ApiError } from "../../shell/api.js";
+import { h } from "../../shell/elements.js";
+
+/** Milliseconds for which the address waits for further steps: browsers limit its changes. */
+const ADDRESS_MS = 250;
+
+/** @implements {Page} */
+export class LessonPage {
+    #app;
+    #name;
+    /** @type {LessonBody | null} */
+    #lesson = null;
+    /** Why the lesson or its quiz could not be loaded. @type {string | null} */
+    #failure = null;
+    #isMissing = false;
+    /** @type {LessonRuns | null} */
+    #runs = null;
+    /** The quiz and the exercise, once they are loaded. @type {Practice | null} */
+    #practice = null;
+    #isStopped = false;
+    /** Whether the reader wants to see the searches that solve the exercise. */
+    #isSolutionShown = false;
+    /** Whether the sheet on paper shows the answers. */
+    #hasAnswers = false;
+    #addressTimer = 0;
+
+    /**
+     * @param {App} app
+     * @param {string} name
+     */
+    constructor(app, name) {
+        this.#app = app;
+        this.#name = name;
+    }
+
+    start() {
+        void this.#load();
+    }
+
+    stop() {
+        this.#isStopped = true;
+        clearTimeout(this.#addressTimer);
+        this.#runs?.stop();
+    }
+
+    onModelChange() {}
+
+    onReconnect() {
+        if (this.#failure !== null) void this.#load();
+    }
+
+    /** @param {KeyboardEvent} event */
+    onKey(event) {
+        if (this.#areRunsShown && this.#runs?.onKey(event)) event.preventDefault();
+    }
+
+    afterDraw() {
+        this.#practice?.afterDraw();
+    }
+
+    title() {
+        if (this.#isMissing) return "There is nothing here – Plyroom";
+        return `${this.#lesson?.title ?? "Lesson"} – Plyroom`;
+    }
+
+    async #load() {
+        this.#failure = null;
+        this.#app.update();
+        try {
+            const [lesson] = await Promise.all([this.#lesson ?? this.#loadLesson()]);
+            await this.#loadPractice(lesson);
+        } catch (error) {
+            this.#isMissing = error instanceof ApiError && error.code === "lesson.unknown";
+            this.#failure = error instanceof Error ? error.message : String(error);
+        }
+        this.#app.update();
+    }
+
+    async #loadLesson() {
+        const lesson = await readLesson(this.#name);
+        if (this.#isStopped) return lesson;
+        this.#lesson = lesson;
+        this.#runs = new LessonRuns({
+            app: this.#app,
+            lesson: this.#name,
+            runs: lesson.runs,
+            shown: shownIn(new URLSearchParams(location.search), lesson.compares),
+            onChange: (shown) => this.#keepInAddress(shown),
+        });
+        this.#app.update();
+        return lesson;
+    }
+
+    /** @param {LessonBody} lesson */
+    async #loadPractice(lesson) {
+        /** @type {Promise<QuizBody>} */
+        const request = readQuiz(this.#name);
+        const [body, module] = await Promise.all([request, import("./practice.js")]);
+        if (this.#isStopped || this.#runs === null) return;
+        this.#practice = new module.Practice(this.#app, lesson, body, this.#runs);
+    }
+
+    /**
+     * Puts what is shown into the address, when no further step follows.
+     * @param {Shown} shown
+     */
+    #keepInAddress(shown) {
+        clearTimeout(this.#addressTimer);
+        this.#addressTimer = window.setTimeout(() => {
+            history.replaceState(history.state, "", `${location.pathname}${queryOf(shown)}`);
+        }, ADDRESS_MS);
+    }
+
+    /** @returns {Content} */
+    draw() {
+        if (this.#isMissing) return drawMissing();
+        const lesson = this.#lesson;
+        if (lesson === null)
+            return h("div", { class: "page lesson" }, h("h1", null, "Lesson"), this.#drawFailure() ?? drawLoading());
+        return [
+            h(
+                "div",
+                { class: "page lesson" },
+                this.#drawHead(lesson),
+                this.#practice?.sharing.draw(lesson.title),
+                h("p", { class: "lesson-text" }, lesson.page),
+                this.#drawFailure(),
+                this.#practice?.drawFigure(),
+                this.#drawRuns(lesson),
+                h("div", { class: "below" }, drawNotes(lesson), this.#practice?.drawQuiz()),
+                this.#practice?.drawOrder(),
+                drawNext(lesson),
+            ),
+            this.#practice?.drawHandout(this.#hasAnswers),
+        ];
+    }
+
+    #drawFailure() {
+        if (this.#failure === null) return null;
+        return h(
+            "div",
+            { class: "card failure", role: "alert", key: "failure" },
+            h("p", null, this.#failure),
+            h("button", { onclick: () => void this.#load() }, "Try again"),
+        );
+    }
+
+    /** @param {LessonBody} lesson */
+    #drawHead({ title }) {
+        return h(
+            "header",
+            { class: "lesson-head" },
+            h("nav", { class: "way", "aria-label": "Path" }, h("a", { href: "/learn" }, "All lessons")),
+            h("h1", null, title),
+            h(
+                "div",
+                { class: "buttons" },
+                h("a", { class: "button", href: this.#glassAddress() }, "Open in the glass box"),
+                this.#practice?.sharing.drawButton(),
+                h("button", { onclick: () => this.#print(false) }, "Print"),
+                h("button", { onclick: () => this.#print(true) }, "Print with answers"),
+            ),
+        );
+    }
+
+    /** The address of what is shown, in the glass box. */
+    #glassAddress() {
+        const query = new URLSearchParams({ lesson: this.#name });
+        const shown = this.#runs?.shown;
+        if (shown?.run) query.set("run", String(shown.run));
+        if (shown && shown.step !== null && shown.beside === null) query.set("step", String(shown.step));
+        return `/glass?${query}`;
+    }
+
+    /** Whether the searches are shown; those of an exercise only when the reader asks for them. */
+    get #areRunsShown() {
+        return this.#isSolutionShown || (this.#practice !== null && !this.#practice.isSpoiled);
+    }
+
+    /** @param {LessonBody} lesson */
+    #drawRuns({ solution }) {
+        // Before the exercise is loaded, only the lesson's solution says that there is one.
+        if (this.#areRunsShown || (this.#practice === null && solution.length === 0)) return this.#runs?.draw();
+        const show = () => {
+            this.#isSolutionShown = true;
+            this.#app.update();
+        };
+        return h("p", null, h("button", { onclick: show }, "Show the search step by step (it solves the exercise)"));
+    }
+
+    /**
+     * Prints the sheet for the class, or the one with the answers.
+     * @param {boolean} hasAnswers
+     */
+    #print(hasAnswers) {
+        this.#hasAnswers = hasAnswers;
+        this.#app.update();
+        // The sheet is drawn in a microtask.
+        setTimeout(() => print());
+    }
+}
+
+function drawLoading() {
+    return h("p", { class: "muted", role: "status" }, "Loading the lesson…");
+}
+
+/** For a lesson that does not exist. */
+function drawMissing() {
+    return h(
+        "div",
+        { class: "notice card" },
+        h("h1", null, "There is nothing here"),
+        h("p", null, "There is no lesson of this name."),
+        h("p", null, h("a", { href: "/learn" }, "To the lessons")),
+    );
+}

@@ -1,0 +1,109 @@
+/**
+ * What a lesson offers to do: the quiz, the exercise, the sheet for paper and the links to share. The
+ * page loads it after the lesson's text and search.
+ *
+ * @import {VNode} from "../../shell/elements.js"
+ * @import {LessonBody} from "../../glass/requests.js"
+ * @import {LessonRuns} from "../../lesson/runs.js"
+ * @import {Question} from "./answers.js"
+ * @import {FigureNode} from "./figure.js"
+ * @import {FigureExerciseBody} from "./figure-exercise.js"
+ * @import {OrderExerciseBody} from "./order-exercise.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { lessonProgress, storeProgress } from "../../ui/progress.js";
+import { FigureExercise } from "./figure-exercise.js";
+import { drawHandout } from "./handout.js";
+import { OrderExercise } from "./order-exercise.js";
+import { Quiz } from "./quiz.js";
+import { LessonSharing } from "./sharing.js";
+
+/**
+ * The questions and the exercise of a lesson, and its whole tree if it is a small one.
+ * @typedef {{questions: Question[], exercise: FigureExerciseBody | OrderExerciseBody | null, figure:
+ *     FigureNode | null}} QuizBody
+ */
+
+export class Practice {
+    #lesson;
+    #body;
+    #runs;
+    #quiz;
+    /** @type {FigureExercise | OrderExercise | null} */
+    #exercise = null;
+    /** The sheet, as long as nothing on it changes. @type {{key: string, node: VNode} | null} */
+    #handout = null;
+
+    /**
+     * @param {{update: () => void, announce: (text: string) => void}} app
+     * @param {LessonBody} lesson
+     * @param {QuizBody} body
+     * @param {LessonRuns} runs
+     */
+    constructor(app, lesson, body, runs) {
+        this.#lesson = lesson;
+        this.#body = body;
+        this.#runs = runs;
+        this.sharing = new LessonSharing(app, lesson.name);
+        this.#quiz = new Quiz({
+            app,
+            lesson: lesson.name,
+            questions: body.questions,
+            traceOf: (run) => runs.traceOf(run),
+            load: (run) => void runs.load(run),
+        });
+        const solved = () => storeProgress(lesson.name, { ...lessonProgress(lesson.name), isSolved: true });
+        if (body.exercise?.kind === "figure") this.#exercise = new FigureExercise(app, body.exercise, solved);
+        if (body.exercise?.kind === "order") this.#exercise = new OrderExercise(app, body.exercise, solved);
+    }
+
+    /** Whether the searches would solve the exercise, which the reader has not solved yet. */
+    get isSpoiled() {
+        return this.#exercise instanceof FigureExercise && !this.#exercise.isSolved;
+    }
+
+    afterDraw() {
+        this.#quiz.afterDraw();
+        if (this.#exercise instanceof OrderExercise) this.#exercise.afterDraw();
+    }
+
+    drawQuiz() {
+        return this.#quiz.draw();
+    }
+
+    /** The exercise that comes before the searches. */
+    drawFigure() {
+        return this.#exercise instanceof FigureExercise ? this.#drawExercise() : null;
+    }
+
+    /** The exercise that comes after the searches. */
+    drawOrder() {
+        return this.#exercise instanceof OrderExercise ? this.#drawExercise() : null;
+    }
+
+    #drawExercise() {
+        return h(
+            "section",
+            { class: "card exercise", "aria-labelledby": "exercise-title" },
+            h("h2", { id: "exercise-title" }, "Exercise"),
+            this.#exercise?.draw(),
+        );
+    }
+
+    /**
+     * The sheet for paper.
+     * @param {boolean} hasAnswers
+     */
+    drawHandout(hasAnswers) {
+        const { exercise } = this.#body;
+        const trace = this.#runs.traceOf(exercise?.kind === "figure" ? exercise.run : 0);
+        const key = `${hasAnswers} ${trace !== null}`;
+        if (this.#handout?.key !== key) {
+            const address = `${location.origin}/learn/${this.#lesson.name}`;
+            const options = { lesson: this.#lesson, body: this.#body, trace, hasAnswers, address };
+            this.#handout = { key, node: drawHandout(options) };
+        }
+        return this.#handout.node;
+    }
+}

@@ -1,0 +1,107 @@
+"""The exercises of lessons as data: a figure with gaps, and a tree to order."""
+
+from msgspec import Struct
+
+from engine.teach.explain import Plan, explain
+from engine.teach.lessons.hints import cut_reason, unseen_hint, unseen_reason, value_hint
+from engine.teach.lessons.hints import value_reason as reason_of_value
+from engine.teach.lessons.lesson import Figure, Lesson, Ordering
+from engine.teach.lessons.question import Answer, AnswerKind, FigureNode, QuizQuestion
+from engine.teach.notation import RELATIONS, value_text
+from engine.teach.state import TreeState
+from engine.teach.trace import Trace
+from engine.teach.tree import Node, Tree, value_of
+
+
+class FigureExercise(Struct, frozen=True, tag="figure", tag_field="kind"):
+    """A tree with gaps to fill in. `run` searches it; the questions ask about its node `gaps`."""
+
+    text: str
+    run: int
+    root: FigureNode
+    gaps: str
+    questions: tuple[QuizQuestion, ...]
+
+
+class OrderExercise(Struct, frozen=True, tag="order", tag_field="kind"):
+    """A tree to order: its leaves, those that alpha-beta sees now, and those in the best order."""
+
+    text: str
+    root: FigureNode
+    leaves: int
+    least_leaves: int
+    all_leaves: int
+
+
+def exercise_of(lesson: Lesson, traces: tuple[Trace, ...]) -> FigureExercise | OrderExercise | None:
+    """Returns the exercise of a lesson as data, None if it has none."""
+    match lesson.exercise:
+        case Figure() as figure:
+            number = next(i for i, run in enumerate(lesson.runs) if run.name == figure.run)
+            tree = lesson.runs[number].subject
+            assert isinstance(tree, Tree), "a figure shows a tree"
+            questions = figure_questions(figure.gaps, number, traces[number])
+            return FigureExercise(figure.text, number, drawn(tree.root), figure.gaps, questions)
+        case Ordering(text, tree):
+            given = explain(TreeState.at_root(tree), Plan("alphabeta")).counts
+            best = explain(TreeState.at_root(tree), Plan("alphabeta", order="best")).counts
+            every = given.plain_leaves or given.leaves
+            return OrderExercise(text, drawn(tree.root), given.leaves, best.leaves, every)
+        case None:
+            return None
+
+
+def drawn(node: Node, move: str = "") -> FigureNode:
+    """Returns a node of a tree as a figure shows it."""
+    utility = node.utility
+    value = value_text(value_of(utility)) if isinstance(utility, tuple) else utility
+    below = zip(node.labels(), node.branches(), strict=True)
+    children = tuple(drawn(child, label) for label, child in below)
+    return FigureNode(move, move, node.kind or "leaf", value, children)
+
+
+def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, ...]:
+    """Returns the gaps of a figure: the window, the value and the skipped moves of a cut node."""
+    nodes, skipped = trace.nodes, trace.skipped
+    row = nodes.move.index(name)
+    step = trace.steps.what.index("cut")
+    assert trace.steps.node[step] == row, "the figure's only cut-off is at its gaps"
+    alpha, beta = trace.steps.low[step], trace.steps.high[step]
+    value, root_value = nodes.value[row], trace.value
+    seen = [at for at, kind in enumerate(nodes.kind) if kind == "leaf"]
+    leaves = (*(nodes.move[at] for at in seen), *skipped.move)
+    is_max = nodes.kind[row] == "max"
+    own = f"{name} itself is sure of it by now: what has come back to {name}?"
+    above = "It comes from above: what is the other side sure of, from the branch before?"
+    why_cut, why_value = cut_reason(trace, row, step, True), reason_of_value(trace, row)
+
+    assert not isinstance(value, tuple)
+    assert not isinstance(root_value, tuple)
+
+    def gap(
+        text: str, kind: AnswerKind, answer: Answer | None, hint: str, reason: str, *choices: str
+    ) -> QuizQuestion:
+        assert answer is not None
+        at = 0 if text == of_root else row
+        return QuizQuestion(run, step + 1, at, text, kind, choices, hint, answer, reason)
+
+    further = f"Could a leaf that was skipped make {name} greater, or smaller?"
+    unseen, of_root = "Leaves never seen", "Value of the root"
+    return (
+        gap(f"Alpha at {name}", "number", alpha, own if is_max else above, why_cut),
+        gap(f"Beta at {name}", "number", beta, above if is_max else own, why_cut),
+        gap(unseen, "names", skipped.move, unseen_hint(trace), unseen_reason(trace), *leaves),
+        gap(
+            *(f"The value of {name} is", "choice", RELATIONS[nodes.bound[row]], further, why_value),
+            *RELATIONS_TO_CHOOSE,
+        ),
+        gap(f"Value that {name} returns", "number", value, value_hint(trace, row), why_value),
+        gap(
+            *(of_root, "number", root_value),
+            *(value_hint(trace, 0), reason_of_value(trace, 0)),
+        ),
+    )
+
+
+#: What a value may say about the true value.
+RELATIONS_TO_CHOOSE = ("=", ">=", "<=")

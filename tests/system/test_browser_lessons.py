@@ -1,0 +1,329 @@
+"""The lessons in a browser: what they show, the quiz, the exercises, the sheet, the frame."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Page, expect
+
+from engine.teach.lessons.catalogue import LESSONS, lesson_traces
+from engine.teach.lessons.question import Answer, QuizQuestion
+from engine.teach.lessons.questions import lesson_quiz
+from engine.teach.trace import Trace
+from tests.support.browser import open_chromium, watch_faults
+from tests.support.browsers import DESKTOP, PHONE, Person, people
+from tests.support.server_process import ServerProcess, serving
+from tests.system.test_browser_pages import assert_fits, audit
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+#: Lessons whose runs are all small trees: they are drawn as a whole, and loaded at once.
+SMALL = (
+    *("every-leaf", "greedy-friends", "generous-friends", "alpha-cut", "four-level-tree"),
+    *("fail-hard", "one-bound", "negamax", "template-method", "two-functions", "map", "sticks"),
+    *("rock-paper-scissors", "max-n"),
+)
+#: Most nodes of a search that is walked step by step.
+MAX_WALKED = 300
+#: Opens another page of the app without loading it.
+OPEN = """path => {
+    history.pushState(null, "", path);
+    dispatchEvent(new PopStateEvent("popstate"));
+}"""
+#: The drawn nodes that were visited, by row, and the skipped moves with their parents' rows.
+DRAWN = """() => {
+    const items = (selector) => [...document.querySelectorAll(`.runs glass-tree ${selector}`)];
+    const keys = (selector) => items(selector).map((item) => item.dataset.key);
+    return [keys("g.node:not(.future)"), keys(".nodes .skipped")];
+}"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    async with serving(tmp_path_factory.mktemp("lessons") / "data", workers=1) as server:
+        yield server
+
+
+async def open_run(page: Page, name: str, run: int) -> None:
+    """Shows a run of a lesson in the open app, at its end."""
+    await page.evaluate(OPEN, f"/learn/{name}?run={run}")
+    await expect(page.locator(".runs .glass-controls")).to_be_visible()
+
+
+def counted(page: Page, name: str) -> Locator:
+    """The count of that name beside the tree."""
+    return page.locator(".runs .counters div").filter(has_text=name).locator("dd").first
+
+
+async def assert_shows_all(page: Page, trace: Trace) -> None:
+    """Asserts that the tree shows exactly the visited nodes and the skipped moves of a trace."""
+    rows = range(len(trace.nodes.parent))
+    await expect(page.locator(".runs glass-tree g.node:not(.future)")).to_have_count(len(rows))
+    visited, skipped = await page.evaluate(DRAWN)
+    assert sorted(visited) == sorted(f"node {row}" for row in rows)
+    pairs = zip(trace.skipped.parent, trace.skipped.move, strict=True)
+    assert sorted(skipped) == sorted(f"cut {parent} {move}" for parent, move in pairs)
+
+
+async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Each run of a small lesson is drawn with exactly the nodes of its search and its cuts."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.go("/learn")
+        await expect(ada.page.locator(".lesson-card")).to_have_count(len(LESSONS))
+        for name in SMALL:
+            for run, trace in enumerate(lesson_traces(name)):
+                await open_run(ada.page, name, run)
+                await expect(ada.page.locator(".runs .place")).to_contain_text(
+                    f"of {len(trace.steps.what)}"
+                )
+                await assert_shows_all(ada.page, trace)
+
+
+async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
+    """Answers a question of the quiz by keyboard."""
+    quiz = page.locator(".quiz")
+    await expect(quiz.locator(".text")).to_have_text(question.text)
+    if question.kind == "yes_no":
+        await expect(quiz.get_by_role("button", name="Yes", exact=True)).to_be_focused()
+        await page.keyboard.press("y" if given else "n")
+    elif question.kind == "number":
+        await expect(quiz.locator("input")).to_be_focused()
+        await page.keyboard.type(str(given))
+        await page.keyboard.press("Enter")
+    else:
+        assert isinstance(given, tuple)
+        for name in given:
+            leaf = quiz.locator(f"[data-leaf='{name}']")
+            await leaf.focus()
+            await page.keyboard.press("Space")
+            await expect(leaf).to_have_attribute("aria-pressed", "true")
+        await quiz.get_by_role("button", name="Check").focus()
+        await page.keyboard.press("Enter")
+
+
+async def test_a_quiz_is_answered_by_keyboard(chromium: Browser, server: ServerProcess) -> None:
+    """Right answers count, a wrong number brings the hint, and the card shows the score."""
+    questions = lesson_quiz("every-leaf").questions
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.go("/learn/every-leaf")
+        quiz = ada.page.locator(".quiz")
+        await quiz.get_by_role("button", name="Start the quiz").focus()
+        await ada.page.keyboard.press("Enter")
+        hinted = 0
+        for question in questions:
+            if question.kind == "number" and not hinted:
+                await answer(ada.page, question, 77)
+                await expect(quiz.locator(".hint-text")).to_contain_text(question.hint)
+                await quiz.locator("input").fill("")
+                hinted = 1
+            await answer(ada.page, question, question.answer)
+            await expect(quiz.locator(".verdict")).to_have_text(f"✓ Right. {question.reason}")
+            await expect(quiz.locator(".next")).to_be_focused()
+            await ada.page.keyboard.press("Enter")
+        score = f"{len(questions)} of {len(questions)} right, 1 with a hint"
+        await expect(quiz.locator(".end .text")).to_have_text(f"{score}.")
+        await ada.go("/learn")
+        card = ada.page.locator(".lesson-card", has_text="Did we need every leaf?")
+        await expect(card.locator(".score")).to_have_text(score)
+
+
+async def test_the_exercises_are_solved_on_a_phone(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """A wrong figure gets hints, the right one is solved; a tree is put into the best order."""
+    async with people(chromium, server.url, PHONE) as (ada,):
+        page = ada.page
+        await ada.go("/learn/beta-cut")
+        figure = page.locator(".figure-exercise")
+        check = figure.get_by_role("button", name="Check")
+        await check.tap()
+        await expect(figure.locator(".hints li")).to_have_count(6)
+        await expect(page.locator(".glass-viewer")).to_have_count(0)
+        for label, value in (
+            *(("Alpha at C2", "25"), ("Beta at C2", "20")),
+            *(("Value that C2 returns", "25"), ("Value of the root", "20")),
+        ):
+            await figure.get_by_label(label).fill(value)
+        await figure.get_by_label("The value of C2 is").select_option(">=")
+        for leaf in ("E", "F"):
+            await figure.locator(f"[data-leaf={leaf}]").tap()
+        await check.tap()
+        await expect(figure.get_by_text("All right")).to_be_visible()
+        await expect(page.locator(".glass-viewer")).to_be_visible()
+        await assert_fits(ada, in_height=False)
+
+        await page.evaluate(OPEN, "/learn/move-order")
+        order = page.locator(".order-exercise")
+        verdict = order.locator(".verdict")
+        await order.get_by_role("button", name="Check").tap()
+        await expect(verdict).to_contain_text("sees 9 of 9 leaves. The least possible is 5.")
+        for node, count in (("C", 2), ("A3", 2), ("B3", 2)):
+            await order.locator(f"[data-node={node}]").tap()
+            for _ in range(count):
+                await order.get_by_role("button", name="earlier").tap()
+        await order.get_by_role("button", name="Check").tap()
+        await expect(verdict).to_contain_text("sees 5 of 9 leaves. No order needs fewer")
+        await assert_fits(ada, in_height=False)
+
+
+async def test_a_teacher_prints_a_lesson_and_opens_it_in_two_clicks(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """From the lobby two clicks lead to a lesson; its sheet has the tree, lines and the address."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        page = ada.page
+        await ada.go("/")
+        await page.get_by_role("link", name="Learn", exact=True).click()
+        await page.get_by_role("link", name="4. Alpha cut").click()
+        await expect(page.locator(".runs .glass-controls")).to_be_visible()
+        sheet = page.locator(".handout")
+        await expect(sheet).to_have_count(1)
+        await page.emulate_media(media="print")
+        await expect(page.locator(".page.lesson")).to_be_hidden()
+        await expect(sheet.locator("h1")).to_have_text("Alpha cut")
+        await expect(sheet.locator(".figure-tree .leaf")).to_have_text(["20", "15", "30", "40"])
+        assert await sheet.locator(".line").count() >= 5
+        await expect(sheet.locator("footer")).to_have_text(f"{server.url}/learn/alpha-cut")
+        pdf = await page.pdf(format="A4")
+        assert pdf.count(b"/Type /Page\n") == 1
+        await page.emulate_media(media="screen")
+        await page.evaluate("window.print = () => (window.printed = true)")
+        await page.get_by_role("button", name="Print with answers").click()
+        await page.wait_for_function("window.printed")
+        await expect(sheet).to_contain_text("C2 ≤ 15: the least of D = 15.")
+
+
+async def test_a_lesson_in_a_frame_leaves_no_trace(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Another site shows a lesson in a frame: it steps, sets no cookie and opens no socket.
+
+    Every other page refuses the frame.
+    """
+    paths = {"/course": "/embed/learn/every-leaf", "/other": "/learn/every-leaf"}
+    context = await chromium.new_context(**DESKTOP)
+    page = await context.new_page()
+    faults, sockets = watch_faults(page), []
+    page.on("websocket", lambda socket: sockets.append(socket.url))
+    async with school(server.url, paths) as url:
+        await page.goto(f"{url}/course")
+        lesson = page.frame_locator("iframe")
+        await expect(lesson.locator("h1")).to_have_text("Did we need every leaf?")
+        place = lesson.locator(".place")
+        await expect(place).to_contain_text("22 of 22")
+        await lesson.locator("h1").click()
+        await page.keyboard.press("ArrowLeft")
+        await expect(place).to_contain_text("21 of 22")
+        assert (await context.cookies(), sockets, faults) == ([], [], [])
+        async with page.expect_console_message(lambda line: "frame-ancestors" in line.text):
+            await page.goto(f"{url}/other")
+    await context.close()
+
+
+@asynccontextmanager
+async def school(url: str, paths: dict[str, str]) -> AsyncIterator[str]:
+    """Another site, whose pages show those of Plyroom in a frame; yields its address."""
+
+    async def answer_page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+        frame = f'<iframe src="{url}{paths.get(path, "")}" width="900" height="700"></iframe>'
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
+        writer.write(head + (frame.encode() if path in paths else b""))
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer_page, "127.0.0.1", 0) as site:
+        yield f"http://127.0.0.1:{site.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_lessons_pass_axe_and_fit(
+    chromium: Browser, server: ServerProcess, scheme: str
+) -> None:
+    """axe finds nothing on the cards, on a lesson with its quiz, and on the exercises."""
+    screens = [{**DESKTOP, "color_scheme": scheme}, {**PHONE, "color_scheme": scheme}]
+    async with people(chromium, server.url, *screens) as group:
+        for person in group:
+            await check_pages(person)
+
+
+async def check_pages(person: Person) -> None:
+    """Asserts that the pages of lessons have no faults of accessibility and are not too wide."""
+    page = person.page
+    await person.go("/learn")
+    await expect(page.locator(".lesson-card")).to_have_count(len(LESSONS))
+    assert await audit(page) == []
+    for name in ("four-level-tree", "beta-cut", "move-order"):
+        await page.evaluate(OPEN, f"/learn/{name}")
+        await expect(page.locator(".handout")).to_have_count(1)
+        start = page.get_by_role("button", name="Start the quiz")
+        if await start.count():
+            await start.click()
+            await expect(page.locator(".quiz .tree-box")).to_be_visible()
+        await assert_fits(person, in_height=False)
+        assert await audit(page) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LESSONS)
+async def test_every_lesson_is_walked_to_its_end(
+    chromium: Browser, server: ServerProcess, name: str
+) -> None:
+    """Each step by key and by button shows the counts of the search; the end shows all of it."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        page = ada.page
+        await ada.go("/learn")
+        for run, trace in enumerate(lesson_traces(name)):
+            await open_run(page, name, run)
+            await expect(page.locator(".runs .place")).to_contain_text(
+                f"of {len(trace.steps.what):,}".replace(",", "")
+            )
+            await walk(page, trace)
+            if len(trace.nodes.parent) + len(trace.skipped.parent) <= 60:
+                await assert_shows_all(page, trace)
+
+
+async def walk(page: Page, trace: Trace) -> None:
+    """Walks from the start of a search to its end: every step, or every cut-off of a large one."""
+    await page.keyboard.press("Home")
+    steps = trace.steps.what
+    if len(trace.nodes.parent) > MAX_WALKED:
+        await page.keyboard.press("n")
+        await page.keyboard.press("End")
+        return
+    forward = page.get_by_role("button", name="One step forward").first
+    visited = 0
+    for number, what in enumerate(steps):
+        await (page.keyboard.press("ArrowRight") if number % 2 else forward.click())
+        visited += what == "enter"
+        await expect(page.locator(".runs .place")).to_contain_text(f"{number + 1} of")
+        await expect(counted(page, "Visited")).to_have_text(str(visited))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LESSONS)
+async def test_every_quiz_is_answered(chromium: Browser, server: ServerProcess, name: str) -> None:
+    """All right answers are accepted, with their reasons."""
+    questions = lesson_quiz(name).questions
+    if not questions:
+        pytest.skip("this lesson has a figure instead")
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.go(f"/learn/{name}")
+        quiz = ada.page.locator(".quiz")
+        await quiz.get_by_role("button", name="Start the quiz").tap()
+        for question in questions:
+            await answer(ada.page, question, question.answer)
+            await expect(quiz.locator(".verdict")).to_have_text(f"✓ Right. {question.reason}")
+            await quiz.locator(".next").tap()
+        count = len(questions)
+        await expect(quiz.locator(".end .text")).to_have_text(f"{count} of {count} right.")
