@@ -119,6 +119,7 @@ bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
 	@$(BIN)/python -m engine.bench.classes
 	@$(BIN)/python -m server.bench
+	@$(BIN)/python -m server.bench.traces
 	@$(BIN)/python -m server.bench.restart
 	@$(BIN)/python -m server.bench --postgres
 	@$(BIN)/python -m server.bench.cluster

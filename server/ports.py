@@ -96,7 +96,7 @@ class Studies(Protocol):
 
 
 class NoStudies:
-    """The studies of a server without study processes."""
+    """The documents of a server without study processes: none."""
 
     killed_count = 0
 

@@ -56,9 +56,9 @@ class Settings:
     #: Processes for the traces, lessons and boards of the glass box; they start when they are
     #: needed. With two or more, one is always free for lessons and boards. 0 is off.
     study_processes: int = 2
-    #: Longest time of a search for study, in seconds. After it the trace ends as it is.
+    #: Longest time of a search for a trace, in seconds. After it the trace ends as it is.
     study_s: float = 5.0
-    #: Maximum number of nodes of a search for study.
+    #: Maximum number of nodes of a search for a trace.
     study_nodes: int = 300_000
     #: Largest address space of a study process, in MiB.
     study_memory_mib: int = 512
@@ -141,10 +141,10 @@ class Settings:
     limit_replays_per_minute: int = 120
     #: Replay views that each address may have computed in a burst, in hundreds of plies.
     limit_replays_burst: int = 600
-    #: Searches for study and sets of boards that each address may start in a minute; 0 means no
-    #: limit. What is cached does not count.
+    #: Traces and sets of boards that each address may have made in a minute; 0 means no limit.
+    #: What is cached does not count.
     limit_traces_per_minute: int = 600
-    #: Searches for study and sets of boards that each address may start in a burst.
+    #: Traces and sets of boards that each address may have made in a burst.
     limit_traces_burst: int = 600
     #: Messages that each connection may send in a second.
     messages_per_s: float = 50.0

@@ -65,6 +65,8 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
         lines += search.log.splitlines()
     if assessment is not None:
         lines.append(f"  AI: {words.assessment_text(assessment)}")
+        if assessment.work:
+            lines.append(f"  {assessment.work}")
     elif search is not None:
         text = words.search_text(search.depth, search.score, search.nodes, search.pv, search.value)
         lines.append(f"  AI: {text}")

@@ -16,6 +16,7 @@ from types import TracebackType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from engine.child_process.idle import IdleProcesses
 from engine.dispatch.dispatcher import QueueFull
 from engine.dispatch.fair_queue import FairQueue
 from engine.search.job import Info, Job, Load, Result, SearchError
@@ -65,9 +66,7 @@ class StrategyPool:
         self._memory_bytes = memory_bytes
         self._queue: FairQueue[PendingJob] = FairQueue(QUEUE_SIZE)
         self._running: set[PendingJob] = set()
-        #: The processes without a job, the longest idle one first, with the timers of their end.
-        self._idle: dict[StrategyProcess, asyncio.TimerHandle] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._idle: IdleProcesses[StrategyProcess] = IdleProcesses(IDLE_S)
         self._admitted_count = 0
         self._is_open = False
         #: The number of processes that were killed while they ran a job.
@@ -93,9 +92,7 @@ class StrategyPool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for process in list(self._idle):
-            self._end(process)
-        await asyncio.gather(*self._closing)
+        await self._idle.close()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,7 +106,7 @@ class StrategyPool:
     @property
     def pids(self) -> list[int]:
         """The process ids of the idle processes."""
-        return [process.pid for process in self._idle if process.pid is not None]
+        return self._idle.pids
 
     async def search(self, job: Job, on_info: OnInfo = lambda info: None) -> Result:
         """Returns the choice of the job's strategy; calls `on_info` with each earlier choice.
@@ -176,36 +173,21 @@ class StrategyPool:
             raise StrategyFailed(reasons.ENDED) from error
         finally:
             if is_usable and self._is_open:
-                self._keep(process)
+                self._idle.keep(process)
             else:
                 self.killed_count += 1
-                self._end(process)
+                self._idle.end(process)
         choice = with_note(choice) if is_late else choice
         return Result(choice.move, info_of(choice, _now_s() - process.begun_s))
 
     def _take_process(self, group: str) -> StrategyProcess:
         """Returns an idle process of the group, or a new one in place of an idle one."""
-        for process, timer in self._idle.items():
-            if process.group == group:
-                timer.cancel()
-                del self._idle[process]
-                return process
+        process = self._idle.take(lambda process: process.group == group)
+        if process is not None:
+            return process
         if self._idle and len(self._idle) + len(self._running) > self._size:
-            self._end(next(iter(self._idle)))
+            self._idle.end(next(iter(self._idle)))
         return StrategyProcess(group, self._memory_bytes)
-
-    def _keep(self, process: StrategyProcess) -> None:
-        timer = asyncio.get_running_loop().call_later(IDLE_S, self._end, process)
-        self._idle[process] = timer
-
-    def _end(self, process: StrategyProcess) -> None:
-        """Kills a process without waiting for its end."""
-        timer = self._idle.pop(process, None)
-        if timer is not None:
-            timer.cancel()
-        task = asyncio.create_task(process.close(), name="end of a strategy's process")
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
 
 
 def group_of(job: Job) -> str:

@@ -54,8 +54,10 @@ EXTRA_CPU_S = 10
 NICE = 10
 #: Number of new nodes after which a part is sent.
 PART_NODES = 1000
-#: Time after which a part is sent, in seconds.
+#: Shortest time between two parts with fewer nodes, in seconds.
 PART_S = 0.1
+#: The same time as a share of the time of the search so far: a long one needs fewer parts.
+PART_SHARE = 0.125
 #: The number of random paths of the estimate before a search, which must not delay it.
 ESTIMATE_PATHS = 10
 #: What a trace says instead of the meaning of its value when the time was over.
@@ -135,7 +137,9 @@ class TraceRun:
         self._limits = limits
         self._lines = GzipLines()
         self._stream: TraceStream | None = None
-        self._sent_s = time.monotonic()
+        self._begun_s = time.monotonic()
+        #: The time of the next part, in seconds; the first one is sent sooner.
+        self._next_s = self._begun_s + PART_S / 2
         #: Whether the search ended before the time was over.
         self.is_whole = True
 
@@ -193,14 +197,15 @@ class TraceRun:
         """Sends a chunk if it is time to."""
         stream = self._stream
         assert stream is not None, "the search has begun"
-        if stream.new_nodes >= PART_NODES or time.monotonic() - self._sent_s >= PART_S:
+        if stream.new_nodes >= PART_NODES or time.monotonic() >= self._next_s:
             self._send_chunk()
 
     def _send_chunk(self) -> None:
         with uninterrupted():
             self._add_chunk()
             self._host.send_part(self._number, self._lines)
-            self._sent_s = time.monotonic()
+            now_s = time.monotonic()
+            self._next_s = now_s + max(PART_S, (now_s - self._begun_s) * PART_SHARE)
 
     def _add_chunk(self) -> None:
         assert self._stream is not None, "the search has begun"

@@ -57,8 +57,10 @@ class BoardsJob(Struct, frozen=True, tag=True):
 
 
 StudyJob = TraceJob | LessonListJob | LessonJob | QuizJob | LessonTraceJob | ChoicesJob | BoardsJob
-#: The jobs that search, and may take as long as the limit allows.
-SEARCHES = (TraceJob, LessonTraceJob, LessonJob, QuizJob)
+#: The jobs whose searches are part of the program.
+LESSON_JOBS = (LessonJob, QuizJob, LessonTraceJob)
+#: The jobs that may take as long as the limit allows.
+SEARCHES = (TraceJob,)
 
 
 class Limits(Struct, frozen=True):

@@ -4,8 +4,8 @@
         reply = await pool.run(job, address, on_part)
 
 A process starts when it is first needed, and ends after IDLE_S without a job. With two or more
-processes one is free for jobs that do not search, so that lessons and boards never wait for the
-searches of others.
+processes one is free for other jobs than searches that users chose, so that lessons and boards
+never wait for the searches of others.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from types import TracebackType
 
 from msgspec import Struct, structs
 
+from engine.child_process.idle import IdleProcesses
 from engine.dispatch.dispatcher import QueueFull
 from engine.dispatch.fair_queue import FairQueue
 from engine.search.job import Load
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
 from engine.study_pool.messages import (
+    LESSON_JOBS,
     SEARCHES,
     Ended,
-    LessonJob,
-    LessonTraceJob,
     Limits,
     Part,
     Refused,
@@ -80,9 +80,7 @@ class StudyPool:
         self._limits = limits
         self._queue: FairQueue[PendingStudy] = FairQueue(QUEUE_SIZE)
         self._running: set[PendingStudy] = set()
-        #: The processes without a job, the longest idle one first, with the timers of their end.
-        self._idle: dict[StudyProcess, asyncio.TimerHandle] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._idle: IdleProcesses[StudyProcess] = IdleProcesses(IDLE_S)
         self._admitted_count = 0
         self._is_open = False
         #: The number of processes that were killed while they ran a job.
@@ -108,9 +106,7 @@ class StudyPool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for process in list(self._idle):
-            self._end(process)
-        await asyncio.gather(*self._closing)
+        await self._idle.close()
 
     @property
     def is_on(self) -> bool:
@@ -128,7 +124,7 @@ class StudyPool:
     @property
     def pids(self) -> list[int]:
         """The process ids of the idle processes."""
-        return [process.pid for process in self._idle if process.pid is not None]
+        return self._idle.pids
 
     async def run(self, job: StudyJob, address: str, on_part: OnPart) -> Ended | Refused:
         """Runs a job of an address; calls `on_part` with each part of its document.
@@ -137,7 +133,7 @@ class StudyPool:
         call ends the job early.
         """
         if not self._is_open or not self.is_on:
-            raise StudyUnavailable("this server runs no searches for study")
+            raise StudyUnavailable("this server has no study processes")
         waiting = sum(pending.affinity == address for pending in self._queue)
         if self._queue.is_full or waiting >= QUEUE_SIZE_PER_ADDRESS:
             raise QueueFull(f"{waiting} searches of this address are waiting already")
@@ -164,7 +160,7 @@ class StudyPool:
             pending.task = asyncio.create_task(self._serve(pending), name="study")
 
     def _may_run(self, pending: PendingStudy) -> bool:
-        """Whether a job may have a process now; searches leave one process free for other jobs."""
+        """Whether a job may have a process now; searches leave one free for other jobs."""
         searches = sum(running.is_search for running in self._running)
         return not pending.is_search or searches < max(1, self._size - 1)
 
@@ -183,7 +179,7 @@ class StudyPool:
 
     async def _run(self, pending: PendingStudy) -> Ended | Refused:
         """Runs a job in a process, and keeps the process only if the job ended as it should."""
-        process = pending.process = self._take_process()
+        process = pending.process = self._idle.take() or StudyProcess(self._memory_bytes)
         is_usable = False
         try:
             if process.pid is None:
@@ -195,32 +191,11 @@ class StudyPool:
             raise StudyFailed(str(error)) from error
         finally:
             if is_usable and self._is_open:
-                self._keep(process)
+                self._idle.keep(process)
             else:
                 self.killed_count += 1
-                self._end(process)
+                self._idle.end(process)
 
     def _limits_of(self, job: StudyJob) -> Limits:
-        is_lesson = isinstance(job, LessonJob | LessonTraceJob)
+        is_lesson = isinstance(job, LESSON_JOBS)
         return structs.replace(self._limits, seconds=LESSON_S) if is_lesson else self._limits
-
-    def _take_process(self) -> StudyProcess:
-        """Returns an idle process, the last one that was used, or a new one."""
-        if not self._idle:
-            return StudyProcess(self._memory_bytes)
-        process, timer = self._idle.popitem()
-        timer.cancel()
-        return process
-
-    def _keep(self, process: StudyProcess) -> None:
-        timer = asyncio.get_running_loop().call_later(IDLE_S, self._end, process)
-        self._idle[process] = timer
-
-    def _end(self, process: StudyProcess) -> None:
-        """Kills a process without waiting for its end."""
-        timer = self._idle.pop(process, None)
-        if timer is not None:
-            timer.cancel()
-        task = asyncio.create_task(process.close(), name="end of a study process")
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)

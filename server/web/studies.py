@@ -16,12 +16,10 @@ from engine.dispatch.dispatcher import QueueFull
 from engine.rules.registry import game_ids
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
 from engine.study_pool.messages import (
+    LESSON_JOBS,
     BoardsJob,
     Ended,
-    LessonJob,
-    LessonTraceJob,
     Part,
-    QuizJob,
     RefusalKind,
     Refused,
     StudyJob,
@@ -180,7 +178,7 @@ class StudyAnswers:
             for name, value in (("line", refused.line), ("column", refused.column))
             if value is not None
         }
-        if isinstance(job, LessonJob | QuizJob | LessonTraceJob) and refused.kind == "name":
+        if isinstance(job, LESSON_JOBS) and refused.kind == "name":
             return ApiError(HTTPStatus.NOT_FOUND, Code.LESSON_UNKNOWN, refused.message)
         if refused.kind == "fault":
             log.error("game fault", job=type(job).__name__, fault=refused.message)

@@ -18,7 +18,7 @@ from client.terminal.output import Output
 from client.terminal.replay import ply_lines, print_json, print_match, step_through
 from engine.rules.registry import load_game
 from engine.view import PositionView
-from server.protocol.messages import MatchResult, Occupant, Played
+from server.protocol.messages import Assessment, MatchResult, Occupant, Played
 
 MOVES = ("b2", "a1", "c2", "b1", "a2")
 FIRST_SEAT_WINS = MatchResult(0, "board", "three in a row")
@@ -91,6 +91,20 @@ def test_print_match_can_print_one_position_only() -> None:
     out, stream = output()
     print_match(*match(), out, only=2)
     assert stream.getvalue().endswith(f"(Noughts)\n\n{SECOND}")
+
+
+def test_the_words_for_a_search_end_with_what_it_cut_off() -> None:
+    """Words without counts, of a server of an earlier version or of a solver, take one line."""
+    record, views = match()
+    for work in ("", "3 branches cut off."):
+        assessment = Assessment(sentence="Noughts like a1.", says="44 % to win", work=work)
+        out, stream = output()
+        words = msgspec.structs.replace(record, assessments={"1": assessment})
+        print_match(words, views, out, only=2)
+        lines = stream.getvalue().split("2. Noughts: a1\n")[1].splitlines()
+        expected = ["  AI: Noughts like a1. (44 % to win)", *([f"  {work}"] if work else [])]
+        assert lines[: len(expected)] == expected
+        assert "AI" not in lines[len(expected)]
 
 
 def test_a_running_match_without_views_is_printed_without_boards() -> None:

@@ -334,13 +334,14 @@ async def test_the_queue_is_bounded(
 async def test_lessons_and_boards_never_wait_for_searches(
     running: list[tuple[Any, asyncio.Future[None]]],
 ) -> None:
-    """With two processes one is free for jobs that do not search, whatever waits."""
+    """With two processes one is free for jobs other than chosen searches, whatever waits."""
     async with StudyPool(2) as pool:
         searches = [asyncio.create_task(pool.run(tree(n), "crowd", Reader())) for n in range(9)]
         await until(lambda: pool.load().waiting == 8)
-        boards = asyncio.create_task(pool.run(LessonListJob(), "ada", Reader()))
+        lesson = LessonTraceJob("alpha-cut", 0)
+        boards = asyncio.create_task(pool.run(lesson, "ada", Reader()))
         await until(lambda: len(running) == 2)
-        assert running[1][0] == LessonListJob()
+        assert running[1][0] == lesson
         running[1][1].set_result(None)
         assert await boards == Ended(1, True)
         for task in searches:

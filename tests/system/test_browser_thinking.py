@@ -1,5 +1,6 @@
 """What an AI thinks in a real browser: in words, with arrows, and only for those who may see it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,9 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         await ada.page.keyboard.press("Enter")
         picture = panel.locator(".search-picture")
         await expect(picture.locator(".depth-chart")).to_be_visible()
-        await expect(picture).to_contain_text("branches cut off")
         await expect(picture).to_contain_text("a summary of the search, not its whole tree")
+        link = picture.get_by_role("link", name="See a whole tree in the glass box")
+        await expect(link).to_have_attribute("href", re.compile(r"^/glass\?match=\w+&ply=1$"))
         assert await audit(ada.page) == []
         await ada.page.keyboard.press("Enter")
         await expect(picture.locator(".depth-chart")).to_have_count(0)
