@@ -83,6 +83,24 @@ def entered(trace: Trace, before: int, after: int) -> set[tuple[str, ...]]:
     return {lines[trace.steps.node[step]] for step in steps if trace.steps.what[step] == "enter"}
 
 
+def assert_waits(one: Trace, other: Trace, before: int, after: list[int]) -> None:
+    """Asserts that the other search waits where it skips a node that only one search enters.
+
+    It is about to leave the nearest node above that it visits.
+    """
+    known = paths(other)
+    step = after[0] - 1
+    if after[0] == before or one.steps.what[step] != "enter":
+        return
+    line = paths(one)[one.steps.node[step]]
+    if line in known:
+        return
+    while line not in known:
+        line = line[:-1]
+    assert other.steps.what[after[1]] == "leave"
+    assert known[other.steps.node[after[1]]] == line
+
+
 def tree() -> State:
     """The tree of the first founding text."""
     subject = load_lesson("four-level-tree").runs[0].subject
@@ -103,6 +121,10 @@ PAIRS = [
     (
         Plan("alphabeta", order="best", evaluator="zero"),
         Plan("alphabeta", order="worst", evaluator="zero"),
+    ),
+    (
+        Plan("alphabeta", order="worst", evaluator="zero"),
+        Plan("alphabeta", order="reversed", evaluator="zero"),
     ),
 ]  # fmt: skip
 
@@ -126,6 +148,9 @@ async def test_two_searches_walk_in_step(page: Page, root: Any, plans: tuple[Pla
     lines = paths(left), paths(right)
     for only, own, other in ((walk["onlyLeft"], *lines), (walk["onlyRight"], *reversed(lines))):
         assert {own[row] for row in only} == set(own) - set(other)
+    for before, after in pairwise(moments):
+        assert_waits(left, right, before[0], after)
+        assert_waits(right, left, before[1], after[::-1])
     common = set(lines[0]) & set(lines[1])
     if plans[0].order != plans[1].order:
         return

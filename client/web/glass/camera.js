@@ -6,7 +6,7 @@
  */
 
 /** The part of the drawing in view. @typedef {{x: number, y: number, scale: number}} Camera */
-/** A size on the screen, in pixels. @typedef {{width: number, height: number}} Screen */
+/** A size on the screen, in pixels. `top` is the room at the top that buttons cover. @typedef {{width: number, height: number, top: number}} Screen */
 
 /** The scales between which the user can zoom. */
 const MIN_SCALE = 0.08;
@@ -19,11 +19,12 @@ const READABLE_SCALE = 0.8;
 /** The margin around a drawing that fits, and around a node that is brought into view, in pixels. */
 const FIT_MARGIN_PX = 16;
 const VIEW_MARGIN_PX = 28;
+/** The scale below which a drawing gives up height for larger text. */
+const LOW_SCALE = 0.9;
 /** A shorter way is no movement, in pixels. */
 const MIN_MOVE_PX = 0.01;
-/** The room at the top for buttons, in pixels and as a part of a low screen. */
-const TOP_PX = 46;
-const TOP_PART = 0.14;
+/** The most room at the top that buttons may take, as a part of the screen. */
+const MAX_TOP = 0.14;
 
 /**
  * The camera that shows the whole drawing.
@@ -53,11 +54,23 @@ export function begin(layout, screen, height) {
 }
 
 /**
+ * Whether a drawing is so high for a screen that its levels should be closer to each other.
+ * @param {number} width
+ * @param {number} height
+ * @param {Screen} screen
+ */
+export function isTooHigh(width, height, screen) {
+    const wide = (screen.width - 2 * FIT_MARGIN_PX) / width;
+    const high = (screen.height - topOf(screen) - FIT_MARGIN_PX) / height;
+    return screen.height > 0 && high < Math.min(wide, LOW_SCALE);
+}
+
+/**
  * The height of the room for buttons.
  * @param {Screen} screen
  */
-function topOf(screen) {
-    return Math.min(TOP_PX, screen.height * TOP_PART);
+function topOf({ top, height }) {
+    return Math.max(FIT_MARGIN_PX / 2, Math.min(top, height * MAX_TOP));
 }
 
 /**
@@ -99,7 +112,7 @@ export function reveal(camera, { items }, item, screen) {
     const family = [item, ...items.filter(({ parent }) => parent === index)];
     const { scale } = camera;
     const x = intoView(camera.x, spans(family, ({ x, width }) => [x - width / 2, x + width / 2], scale), screen.width);
-    const top = topOf(screen) - VIEW_MARGIN_PX / 2;
+    const top = Math.max(0, topOf(screen) - VIEW_MARGIN_PX / 2);
     const y = top + intoView(camera.y - top, spans(family, ({ y, height }) => [y, y + height], scale), screen.height - top);
     return Math.hypot(x - camera.x, y - camera.y) < MIN_MOVE_PX ? camera : { x, y, scale };
 }

@@ -169,7 +169,8 @@ export class PairedWalk {
         const [ofLeft, ofRight] = [this.#left.ownSteps(left), this.#right.ownSteps(right)];
         this.#addAll(ofLeft.before, ofRight.before);
         for (const [a, b] of this.#pairs(ofLeft.children, ofRight.children)) {
-            if (a < 0 && left >= 0) this.#left.step = this.#left.leave(left);
+            // A search waits at the end of the node. The left one is there already, for what only
+            // the right one visits comes last.
             if (b < 0 && right >= 0) this.#right.step = this.#right.leave(right);
             this.#walk(a, b);
             this.#addAll(ofLeft.after.get(a) ?? [], ofRight.after.get(b) ?? []);

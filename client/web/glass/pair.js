@@ -80,7 +80,7 @@ export class SearchPair {
         const isAlone = [(/** @type {number} */ row) => walk.isOnlyLeft(row), (/** @type {number} */ row) => walk.isOnlyRight(row)];
         this.#halves = [new Half(left, isAlone[0]), new Half(right, isAlone[1])];
         const [leftStep, rightStep] = walk.at(this.#moment);
-        const names = namesOf(left.head, right.head);
+        const names = (this.names = namesOf(left.head, right.head));
         const viewer = (/** @type {SearchTrace} */ trace, /** @type {0 | 1} */ side, /** @type {number} */ shown) =>
             new SearchViewer({
                 app,
@@ -139,7 +139,7 @@ export class SearchPair {
 
     /** @returns {VNode} */
     draw() {
-        const names = namesOf(this.left.head, this.right.head);
+        const { names } = this;
         const isNarrow = narrowWindow.matches;
         const sides = this.#viewers.map((viewer, side) =>
             isNarrow && side !== this.#shown

@@ -2,17 +2,19 @@
  * `<glass-tree>` shows a search tree that the user can move by dragging, zoom by wheel, pinch, keys and
  * buttons, and walk through by the arrow keys. It keeps the current node in view. Set `scene`.
  *
- * @import {Camera} from "./camera.js"
  * @import {Item, Layout} from "./layout.js"
  * @import {Drawn, TreeScene} from "./shapes.js"
+ * @import {ShownNode} from "./shown.js"
+ * @import {SearchTrace} from "./trace.js"
  */
 
 import { h, render } from "../shell/elements.js";
-import { begin, fit, reveal, zoom } from "./camera.js";
+import { begin, fit, isTooHigh, reveal } from "./camera.js";
 import { LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
 import { measure } from "./measures.js";
 import { drawItems, itemMeasure } from "./shapes.js";
 import { MAX_SHAPES, MAX_WHOLE_WIDTH, canBeWhole, shownNodes } from "./shown.js";
+import { Viewport, ZOOM_STEP } from "./viewport.js";
 
 /**
  * What the element shows, and what it calls: `onSelect` when the user chooses a node, `onToggle` when
@@ -20,16 +22,6 @@ import { MAX_SHAPES, MAX_WHOLE_WIDTH, canBeWhole, shownNodes } from "./shown.js"
  * @typedef {TreeScene & {onSelect: (row: number) => void, onToggle: (row: number, isOpen: boolean) =>
  *     void, label?: string}} InteractiveScene
  */
-/** A pointer that is down: where it is. @typedef {{x: number, y: number}} Point */
-
-/** How much a press of a key or a button zooms. */
-const ZOOM_STEP = 1.25;
-/** How much the wheel zooms by pixel. */
-const WHEEL_ZOOM = 0.0015;
-/** The distance beyond which a press becomes a drag, in pixels. */
-const MIN_DRAG_PX = 5;
-/** The duration of a movement of the view, in milliseconds. */
-const GLIDE_MS = 160;
 /** Below this scale the drawing leaves out what is too small to read. */
 const FAR_SCALE = 0.5;
 const KEYS_TEXT = "The arrow keys lead from node to node, Enter goes to a node, Space opens and closes it.";
@@ -43,49 +35,30 @@ export class GlassTree extends HTMLElement {
     #structure = "";
     /** @type {Drawn} */
     #drawn = new Map();
-    /** @type {Camera} */
-    #camera = { x: 0, y: 0, scale: 1 };
-    #screen = { width: 0, height: 0 };
+    #viewport = new Viewport(this, () => this.#place());
     /** The most shapes side by side of a tree that is drawn whole. */
     #maxWidth = MAX_WHOLE_WIDTH;
-    /** Whether the user has moved or zoomed the drawing. */
-    #isMoved = false;
     /** The key of the item that the user has focused, or "". */
     #focused = "";
     /** The current row and the number of nodes when the view followed last, as a text. */
     #followed = "";
     /** The key of the item that the user has opened or closed, which stays where it is, or "". */
     #anchor = "";
-    /** @type {Map<number, Point>} */
-    #pointers = new Map();
-    #isDragging = false;
-    /** The running movement of the view. */
-    #glide = 0;
     #observer = new ResizeObserver(() => this.#onResize());
-    // Its `matches` would make the browser compute styles at once.
-    #motion = matchMedia("(prefers-reduced-motion: reduce)");
-    #hasLessMotion = this.#motion.matches;
-    #onMotion = () => (this.#hasLessMotion = this.#motion.matches);
 
     connectedCallback() {
         this.#observer.observe(this);
-        this.#motion.addEventListener("change", this.#onMotion);
+        this.#viewport.start();
         if (this.dataset.ready) return;
         this.dataset.ready = "yes";
         this.addEventListener("click", (event) => this.#onClick(event));
         this.addEventListener("keydown", (event) => this.#onKey(event));
         this.addEventListener("focusin", (event) => this.#onFocus(event));
-        this.addEventListener("wheel", (event) => this.#onWheel(event), { passive: false });
-        this.addEventListener("pointerdown", (event) => this.#onPointerDown(event));
-        this.addEventListener("pointermove", (event) => this.#onPointerMove(event));
-        for (const type of ["pointerup", "pointercancel"])
-            this.addEventListener(type, (event) => this.#onPointerEnd(/** @type {PointerEvent} */ (event)));
     }
 
     disconnectedCallback() {
         this.#observer.disconnect();
-        this.#motion.removeEventListener("change", this.#onMotion);
-        cancelAnimationFrame(this.#glide);
+        this.#viewport.stop();
     }
 
     get scene() {
@@ -109,10 +82,10 @@ export class GlassTree extends HTMLElement {
         const { trace } = this.#scene ?? {};
         const isWide = trace && canBeWhole(trace, MAX_SHAPES) && !canBeWhole(trace, MAX_SHAPES, MAX_WHOLE_WIDTH);
         this.#maxWidth = isWide && this.#maxWidth < Infinity ? Infinity : MAX_WHOLE_WIDTH;
-        this.#isMoved = false;
+        this.#viewport.isMoved = false;
         this.#update();
         this.#draw();
-        if (this.#layout) this.#glideTo(this.#maxWidth < Infinity ? this.#first() : fit(this.#layout, this.#screen));
+        if (this.#layout) this.#viewport.glideTo(this.#maxWidth < Infinity ? this.#first(this.#layout) : fit(this.#layout, this.#viewport.screen));
     }
 
     /** Forgets what belongs to the trace before. */
@@ -120,32 +93,40 @@ export class GlassTree extends HTMLElement {
         this.#drawn.clear();
         this.#structure = this.#focused = this.#followed = this.#anchor = "";
         this.#maxWidth = MAX_WHOLE_WIDTH;
-        this.#isMoved = false;
+        this.#viewport.isMoved = false;
     }
 
     /** Lays the tree out again if other nodes are drawn. */
     #update() {
         const scene = this.#scene;
         if (!scene || scene.trace.count === 0) return;
-        const level = this.#levelPx(measure(scene.trace).levels.length);
-        const structure = `${structureOf(scene)} ${this.#maxWidth} ${level}`;
+        const { width, height, top } = this.#viewport.screen;
+        const structure = `${structureOf(scene)} ${this.#maxWidth} ${width} ${height} ${top}`;
         if (structure === this.#structure) return;
-        const isFirst = this.#structure === "";
         const anchor = this.#item(this.#anchor);
         this.#structure = structure;
         const shown = shownNodes(scene.trace, scene.state, { ...scene, maxWidth: this.#maxWidth });
-        this.#layout = shown && layOut(shown, itemMeasure(scene.trace, scene.view), level);
-        if (isFirst) this.#begin();
+        this.#layout = shown && this.#layOut(scene, shown);
         if (anchor) this.#hold(anchor);
         this.#anchor = "";
     }
 
     /**
-     * The distance of two levels: on a low screen the tree is lower, so that its text is larger.
-     * @param {number} levels
+     * Places the tree: on a low screen with less room between the levels, so that its text is larger.
+     * @param {InteractiveScene} scene
+     * @param {ShownNode} shown
      */
-    #levelPx(levels) {
-        return levels * LEVEL_PX > this.#screen.height ? LOW_LEVEL_PX : LEVEL_PX;
+    #layOut({ trace, view }, shown) {
+        const layout = layOut(shown, itemMeasure(trace, view));
+        const isWhole = this.#isWhole(trace);
+        const height = isWhole ? layout.bottom : measure(trace).levels.length * LEVEL_PX;
+        const width = isWhole ? layout.right - layout.left : 1;
+        return isTooHigh(width, height, this.#viewport.screen) ? layOut(shown, itemMeasure(trace, view), LOW_LEVEL_PX) : layout;
+    }
+
+    /** @param {SearchTrace} trace */
+    #isWhole(trace) {
+        return canBeWhole(trace, MAX_SHAPES, this.#maxWidth);
     }
 
     /**
@@ -154,46 +135,51 @@ export class GlassTree extends HTMLElement {
      */
     #hold(before) {
         const after = this.#item(before.key);
-        const { x, y, scale } = this.#camera;
-        if (after) this.#camera = { x: x + (before.x - after.x) * scale, y: y + (before.y - after.y) * scale, scale };
+        const { x, y, scale } = this.#viewport.camera;
+        if (after) this.#viewport.camera = { x: x + (before.x - after.x) * scale, y: y + (before.y - after.y) * scale, scale };
     }
 
-    /** Shows the drawing as it is at first. */
-    #begin() {
-        if (this.#screen.width > 0) this.#camera = this.#first();
+    /**
+     * The camera at first: with room for the levels that the search will reach.
+     * @param {Layout} layout
+     */
+    #first(layout) {
+        const { trace } = /** @type {InteractiveScene} */ (this.#scene);
+        const level = layout.items.find(({ ply }) => ply === 1)?.y ?? LEVEL_PX;
+        const height = this.#isWhole(trace) ? layout.bottom : Math.max(layout.bottom, measure(trace).levels.length * level);
+        return begin(layout, this.#viewport.screen, height);
     }
 
-    /** The camera at first: with room for the levels that the search will reach. */
-    #first() {
-        if (!this.#scene || !this.#layout) return this.#camera;
-        const levels = measure(this.#scene.trace).levels.length;
-        const isWhole = this.#layout.items.length >= this.#scene.trace.count;
-        const height = isWhole ? this.#layout.bottom : Math.max(this.#layout.bottom, levels * this.#levelPx(levels));
-        return begin(this.#layout, this.#screen, height);
-    }
-
-    /** Brings the current node into view when it has changed, and while the search grows. */
+    /** Brings the current node into view when it has changed; while the search grows at once. */
     #follow() {
-        if (!this.#scene || this.#screen.width === 0) return;
+        if (!this.#scene || !this.#layout || this.#viewport.screen.width === 0) return;
         const { trace, state } = this.#scene;
-        const followed = `${state.row} ${trace.count} ${trace.end !== null}`;
-        if (followed === this.#followed) return;
-        this.#followed = followed;
-        this.#reveal(this.#item(`node ${state.row}`));
+        const growth = `${trace.count} ${trace.end !== null}`;
+        const isGrown = !this.#followed.endsWith(` ${growth}`);
+        if (this.#followed === `${state.row} ${growth}`) return;
+        this.#followed = `${state.row} ${growth}`;
+        if (isGrown && !this.#viewport.isMoved) this.#viewport.show(this.#first(this.#layout));
+        this.#reveal(this.#item(`node ${state.row}`), isGrown);
     }
 
-    /** @param {Item | undefined} item */
-    #reveal(item) {
+    /**
+     * @param {Item | undefined} item
+     * @param {boolean} [isAtOnce]
+     */
+    #reveal(item, isAtOnce = false) {
         if (!item || !this.#layout) return;
-        const camera = reveal(this.#camera, this.#layout, item, this.#screen);
-        if (camera !== this.#camera) this.#glideTo(camera);
+        const before = this.#viewport.camera;
+        const camera = reveal(before, this.#layout, item, this.#viewport.screen);
+        if (camera === before) return;
+        if (isAtOnce) this.#viewport.show(camera);
+        else this.#viewport.glideTo(camera);
     }
 
     #onResize() {
-        this.#screen = { width: this.clientWidth, height: this.clientHeight };
+        const buttons = this.querySelector(".zoom")?.getBoundingClientRect().bottom ?? 0;
+        const top = Math.max(0, buttons - this.getBoundingClientRect().top);
+        this.#viewport.screen = { width: this.clientWidth, height: this.clientHeight, top };
         this.#update();
-        if (!this.#layout) return;
-        if (!this.#isMoved) this.#begin();
         this.#followed = "";
         this.#follow();
         this.#draw();
@@ -212,8 +198,8 @@ export class GlassTree extends HTMLElement {
             h(
                 "div",
                 { class: "zoom" },
-                drawButton("Zoom in", "M8 3.5v9M3.5 8h9", () => this.#zoomBy(ZOOM_STEP)),
-                drawButton("Zoom out", "M3.5 8h9", () => this.#zoomBy(1 / ZOOM_STEP)),
+                drawButton("Zoom in", "M8 3.5v9M3.5 8h9", () => this.#viewport.zoomBy(ZOOM_STEP)),
+                drawButton("Zoom out", "M3.5 8h9", () => this.#viewport.zoomBy(1 / ZOOM_STEP)),
                 drawButton("Show the whole tree", "M6 2.5H2.5V6M10 2.5h3.5V6M6 13.5H2.5V10M10 13.5h3.5V10", () => this.showAll()),
             ),
         );
@@ -236,7 +222,7 @@ export class GlassTree extends HTMLElement {
     }
 
     #transform() {
-        const { x, y, scale } = this.#camera;
+        const { x, y, scale } = this.#viewport.camera;
         return `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`;
     }
 
@@ -249,100 +235,12 @@ export class GlassTree extends HTMLElement {
     /** Marks how far away the drawing is, and whether all of it is in view, for the style sheet. */
     #mark() {
         if (!this.#layout) return;
-        const { x, y, scale } = this.#camera;
+        const { x, y, scale } = this.#viewport.camera;
         const { left, right, top, bottom } = this.#layout;
-        const { width, height } = this.#screen;
+        const { width, height } = this.#viewport.screen;
         const isWhole = x + left * scale >= 0 && x + right * scale <= width && y + top * scale >= 0 && y + bottom * scale <= height;
         this.toggleAttribute("data-whole", isWhole);
         this.toggleAttribute("data-far", scale < FAR_SCALE);
-    }
-
-    // --- the view
-
-    /**
-     * Moves the view, in a moment or at once if the user wants less motion.
-     * @param {Camera} target
-     */
-    #glideTo(target) {
-        cancelAnimationFrame(this.#glide);
-        if (this.#hasLessMotion || this.#screen.width === 0) return this.#show(target);
-        const from = this.#camera;
-        const start = performance.now();
-        const frame = (/** @type {number} */ now) => {
-            const part = Math.min(1, Math.max(0, now - start) / GLIDE_MS);
-            const eased = 1 - (1 - part) ** 3;
-            this.#show({
-                x: from.x + (target.x - from.x) * eased,
-                y: from.y + (target.y - from.y) * eased,
-                scale: from.scale + (target.scale - from.scale) * eased,
-            });
-            if (part < 1) this.#glide = requestAnimationFrame(frame);
-        };
-        this.#glide = requestAnimationFrame(frame);
-    }
-
-    /** @param {Camera} camera */
-    #show(camera) {
-        this.#camera = camera;
-        this.#place();
-    }
-
-    /** @param {number} factor */
-    #zoomBy(factor) {
-        this.#isMoved = true;
-        const { width, height } = this.#screen;
-        this.#glideTo(zoom(this.#camera, { x: width / 2, y: height / 2 }, factor));
-    }
-
-    /** @param {WheelEvent} event */
-    #onWheel(event) {
-        // Where the page scrolls, the wheel zooms only with Ctrl (as a pinch on a trackpad does) or
-        // when the drawing has the focus.
-        const page = document.documentElement;
-        const isScrolling = page.scrollHeight > page.clientHeight + 1;
-        if (isScrolling && !event.ctrlKey && !event.metaKey && !this.contains(document.activeElement)) return;
-        event.preventDefault();
-        this.#isMoved = true;
-        cancelAnimationFrame(this.#glide);
-        const pixels = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1) * (event.ctrlKey ? 4 : 1);
-        this.#show(zoom(this.#camera, this.#point(event), Math.exp(-pixels * WHEEL_ZOOM)));
-    }
-
-    /**
-     * Where an event is, from the corner of the element.
-     * @param {MouseEvent} event
-     * @returns {Point}
-     */
-    #point(event) {
-        const box = this.getBoundingClientRect();
-        return { x: event.clientX - box.left, y: event.clientY - box.top };
-    }
-
-    /** @param {PointerEvent} event */
-    #onPointerDown(event) {
-        if (event.button !== 0 || (/** @type {Element} */ (event.target)).closest(".zoom")) return;
-        if (this.#pointers.size === 0) this.#isDragging = false;
-        this.#pointers.set(event.pointerId, this.#point(event));
-    }
-
-    /** @param {PointerEvent} event */
-    #onPointerMove(event) {
-        const before = this.#pointers.get(event.pointerId);
-        if (!before) return;
-        const point = this.#point(event);
-        if (!this.#isDragging && Math.hypot(point.x - before.x, point.y - before.y) < MIN_DRAG_PX) return;
-        if (!this.#isDragging) this.setPointerCapture(event.pointerId);
-        this.#isDragging = this.#isMoved = true;
-        cancelAnimationFrame(this.#glide);
-        const other = [...this.#pointers].find(([id]) => id !== event.pointerId)?.[1];
-        this.#pointers.set(event.pointerId, point);
-        const moved = { ...this.#camera, x: this.#camera.x + point.x - before.x, y: this.#camera.y + point.y - before.y };
-        this.#show(other ? pinch(this.#camera, before, point, other) : moved);
-    }
-
-    /** @param {PointerEvent} event */
-    #onPointerEnd(event) {
-        this.#pointers.delete(event.pointerId);
     }
 
     // --- nodes
@@ -356,7 +254,7 @@ export class GlassTree extends HTMLElement {
     /** @param {MouseEvent} event */
     #onClick(event) {
         const item = this.#itemOf(event);
-        if (!item || this.#isDragging) return;
+        if (!item || this.#viewport.isDragging) return;
         if ((/** @type {Element} */ (event.target)).closest("[data-fold]") || item.node.row < 0) this.#toggle(item);
         else this.#scene?.onSelect(item.node.row);
     }
@@ -376,7 +274,7 @@ export class GlassTree extends HTMLElement {
         this.#focused = item.key;
         this.#draw();
         // A click must not move the node from under the pointer.
-        if (this.#pointers.size === 0) this.#reveal(item);
+        if (!this.#viewport.isPressed) this.#reveal(item);
     }
 
     /** @param {KeyboardEvent} event */
@@ -390,8 +288,8 @@ export class GlassTree extends HTMLElement {
 
     /** @param {string} key */
     #zoomKey(key) {
-        if (key === "+" || key === "=") this.#zoomBy(ZOOM_STEP);
-        else if (key === "-") this.#zoomBy(1 / ZOOM_STEP);
+        if (key === "+" || key === "=") this.#viewport.zoomBy(ZOOM_STEP);
+        else if (key === "-") this.#viewport.zoomBy(1 / ZOOM_STEP);
         else if (key === "0") this.showAll();
         else return false;
         return true;
@@ -413,19 +311,6 @@ export class GlassTree extends HTMLElement {
     #focus(item) {
         if (item) /** @type {SVGElement | null} */ (this.querySelector(`[data-key="${item.key}"]`))?.focus({ preventScroll: true });
     }
-}
-
-/**
- * The view after one finger of two has moved: both stay on what they touch.
- * @param {Camera} camera
- * @param {Point} before
- * @param {Point} after
- * @param {Point} other
- * @returns {Camera}
- */
-function pinch(camera, before, after, other) {
-    const factor = Math.hypot(after.x - other.x, after.y - other.y) / Math.max(1, Math.hypot(before.x - other.x, before.y - other.y));
-    return zoom(camera, other, factor);
 }
 
 /**

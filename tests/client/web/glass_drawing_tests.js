@@ -167,7 +167,7 @@ test("a step draws only what it changes", async () => {
 test("the current node and its children are in view at every step, however small the screen is", () => {
     const trace = large();
     const fold = new Fold(trace);
-    const screen = { width: 340, height: 300 };
+    const screen = { width: 340, height: 300, top: 40 };
     let camera = null;
     for (const step of someSteps(random, trace, 60)) {
         const state = fold.at(step);

@@ -111,10 +111,11 @@ test("a mistake in a text is shown by line and column, and the caret goes there"
     assertEqual([long.text.length, long.column], [60, 30]);
 });
 
-/** A response that streams lines, and stays open after them if they have no end. */
-function stream(lines, isOpen = false) {
+/** A response that streams lines; an open one ends only when its signal is aborted. */
+function stream(lines, isOpen = false, signal = undefined) {
     const body = new ReadableStream({
         start(controller) {
+            signal?.addEventListener("abort", () => isOpen && controller.error(signal.reason));
             for (const line of lines) controller.enqueue(new TextEncoder().encode(`${JSON.stringify(line)}\n`));
             if (!isOpen) controller.close();
         },
@@ -133,7 +134,10 @@ async function until(holds) {
 test("a new search cancels the one before it, and the earlier tree stays until it arrives", async () => {
     const signals = [];
     const answers = [[[{ head: { title: "one" } }, CHUNK], true], [[{ head: { title: "two" } }, CHUNK, END]]];
-    window.fetch = async (_, { signal }) => stream(...answers[signals.push(signal) - 1]);
+    window.fetch = async (_, { signal }) => {
+        const [lines, isOpen] = answers[signals.push(signal) - 1];
+        return stream(lines, isOpen, signal);
+    };
     const run = new Run(() => {}, 0);
     run.want({ request: { tree: "1" } });
     run.want({ request: { tree: "1" } });

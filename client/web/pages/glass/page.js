@@ -4,12 +4,12 @@
  *
  * @import {App, Page} from "../../shell/app.js"
  * @import {Address} from "../../glass/address.js"
- * @import {Share} from "../../ui/share.js"
  * @import {SearchPair} from "../../glass/pair.js"
  * @import {LessonRun} from "../../glass/requests.js"
  * @import {View} from "../../glass/sentences.js"
  * @import {SearchTrace} from "../../glass/trace.js"
  * @import {Content} from "../../shell/elements.js"
+ * @import {Share} from "../../ui/share.js"
  * @import {SearchForm} from "./form.js"
  */
 
@@ -25,6 +25,8 @@ import { EXAMPLES } from "./examples.js";
 import { drawFailure, drawStopped, drawTruncated, isCorrectable } from "./failure.js";
 import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
 
+/** On wide windows an empty page opens with its form; form.css has the same width. */
+const wideWindow = matchMedia("(min-width: 1100px)");
 /** What the page says if a part of it does not arrive. */
 const NOT_LOADED = "A part of the page could not be loaded; try again";
 
@@ -34,7 +36,7 @@ export class GlassPage {
     /** @type {Address} */
     #state;
     #bar;
-    /** The link to what is shown, once its module is loaded. @type {Share | null} */
+    /** The field with the link, once it has arrived. @type {Share | null} */
     #share = null;
     /** The first and the second search. @type {[Run, Run]} */
     #runs;
@@ -53,8 +55,9 @@ export class GlassPage {
         this.#app = app;
         this.#bar = new AddressBar();
         this.#state = this.#bar.read();
-        this.#isFormOpen = subjectOf(this.#state) === null;
-        if (this.#isFormOpen) this.#state = { ...this.#state, tree: EXAMPLES.tree };
+        const isEmpty = subjectOf(this.#state) === null;
+        if (isEmpty) this.#state = { ...this.#state, tree: EXAMPLES.tree };
+        this.#isFormOpen = isEmpty && wideWindow.matches;
         const onChange = () => this.#onTrace();
         this.#runs = [new Run(onChange), new Run(onChange)];
     }
@@ -89,9 +92,16 @@ export class GlassPage {
 
     /** @param {KeyboardEvent} event */
     onKey(event) {
-        if (event.key === "?") void this.#openKeysHelp();
-        else if (!(this.#pair ?? this.#viewer)?.onKey(event)) return;
-        event.preventDefault();
+        if ((this.#pair ?? this.#viewer)?.onKey(event)) event.preventDefault();
+    }
+
+    async #loadShare() {
+        const loaded = await import("../../ui/share.js").catch(() => null);
+        if (loaded === null) return;
+        const app = this.#app;
+        this.#share = new loaded.Share("Link to this step", "/glass", () => app.update(), (text) => app.announce(text));
+        void this.#share.load();
+        app.update();
     }
 
     async #openForm() {
@@ -102,21 +112,6 @@ export class GlassPage {
         if (loaded === null) return this.#app.toast(NOT_LOADED);
         this.#form ??= new loaded.SearchForm(this.#app);
         this.#app.update();
-    }
-
-    /** Loads the link to what is shown; without it the address of the browser has everything. */
-    async #loadShare() {
-        const loaded = await import("../../ui/share.js").catch(() => null);
-        if (loaded === null) return;
-        const announce = (/** @type {string} */ text) => this.#app.announce(text);
-        this.#share = new loaded.Share("Link to this step", "/glass", () => this.#app.update(), announce);
-        await this.#share.load();
-    }
-
-    async #openKeysHelp() {
-        const loaded = await import("../../ui/sheets.js").catch(() => null);
-        if (loaded === null) return this.#app.toast(NOT_LOADED);
-        loaded.openKeysHelp(this.#app);
     }
 
     /** Loads the searches of the chosen lesson. */
@@ -236,6 +231,7 @@ export class GlassPage {
 
     #drawHead() {
         const head = this.#runs[0].trace?.head;
+        const what = !head ? "" : this.#pair ? `${head.title}: ${this.#pair.names.join(" and ")}` : describeSearch(head);
         const isOpen = this.#isFormOpen;
         const toggle = () => {
             if (!isOpen) return void this.#openForm();
@@ -246,7 +242,7 @@ export class GlassPage {
             "div",
             { class: "glass-head", key: "head" },
             h("h1", null, "Glass box"),
-            h("p", { class: "what muted" }, head ? describeSearch(head) : ""),
+            h("p", { class: "what muted", title: what }, what),
             h(
                 "button",
                 { class: "toggle-form", "aria-expanded": isOpen, "aria-controls": isOpen ? "glass-form" : null, onclick: toggle },
@@ -255,7 +251,7 @@ export class GlassPage {
             ),
             this.#bar.isTooLong
                 ? h("p", { class: "muted too-long" }, "This text is too long for a link: save it as a file to pass it on.")
-                : this.#share?.draw(this.#bar.query),
+                : (this.#share?.draw(this.#bar.query) ?? h("div", { class: "share" })),
         );
     }
 
