@@ -45,10 +45,14 @@ export class GlassTree extends HTMLElement {
     /** The key of the item that the user has opened or closed, which stays where it is, or "". */
     #anchor = "";
     #observer = new ResizeObserver(() => this.#onResize());
+    #onPrint = () => this.#fitPaper();
+    #onPrinted = () => this.#place();
 
     connectedCallback() {
         this.#observer.observe(this);
         this.#viewport.start();
+        addEventListener("beforeprint", this.#onPrint);
+        addEventListener("afterprint", this.#onPrinted);
         if (this.dataset.ready) return;
         this.dataset.ready = "yes";
         this.addEventListener("click", (event) => this.#onClick(event));
@@ -59,6 +63,8 @@ export class GlassTree extends HTMLElement {
     disconnectedCallback() {
         this.#observer.disconnect();
         this.#viewport.stop();
+        removeEventListener("beforeprint", this.#onPrint);
+        removeEventListener("afterprint", this.#onPrinted);
     }
 
     get scene() {
@@ -226,8 +232,17 @@ export class GlassTree extends HTMLElement {
         return `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`;
     }
 
+    /** Shows the whole drawing on paper, whatever its size. */
+    #fitPaper() {
+        if (!this.#layout) return;
+        const { left, right, top, bottom } = this.#layout;
+        this.querySelector(".canvas")?.setAttribute("viewBox", [left, top, right - left, bottom - top].map(Math.round).join(" "));
+        this.querySelector(".world")?.removeAttribute("transform");
+    }
+
     /** Moves the drawing to where the camera shows it. */
     #place() {
+        this.querySelector(".canvas")?.removeAttribute("viewBox");
         this.querySelector(".world")?.setAttribute("transform", this.#transform());
         this.#mark();
     }
