@@ -24,6 +24,8 @@ import { Viewport, ZOOM_STEP } from "./viewport.js";
  */
 /** Below this scale the drawing leaves out what is too small to read. */
 const FAR_SCALE = 0.5;
+/** The margin around the drawing on paper, in its own pixels. */
+const PAPER_MARGIN_PX = 8;
 const KEYS_TEXT = "The arrow keys lead from node to node, Enter goes to a node, Space opens and closes it.";
 
 export class GlassTree extends HTMLElement {
@@ -236,7 +238,8 @@ export class GlassTree extends HTMLElement {
     #fitPaper() {
         if (!this.#layout) return;
         const { left, right, top, bottom } = this.#layout;
-        this.querySelector(".canvas")?.setAttribute("viewBox", [left, top, right - left, bottom - top].map(Math.round).join(" "));
+        const box = [left - PAPER_MARGIN_PX, top, right - left + 2 * PAPER_MARGIN_PX, bottom - top + PAPER_MARGIN_PX];
+        this.querySelector(".canvas")?.setAttribute("viewBox", box.map(Math.round).join(" "));
         this.querySelector(".world")?.removeAttribute("transform");
     }
 
