@@ -188,7 +188,7 @@ export class Controls {
             "div",
             { class: "glass-controls", role: "group", "aria-label": "Steps of the search" },
             this.#drawSlider(),
-            h("div", { class: "buttons" }, BACK.map((button) => this.#drawButton(button)), this.#drawPlay(), FORWARD.map((button) => this.#drawButton(button))),
+            h("div", { class: "step-buttons" }, BACK.map((button) => this.#drawButton(button)), this.#drawPlay(), FORWARD.map((button) => this.#drawButton(button))),
             this.#drawSpeed(),
         );
     }

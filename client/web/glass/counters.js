@@ -11,6 +11,9 @@ import { countText } from "./notation.js";
 
 /** A count: its name, its number, and what it counts. @typedef {[string, string, string]} Count */
 
+/** The number of leaves of a uniform tree, with B moves at each node and L levels. */
+const POWER = "B^L";
+
 /**
  * @param {SearchTrace} trace
  * @param {State} state
@@ -21,7 +24,7 @@ export function drawCounters(trace, state) {
     return h(
         "dl",
         { class: "glass-counters" },
-        counts.map(([name, number, text]) => h("div", { key: name }, h("dt", null, name), h("dd", null, number), h("dd", { class: "muted" }, text))),
+        counts.map(([name, number, text]) => h("div", { key: name }, h("dt", null, name === POWER ? ["B", h("sup", null, "L")] : name), h("dd", null, number), h("dd", { class: "muted" }, text))),
     );
 }
 
@@ -58,7 +61,7 @@ function countsToCompare(trace) {
     else counts.push(["Plain minimax", countText(plain_nodes), `nodes, ${countText(plain_leaves)} of them leaves`]);
     if (minimum_leaves !== null && plain_leaves !== null) {
         const [width, depth] = shapeOf(trace);
-        counts.push(["B^L", countText(plain_leaves), `leaves: ${width} moves at each node, ${depth} levels`]);
+        counts.push([POWER, countText(plain_leaves), `leaves: ${width} moves at each node, ${depth} levels`]);
         counts.push(["Minimum", countText(minimum_leaves), "leaves with the best order (Knuth and Moore)"]);
     }
     if (ordering > 0) counts.push(["Ordering", countText(ordering), "more nodes, visited only to order moves"]);
