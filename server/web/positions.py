@@ -81,7 +81,10 @@ class Positions:
             position = place(game, start.options, placed, turn)
             position = position or place(game, start.options, placed, 1 - turn)
         except PositionError as error:
-            raise _refusal(str(error)) from error
+            # Without the text, which the sender has not written.
+            expected = f" is not a position of {game.title}: "
+            reason = str(error).rpartition(expected)[2]
+            raise _refusal(f"this{expected}{reason}") from error
         except GameFault as fault:
             raise self._fault(game.id, fault) from fault
         if position is None:

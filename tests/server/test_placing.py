@@ -84,4 +84,5 @@ async def test_pieces_are_accepted_in_place_of_a_text() -> None:
         for pieces in ("", "e1:K", "e1:K,e8:k,z9:P", "e1:K,e8:x", "e1"):
             status, refusal = await ask(node, game="chess", pieces=pieces)
             assert (status, refusal["code"]) == (400, Code.POSITION_REFUSED)
+            assert "/" not in refusal["message"]
         assert (await ask(node, game="kalah", pieces="a1:4"))[0] == 400

@@ -13,7 +13,7 @@ from engine.game import Position
 from engine.rules.registry import load_game
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
-from tests.support.server_process import assert_no_traceback, serving
+from tests.support.server_process import ServerProcess, assert_no_traceback, serving
 
 pytestmark = [
     pytest.mark.browser,
@@ -26,6 +26,15 @@ pytestmark = [
 async def chromium() -> AsyncIterator[Browser]:
     async with open_chromium() as browser:
         yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    async with serving(
+        tmp_path_factory.mktemp("matches") / "data", workers=1, ai_pace_ms=0
+    ) as server:
+        yield server
+        assert_no_traceback(server)
 
 
 def random_won_match(game: str, min_moves: int, seed: int = 0) -> list[Position]:
@@ -52,14 +61,11 @@ def last_cell(position: Position) -> str:
 
 
 async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
-    chromium: Browser, tmp_path: Path
+    chromium: Browser, server: ServerProcess
 ) -> None:
     """Board, moves, chat and turn are the same after each reload; at the end all see the winner."""
     positions = random_won_match("connect-four", 20)
-    async with (
-        serving(tmp_path / "data") as server,
-        people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
-    ):
+    async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim):
         await ada.create("Connect four", "A friend", side="Red")
         await bob.go("/")
         await bob.button("Join Connect four").click()
@@ -87,7 +93,6 @@ async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
             assert await person.moves() == [
                 position.view().last[0][0] for position in positions[1:]
             ]
-        assert_no_traceback(server)
 
 
 async def play_to_the_end(person: Person, columns: str, rng: random.Random) -> None:
@@ -104,13 +109,10 @@ async def play_to_the_end(person: Person, columns: str, rng: random.Random) -> N
 
 
 async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to_the_end(
-    chromium: Browser, tmp_path: Path
+    chromium: Browser, server: ServerProcess
 ) -> None:
     """The panel shows the AI's search; the match can be replayed, and each ply has its own link."""
-    async with (
-        serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
-        people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim),
-    ):
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
         await ada.create("Connect four", "The AI", level=5, side="Red")
         await ada.play("d1")
         panel = ada.page.locator(".thinking")
@@ -122,7 +124,7 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
         final, moves = await ada.pieces(), await ada.moves()
 
         await kim.go("/replays")
-        await kim.page.locator(".matches a").click()
+        await kim.page.locator(".matches a").first.click()
         await expect(kim.status).to_have_text("Start position")
         assert await kim.pieces() == {}
         for ply in range(1, len(moves) + 1):
@@ -149,7 +151,6 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
         await kim.page.goto(link)
         await expect(kim.status).to_have_text(f"4. {moves[3]} of {len(moves)} moves")
         await expect(kim.page.locator("ply-board .at")).to_have_count(4)
-        assert_no_traceback(server)
 
 
 WATCH_DEPTHS = """panel => {
@@ -164,13 +165,10 @@ WATCH_DEPTHS = """panel => {
 
 
 async def test_the_panel_shows_growing_depths_while_the_ai_thinks(
-    chromium: Browser, tmp_path: Path
+    chromium: Browser, server: ServerProcess
 ) -> None:
     """A spectator of a strong AI sees its depth grow before it moves."""
-    async with (
-        serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
-        people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
-    ):
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
         await ada.create("Gomoku", "The AI", level=load_game("gomoku").levels, side="Black")
         await kim.page.goto(ada.page.url)
         for person in (ada, kim):
@@ -182,15 +180,12 @@ async def test_the_panel_shows_growing_depths_while_the_ai_thinks(
             assert len(await person.page.evaluate("[...window.depths]")) >= 3
 
 
-async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> None:
+async def test_a_match_by_keyboard_only(chromium: Browser, server: ServerProcess) -> None:
     """A whole match needs no mouse; a screen reader hears each move and the result.
 
     The new room has the focus after its creation.
     """
-    async with (
-        serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
-        people(chromium, server.url, DESKTOP) as (ada,),
-    ):
+    async with people(chromium, server.url, DESKTOP) as (ada,):
         keyboard = ada.page.keyboard
         await ada.go("/")
         await ada.button("Tic-tac-toe").wait_for()
@@ -241,13 +236,10 @@ async def focus_a_free_cell(person: Person) -> None:
     raise AssertionError("no free cell was found")
 
 
-async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
+async def test_a_match_by_touch_on_a_phone(chromium: Browser, server: ServerProcess) -> None:
     """Two people create, join and play by touch; the board is visible without scrolling."""
     positions = random_won_match("tic-tac-toe", 5)
-    async with (
-        serving(tmp_path / "data") as server,
-        people(chromium, server.url, PHONE, PHONE) as (ada, bob),
-    ):
+    async with people(chromium, server.url, PHONE, PHONE) as (ada, bob):
         await ada.go("/")
         await ada.button("Tic-tac-toe").tap()
         await ada.page.locator("label", has_text="A friend").tap()
@@ -267,16 +259,15 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
             assert await person.pieces() == pieces_of(positions[-1])
 
 
-async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path: Path) -> None:
+async def test_a_draw_is_offered_declined_and_agreed(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """The opponent reads the offer as a sentence; it stays after the offering side's own move.
 
     The refusal is a toast for the offering side and a line of the log. After the agreement both
     players see the half points.
     """
-    async with (
-        serving(tmp_path / "data") as server,
-        people(chromium, server.url, DESKTOP, PHONE) as (ada, bob),
-    ):
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await ada.create("Connect four", "A friend", side="Red")
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").click()
@@ -301,12 +292,11 @@ async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path
             await expect(log.filter(has_text="accepted the draw")).to_have_count(1)
 
 
-async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path: Path) -> None:
+async def test_the_rules_can_be_read_during_a_match(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """The rules open over the board by keyboard, and Escape returns to the match."""
-    async with (
-        serving(tmp_path / "data") as server,
-        people(chromium, server.url, DESKTOP) as (ada,),
-    ):
+    async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create("Sticks", "A friend")
         await ada.button("Rules of Sticks").focus()
         await ada.page.keyboard.press("Enter")
@@ -317,12 +307,9 @@ async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path:
         await expect(ada.board).to_be_visible()
 
 
-async def test_a_game_is_found_by_its_name(chromium: Browser, tmp_path: Path) -> None:
+async def test_a_game_is_found_by_its_name(chromium: Browser, server: ServerProcess) -> None:
     """The lobby has a search field for games; Enter opens the first hit and creates no room."""
-    async with (
-        serving(tmp_path / "data") as server,
-        people(chromium, server.url, DESKTOP) as (ada,),
-    ):
+    async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
         await ada.page.get_by_label("Find a game").fill("stic")
         await expect(ada.page.locator(".game-card")).to_have_count(1)

@@ -1,7 +1,6 @@
 """Chess in a browser: notation, claims, promotion by touch, and a flipped board."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -9,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
-from tests.support.server_process import assert_no_traceback, serving
+from tests.support.server_process import ServerProcess, assert_no_traceback, serving
 from tests.system.test_browser_pages import audit
 
 pytestmark = [
@@ -22,6 +21,15 @@ pytestmark = [
 async def chromium() -> AsyncIterator[Browser]:
     async with open_chromium() as browser:
         yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    async with serving(
+        tmp_path_factory.mktemp("matches") / "data", workers=1, ai_pace_ms=0
+    ) as server:
+        yield server
+        assert_no_traceback(server)
 
 
 async def move(person: Person, path: str, *, touch: bool = False) -> None:
@@ -40,13 +48,10 @@ async def has_black_on_top(person: Person) -> bool:
 
 
 async def test_a_draw_is_claimed_and_moves_are_shown_in_chess_notation(
-    chromium: Browser, tmp_path: Path
+    chromium: Browser, server: ServerProcess
 ) -> None:
     """After the knights have returned twice a draw can be claimed; all pages show the notation."""
-    async with (
-        serving(tmp_path / "data") as server,
-        people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
-    ):
+    async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim):
         await ada.create("Chess", "A friend", side="White")
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").click()
@@ -70,15 +75,13 @@ async def test_a_draw_is_claimed_and_moves_are_shown_in_chess_notation(
         await expect(kim.status).to_have_text("4... Ng8 of 4 moves")
         await kim.go("/replays")
         await expect(kim.page.locator(".matches .length")).to_have_text("4 moves")
-        assert_no_traceback(server)
 
 
-async def test_a_pawn_is_promoted_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
+async def test_a_pawn_is_promoted_by_touch_on_a_phone(
+    chromium: Browser, server: ServerProcess
+) -> None:
     """The pieces in the dialog are large enough for a finger, and axe finds no fault."""
-    async with (
-        serving(tmp_path / "data") as server,
-        people(chromium, server.url, PHONE, PHONE) as (ada, bob),
-    ):
+    async with people(chromium, server.url, PHONE, PHONE) as (ada, bob):
         await ada.create("Chess", "A friend", side="White")
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").tap()

@@ -142,7 +142,7 @@ async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
         await expect(ada.status).to_have_text("Aborted: the match was aborted")
         await bob.button("Leave the seat").click()
         await expect(bob.button("Sit here")).to_be_visible()
-        await ada.page.get_by_label("Level or character of the AI").select_option("level 1")
+        await ada.page.get_by_label("Level, character or strategy of the AI").select_option("1")
         await ada.button("Add AI").click()
         await ada.play("b2")
         await ada.wait_for_turn()
