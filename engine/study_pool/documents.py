@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from engine.game import GameError, IllegalMove, MalformedMove, OptionError, UnknownGame
 from engine.study_pool.messages import (
     MAX_ERROR,
@@ -18,12 +16,11 @@ from engine.study_pool.messages import (
     Refused,
     StudyJob,
 )
+from engine.study_pool.stored_lessons import lesson_json, quiz_json
 from engine.teach.boards import boards_of
 from engine.teach.choices import list_choices
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
-from engine.teach.lessons.document import lesson_document, list_lessons
-from engine.teach.lessons.questions import lesson_quiz
-from engine.teach.trace import finite
+from engine.teach.lessons.document import list_lessons
 
 #: The kind of refusal for each error of a request, the first that fits.
 KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
@@ -47,8 +44,8 @@ def document_of(job: StudyJob, limits: Limits) -> Any:
     """
     makers: dict[type, Callable[[Any], Any]] = {
         LessonListJob: lambda _: list_lessons(),
-        LessonJob: lambda lesson: lesson_document(lesson.name),
-        QuizJob: lambda quiz: finite(msgspec.to_builtins(lesson_quiz(quiz.name))),
+        LessonJob: lambda lesson: lesson_json(lesson.name),
+        QuizJob: lambda quiz: quiz_json(quiz.name),
         ChoicesJob: lambda _: list_choices(limits.max_nodes, limits.seconds),
         BoardsJob: lambda boards: boards_of(boards.request),
     }

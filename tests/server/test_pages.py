@@ -213,6 +213,38 @@ async def test_a_link_to_an_unlisted_room_shows_nothing_of_it() -> None:
         assert unknown == preview_of(await node.get("/"))
 
 
+async def test_a_lesson_has_a_preview_and_an_unknown_one_is_missing() -> None:
+    """A link to a lesson shows its title; the page of an unknown lesson has status 404."""
+    async with serve() as node:
+        lesson = await node.get("/learn/alpha-cut", **BROWSER)
+        assert lesson.status == 200
+        assert preview_of(lesson)[0] == "Alpha cut: a lesson"
+        assert preview_of(await node.get("/learn", **BROWSER))[0].startswith("Learn how")
+        for path in ("/learn/nothing", "/embed/learn/nothing"):
+            missing = await node.get(path, **BROWSER)
+            assert missing.status == 404
+            assert MISSING in text_of(missing)
+
+
+async def test_only_a_lesson_for_a_frame_may_be_framed() -> None:
+    """The page for frames allows them and no form, and sets no cookie; all others refuse frames."""
+    async with serve() as node:
+        framed = await node.get("/embed/learn/alpha-cut", **BROWSER)
+        policy = framed.headers["content-security-policy"]
+        assert "frame-ancestors *" in policy
+        assert "form-action 'none'" in policy
+        assert "default-src 'self'" in policy
+        assert "set-cookie" not in framed.headers
+        assert framed.headers["x-content-type-options"] == "nosniff"
+        linked = re.findall(r'(?:href|src)="(/static/[^"]+)"', text_of(framed))
+        assert len(linked) > 5
+        for path in linked:
+            assert (await node.get(path)).status == 200
+        for path in ("/learn/alpha-cut", "/embed/learn/", linked[0]):
+            other = await node.get(path, **BROWSER)
+            assert "frame-ancestors 'none'" in other.headers["content-security-policy"]
+
+
 async def test_the_icon_and_the_manifest_exist() -> None:
     """The manifest's icons and those of the HTML page are images of the stated size."""
     async with serve() as node:

@@ -205,6 +205,88 @@ async def show_replays(studio: Studio) -> None:
     await studio.ada.page.locator(".matches li").first.wait_for()
 
 
+async def show_lessons(studio: Studio) -> None:
+    """The lessons as cards, after a quiz that was begun."""
+    await show_answer(studio)
+    await studio.ada.go("/learn")
+    await studio.ada.page.locator(".lesson-card .score").wait_for()
+
+
+async def open_lesson(studio: Studio, path: str) -> None:
+    """A lesson with its search and its quiz."""
+    await studio.ada.go(path)
+    await studio.ada.page.locator(".runs .glass-controls").wait_for()
+    await studio.ada.page.locator(".handout").wait_for(state="attached")
+
+
+async def show_lesson(studio: Studio) -> None:
+    await open_lesson(studio, "/learn/four-level-tree?run=0&step=39")
+
+
+async def show_lesson_of_a_game(studio: Studio) -> None:
+    await open_lesson(studio, "/learn/sticks?run=0&step=14")
+
+
+async def show_two_searches(studio: Studio) -> None:
+    """A lesson that compares two searches."""
+    await open_lesson(studio, "/learn/one-bound")
+
+
+async def show_question_of_quiz(studio: Studio) -> None:
+    await open_lesson(studio, "/learn/every-leaf")
+    await studio.ada.button("Start the quiz").click()
+    await studio.ada.page.locator(".quiz glass-tree").wait_for()
+    await studio.ada.page.locator(".quiz").scroll_into_view_if_needed()
+
+
+async def show_answer(studio: Studio) -> None:
+    """A question of the quiz that was answered."""
+    await show_question_of_quiz(studio)
+    await studio.ada.button("No").click()
+    await studio.ada.page.locator(".quiz .next").wait_for()
+
+
+async def show_figure(studio: Studio) -> None:
+    """The figure to complete, with hints after a wrong answer."""
+    await studio.ada.go("/learn/beta-cut")
+    await studio.ada.page.get_by_label("Alpha at C2").fill("25")
+    await studio.ada.page.locator("[data-leaf=E]").click()
+    await studio.ada.button("Check").click()
+    await studio.ada.page.locator(".hints").wait_for()
+
+
+async def show_order(studio: Studio) -> None:
+    """The tree to order, after a check."""
+    await open_lesson(studio, "/learn/move-order")
+    await studio.ada.page.locator("[data-node=C]").click()
+    await studio.ada.button("← C earlier").click()
+    await studio.ada.button("Check").click()
+    await studio.ada.page.locator(".order-exercise .verdict").wait_for()
+    await studio.ada.page.locator(".order-exercise").scroll_into_view_if_needed()
+
+
+async def show_sharing(studio: Studio) -> None:
+    """The link to a lesson, and the HTML that shows it in a frame."""
+    await open_lesson(studio, "/learn/alpha-cut")
+    await studio.ada.button("Share").click()
+    await studio.ada.page.locator(".sharing").wait_for()
+
+
+async def show_embedded_lesson(studio: Studio) -> None:
+    await studio.ada.go("/embed/learn/every-leaf")
+    await studio.ada.page.locator(".runs .glass-controls").wait_for()
+
+
+async def show_sheet_for_paper(studio: Studio) -> None:
+    await open_lesson(studio, "/learn/four-level-tree")
+    await studio.ada.page.emulate_media(media="print")
+
+
+async def show_unknown_lesson(studio: Studio) -> None:
+    await studio.ada.go("/learn/nothing")
+    await expect(studio.ada.page.get_by_role("heading")).to_have_text("There is nothing here")
+
+
 async def show_rules(studio: Studio) -> None:
     await show_invitation(studio)
     tab = studio.ada.page.get_by_role("tab", name="Room")
@@ -279,14 +361,15 @@ async def open_glass(studio: Studio, query: str) -> None:
 
 
 async def show_glass(studio: Studio) -> None:
-    """The glass box as it opens: the form, and the example."""
+    """The glass box as it opens: with an example, and the form on a wide window."""
     await open_glass(studio, "")
-    await studio.ada.page.get_by_label("Tree as text").wait_for()
 
 
 async def show_glass_mistake(studio: Studio) -> None:
     """A typed tree with a mistake."""
     await show_glass(studio)
+    if await studio.ada.button("Change the search").is_visible():
+        await studio.ada.button("Change the search").click()
     await studio.ada.page.get_by_label("Tree as text").fill("max(A: min(10, 25),\n  B: foo)")
     await studio.ada.page.locator("#text-mistake .refusal").wait_for()
 
@@ -360,6 +443,18 @@ STATES: dict[str, State] = {
     "replay": show_replay,
     "replays": show_replays,
     "replays-lost": show_replays_of_lost_server,
+    "lessons": show_lessons,
+    "lesson": show_lesson,
+    "lesson-game": show_lesson_of_a_game,
+    "lesson-pair": show_two_searches,
+    "lesson-quiz": show_question_of_quiz,
+    "lesson-answer": show_answer,
+    "lesson-figure": show_figure,
+    "lesson-order": show_order,
+    "lesson-share": show_sharing,
+    "lesson-embed": show_embedded_lesson,
+    "lesson-paper": show_sheet_for_paper,
+    "lesson-unknown": show_unknown_lesson,
     "nothing-here": show_nothing_here,
     "unknown-room": show_unknown_room,
     "not-loaded": show_page_that_does_not_load,

@@ -44,7 +44,7 @@ export function drawSearchPicture({ thought, assessment, side, played, glass }) 
     const last = lastComplete(thought, depths);
     const more = thought.moves.length - rows.length;
     return [
-        drawChart(side, depths),
+        depths.length > 1 ? drawChart(side, depths) : null,
         h(
             "ol",
             { class: "searched-moves", "aria-label": "The moves as the search deepened" },
@@ -85,6 +85,7 @@ export function lastComplete(thought, depths) {
 export function storyOfBest(move, depths, depth) {
     const since = depths.findLastIndex((each) => each.move !== move) + 1;
     const first = depths[since];
+    if (depths.length === 1 && first) return `best at depth ${first.depth}, the only one`;
     if (!first) return `best at depth ${depth} so far`;
     return since === 0 && first.depth === 1 ? "best at every depth" : `best since depth ${first.depth}`;
 }
@@ -226,9 +227,7 @@ function drawChart(side, depths) {
         ),
         labels.map(({ x, y, text, anchor }) => h("text", { class: "label", x, y, "text-anchor": anchor }, text)),
         h("text", { class: "axis", x: MARGIN.left, y: HEIGHT - 2 }, `depth ${first}`),
-        first === last
-            ? null
-            : h("text", { class: "axis", x: WIDTH - MARGIN.right, y: HEIGHT - 2, "text-anchor": "end" }, `depth ${last}`),
+        h("text", { class: "axis", x: WIDTH - MARGIN.right, y: HEIGHT - 2, "text-anchor": "end" }, `depth ${last}`),
     );
 }
 
@@ -267,7 +266,7 @@ function placeLabels(depths, points, changed) {
  */
 function xOf(i, count) {
     const width = WIDTH - MARGIN.left - MARGIN.right;
-    return MARGIN.left + (count > 1 ? (width * i) / (count - 1) : 0);
+    return MARGIN.left + (width * i) / (count - 1);
 }
 
 /**

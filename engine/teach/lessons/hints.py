@@ -7,6 +7,8 @@ from engine.teach.trace import End, Trace
 MAX_LISTED = 6
 #: The signs of a text on a page, by those of a terminal.
 SIGNS = {"<=": "≤", ">=": "≥"}
+#: The ends of an open window.
+LOWEST, HIGHEST = "\N{MINUS SIGN}∞", "∞"
 #: How each kind of node takes its value from its children.
 TAKES = {"max": "the greatest", "min": "the least"}
 
@@ -52,13 +54,13 @@ def cut_hint(trace: Trace, row: int) -> str:
 def cut_reason(trace: Trace, row: int, step: int, is_cut: bool) -> str:
     """Returns why the rest of a node is cut off after some steps, or why it is not."""
     alpha, beta = window_at(trace, row, step)
-    ends = f"alpha is {_end(alpha, '-inf')} and beta is {_end(beta, 'inf')}"
+    ends = f"alpha is {_end(alpha, LOWEST)} and beta is {_end(beta, HIGHEST)}"
     if not is_cut:
         return f"It is not cut off: {ends}, and a value between them would still matter."
     if trace.algorithm == "optimistic":
         return "It is cut off: a win has been found, and nothing better can follow."
     other, limit = ("MIN", beta) if trace.nodes.kind[row] == "max" else ("MAX", alpha)
-    sure = _end(limit, "∞" if other == "MIN" else "\N{MINUS SIGN}∞")
+    sure = _end(limit, HIGHEST if other == "MIN" else LOWEST)
     return f"It is cut off: {ends}. {other} is sure of {sure} elsewhere and does not come here."
 
 

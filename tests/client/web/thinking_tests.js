@@ -211,7 +211,8 @@ test("since when a move is best, and how often another was refuted", async () =>
     const depths = ["a", "b", "b"].map((move, i) => ({ depth: i + 1, move, text: move, chance: 50 }));
     assertEqual(storyOfBest("b", depths, 3), "best since depth 2");
     assertEqual(storyOfBest("a", depths, 4), "best at depth 4 so far");
-    assertEqual(storyOfBest("a", depths.slice(0, 1), 1), "best at every depth");
+    assertEqual(storyOfBest("a", depths.slice(0, 1), 1), "best at depth 1, the only one");
+    assertEqual(storyOfBest("b", [{ ...depths[1], depth: 1 }, depths[2]], 3), "best at every depth");
     assertEqual(storyOfOther({ exact: [1, 3] }, 3), "exact at depth 3");
     assertEqual(storyOfOther({ exact: [1] }, 3), "exact at depth 1, refuted twice since");
     assertEqual(storyOfOther(undefined, 1), "refuted once");

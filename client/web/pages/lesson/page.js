@@ -139,13 +139,25 @@ export class LessonPage {
                 this.#practice?.sharing.draw(lesson.title),
                 h("p", { class: "lesson-text" }, lesson.page),
                 this.#drawFailure(),
-                this.#practice?.drawFigure(),
-                this.#drawRuns(lesson),
-                h("div", { class: "below" }, drawNotes(lesson), this.#practice?.drawQuiz()),
-                this.#practice?.drawOrder(),
+                this.#drawParts(lesson),
                 drawNext(lesson),
             ),
             this.#practice?.drawHandout(this.#hasAnswers),
+        ];
+    }
+
+    /**
+     * The searches, and what there is to do. While the reader answers questions, only these are shown.
+     * @param {LessonBody} lesson
+     */
+    #drawParts(lesson) {
+        const practice = this.#practice;
+        if (practice?.isQuizOpen) return h("div", { class: "asked", key: "asked" }, practice.drawQuiz());
+        return [
+            practice?.drawFigure(),
+            this.#drawRuns(),
+            h("div", { class: "below", key: "below" }, drawNotes(lesson), practice?.drawQuiz()),
+            practice?.drawOrder(),
         ];
     }
 
@@ -186,15 +198,18 @@ export class LessonPage {
         return `/glass?${query}`;
     }
 
-    /** Whether the searches are shown; those of an exercise only when the reader asks for them. */
+    /**
+     * Whether the searches are shown: not beside open questions, and those of an exercise only when the
+     * reader asks for them. Before the exercise is loaded, the lesson's solution says that there is one.
+     */
     get #areRunsShown() {
-        return this.#isSolutionShown || (this.#practice !== null && !this.#practice.isSpoiled);
+        const practice = this.#practice;
+        if (practice === null) return this.#lesson?.solution.length === 0;
+        return !practice.isQuizOpen && (this.#isSolutionShown || !practice.isSpoiled);
     }
 
-    /** @param {LessonBody} lesson */
-    #drawRuns({ solution }) {
-        // Before the exercise is loaded, only the lesson's solution says that there is one.
-        if (this.#areRunsShown || (this.#practice === null && solution.length === 0)) return this.#runs?.draw();
+    #drawRuns() {
+        if (this.#areRunsShown) return this.#runs?.draw();
         const show = () => {
             this.#isSolutionShown = true;
             this.#app.update();

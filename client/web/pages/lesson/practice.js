@@ -63,6 +63,11 @@ export class Practice {
         return this.#exercise instanceof FigureExercise && !this.#exercise.isSolved;
     }
 
+    /** Whether the reader answers questions, which the searches would solve. */
+    get isQuizOpen() {
+        return this.#quiz.isOpen;
+    }
+
     afterDraw() {
         this.#quiz.afterDraw();
         if (this.#exercise instanceof OrderExercise) this.#exercise.afterDraw();

@@ -55,6 +55,11 @@ export class Quiz {
         this.#progress = lessonProgress(options.lesson);
     }
 
+    /** Whether the reader answers questions now. */
+    get isOpen() {
+        return this.#isOpen;
+    }
+
     get #question() {
         return this.#options.questions[this.#index];
     }
@@ -72,6 +77,7 @@ export class Quiz {
                 null,
                 h("h2", { id: "quiz-title" }, "Quiz"),
                 h("span", { class: "score", "aria-live": "polite" }, progressText(this.#progress)),
+                this.#isOpen ? h("button", { class: "small", onclick: () => this.#close() }, "Back to the lesson") : null,
             ),
             !this.#isOpen
                 ? this.#drawStart(questions.length)
@@ -122,6 +128,12 @@ export class Quiz {
     #restart() {
         this.#progress = { ...this.#progress, answers: {} };
         this.#open(0);
+    }
+
+    #close() {
+        this.#isOpen = false;
+        this.#focus = ".start button";
+        this.#options.app.update();
     }
 
     /** @param {number} index */
