@@ -25,7 +25,16 @@ from engine.dispatch.class_queue import ClassQueue
 from engine.dispatch.placing import Offer, Places, choose
 from engine.dispatch.running import RunningAttempts, S
 from engine.dispatch.search import MIN_RETRY_S, Attempt, P, best_outcome
-from engine.search.job import USES, ClassLoad, Info, Result, SearchError, SearchFailed, Use
+from engine.search.job import (
+    BACKGROUND,
+    USES,
+    ClassLoad,
+    Info,
+    Result,
+    SearchError,
+    SearchFailed,
+    Use,
+)
 
 #: Lost attempts after which a search fails, or goes to the caller's own engine.
 TRIES = 3
@@ -158,6 +167,8 @@ class Dispatcher(Generic[S, P]):
         does not depend on the other searches; that counts neither as a loss nor as an attempt.
         """
         preempted: list[Attempt[P]] = []
+        if not any(self._running.count(use) for use in BACKGROUND):
+            return preempted
         for index, use in enumerate(USES[:-1]):
             wanted = sum(map(may_run, self._waiting.of(use)))
             for _ in range(wanted - free_soon):

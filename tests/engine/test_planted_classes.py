@@ -164,6 +164,7 @@ CLASSES = test_search_classes
 FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (nothing_is_preempted, CLASSES.test_any_history),
     (nothing_is_preempted, CLASSES.test_a_live_search_preempts_the_youngest_study_then_a_question),
+    (nothing_is_preempted, CLASSES.test_studies_delay_a_live_search_by_the_time_of_a_stop),
     (a_preempted_search_is_lost, CLASSES.test_any_history),
     (a_preempted_search_is_lost, CLASSES.test_a_preempted_search_is_next_and_unchanged),
     (a_preemption_is_a_loss, CLASSES.test_a_preempted_search_is_next_and_unchanged),
