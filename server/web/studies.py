@@ -218,7 +218,7 @@ def program_digest() -> str:
     """Returns a hash of the teaching search and of stored lessons: they make the documents."""
     digest = hashlib.blake2b(digest_size=8)
     for module in (teach_request, study_messages):
-        for path in sorted(Path(module.__file__).parent.rglob("*")):
+        for path in sorted(Path(str(module.__file__)).parent.rglob("*")):
             if path.suffix in (".json", ".py"):
                 digest.update(path.read_bytes())
     return digest.hexdigest()
