@@ -124,7 +124,7 @@ class Code(StrEnum):
         "The room shows searches of its running match to others, or to nobody yet (HTTP only).",
     )
     LESSON_UNKNOWN = "lesson.unknown", "There is no such lesson (HTTP only)."
-    STUDY_OFF = "study.off", "The server has no study processes (HTTP only)."
+    STUDY_OFF = "study.off", "The server has no study processes, or is stopping (HTTP only)."
     STUDY_BUSY = "study.busy", "Too many searches are waiting; try again later (HTTP only)."
     STUDY_FAILED = "study.failed", "The study process ended; send the request again (HTTP only)."
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."

@@ -28,7 +28,6 @@ export const PAGES = [
         /^\/learn$/,
         async () => (await import("./pages/learn/page.js")).LearnPage,
         ["lesson/lesson.css", "pages/learn/learn.css"],
-        ["/api/lessons"],
     ],
     [
         /^\/learn\/([\w-]{1,24})$/,

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from engine.dispatch.dispatcher import QueueFull
 from engine.rules.registry import game_ids
+from engine.study_pool import messages as study_messages
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
 from engine.study_pool.messages import (
     LESSON_JOBS,
@@ -214,9 +215,10 @@ def _unavailable(error: Exception) -> ApiError:
 
 @cache
 def program_digest() -> str:
-    """Returns a hash of the teaching search, whose changes change documents."""
+    """Returns a hash of the teaching search and of stored lessons: they make the documents."""
     digest = hashlib.blake2b(digest_size=8)
-    folder = Path(teach_request.__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.read_bytes())
+    for module in (teach_request, study_messages):
+        for path in sorted(Path(str(module.__file__)).parent.rglob("*")):
+            if path.suffix in (".json", ".py"):
+                digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -141,7 +141,7 @@ def lines_of_a_cut() -> None:
 
 async def strangers() -> None:
     async with StudyPool(1, limits=Limits(60, 300_000)) as pool:
-        await test_traces.send_bad_requests(pool, 200)
+        await test_traces.send_bad_requests(pool, 60)
 
 
 withheld = partial(on_a_site, test_traces.test_searches_of_a_running_match)

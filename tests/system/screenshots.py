@@ -361,14 +361,15 @@ async def open_glass(studio: Studio, query: str) -> None:
 
 
 async def show_glass(studio: Studio) -> None:
-    """The glass box as it opens: the form, and the example."""
+    """The glass box as it opens: with an example, and the form on a wide window."""
     await open_glass(studio, "")
-    await studio.ada.page.get_by_label("Tree as text").wait_for()
 
 
 async def show_glass_mistake(studio: Studio) -> None:
     """A typed tree with a mistake."""
     await show_glass(studio)
+    if await studio.ada.button("Change the search").is_visible():
+        await studio.ada.button("Change the search").click()
     await studio.ada.page.get_by_label("Tree as text").fill("max(A: min(10, 25),\n  B: foo)")
     await studio.ada.page.locator("#text-mistake .refusal").wait_for()
 

@@ -58,7 +58,12 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 async def open_run(page: Page, name: str, run: int) -> None:
     """Shows a run of a lesson in the open app, at its end."""
     await page.evaluate(OPEN, f"/learn/{name}?run={run}")
-    await expect(page.locator(".runs .glass-controls")).to_be_visible()
+    controls = page.locator(".runs .glass-controls")
+    solution = page.get_by_role("button", name="Show the search step by step")
+    await expect(controls.or_(solution).first).to_be_visible()
+    if await solution.count():
+        await solution.click()
+    await expect(controls).to_be_visible()
 
 
 def counted(page: Page, name: str) -> Locator:

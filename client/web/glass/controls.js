@@ -236,10 +236,10 @@ export class Controls {
             { class: "speed" },
             h(
                 "select",
-                { class: "small", "aria-label": "Speed", ".value": String(this.#speed), onchange: choose },
-                SPEEDS.map((speed, index) => h("option", { key: index, value: index }, speedText(speed))),
+                { class: "small", "aria-label": "Speed, in steps a second", ".value": String(this.#speed), onchange: choose },
+                SPEEDS.map((speed, index) => h("option", { key: index, value: index }, `${speed} / s`)),
             ),
-            h("button", { class: "small icon-button", "aria-label": "Keys", title: "Keys (?)", onclick: () => void openKeys() }, "?"),
+            h("button", { class: "small icon-button keys", "aria-label": "Keys", title: "Keys (?)", onclick: () => void openKeys() }, "?"),
         );
     }
 }

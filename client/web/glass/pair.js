@@ -14,6 +14,7 @@ import { Controls } from "./controls.js";
 import { Fold } from "./fold.js";
 import { PairedWalk } from "./in-step.js";
 import { valueText } from "./notation.js";
+import { sentence } from "./sentences.js";
 import { SearchViewer } from "./viewer.js";
 
 void loadStyleSheet("glass/pair.css").catch(() => {});
@@ -103,6 +104,7 @@ export class SearchPair {
             step: () => this.#moment,
             go: (moment) => this.#go(moment),
             next: (moment, unit, direction) => walk.next(moment, unit, direction),
+            text: () => this.#text(),
         });
         this.#redraw = () => app.update();
         narrowWindow.addEventListener("change", this.#redraw);
@@ -126,6 +128,13 @@ export class SearchPair {
     onKey(event) {
         if (event.key === "Tab" || event.defaultPrevented) return false;
         return this.#controls.onKey(event);
+    }
+
+    /** The latest steps of both searches in words, for screen readers. */
+    #text() {
+        const steps = this.#walk.at(this.#moment);
+        const texts = this.#halves.map(({ trace, fold }, side) => sentence(trace, fold.at(steps[side] ?? 0)));
+        return texts[0] === texts[1] ? (texts[0] ?? "") : texts.map((text, side) => `${this.names[side]}: ${text}`).join(" ");
     }
 
     /** @param {number} moment */

@@ -96,7 +96,7 @@ export class SeatTree {
         const { visited, cuts } = state;
         return [
             drawTree(scene),
-            h("p", { class: "muted" }, `${plural(visited, "node")}, ${plural(cuts, "cut-off")}`),
+            h("p", { class: "muted" }, this.#run.isRunning ? "Searching again…" : `${plural(visited, "node")}, ${plural(cuts, "cut-off")}`),
             h("a", { class: "button small", href: linkTo(request) }, "Step through it in the glass box"),
         ];
     }

@@ -24,6 +24,8 @@ import { Viewport, ZOOM_STEP } from "./viewport.js";
  */
 /** Below this scale the drawing leaves out what is too small to read. */
 const FAR_SCALE = 0.5;
+/** The margin around the drawing on paper, in its own pixels. */
+const PAPER_MARGIN_PX = 8;
 const KEYS_TEXT = "The arrow keys lead from node to node, Enter goes to a node, Space opens and closes it.";
 
 export class GlassTree extends HTMLElement {
@@ -45,10 +47,14 @@ export class GlassTree extends HTMLElement {
     /** The key of the item that the user has opened or closed, which stays where it is, or "". */
     #anchor = "";
     #observer = new ResizeObserver(() => this.#onResize());
+    #onPrint = () => this.#fitPaper();
+    #onPrinted = () => this.#place();
 
     connectedCallback() {
         this.#observer.observe(this);
         this.#viewport.start();
+        addEventListener("beforeprint", this.#onPrint);
+        addEventListener("afterprint", this.#onPrinted);
         if (this.dataset.ready) return;
         this.dataset.ready = "yes";
         this.addEventListener("click", (event) => this.#onClick(event));
@@ -59,6 +65,8 @@ export class GlassTree extends HTMLElement {
     disconnectedCallback() {
         this.#observer.disconnect();
         this.#viewport.stop();
+        removeEventListener("beforeprint", this.#onPrint);
+        removeEventListener("afterprint", this.#onPrinted);
     }
 
     get scene() {
@@ -226,8 +234,18 @@ export class GlassTree extends HTMLElement {
         return `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`;
     }
 
+    /** Shows the whole drawing on paper, whatever its size. */
+    #fitPaper() {
+        if (!this.#layout) return;
+        const { left, right, top, bottom } = this.#layout;
+        const box = [left - PAPER_MARGIN_PX, top, right - left + 2 * PAPER_MARGIN_PX, bottom - top + PAPER_MARGIN_PX];
+        this.querySelector(".canvas")?.setAttribute("viewBox", box.map(Math.round).join(" "));
+        this.querySelector(".world")?.removeAttribute("transform");
+    }
+
     /** Moves the drawing to where the camera shows it. */
     #place() {
+        this.querySelector(".canvas")?.removeAttribute("viewBox");
         this.querySelector(".world")?.setAttribute("transform", this.#transform());
         this.#mark();
     }

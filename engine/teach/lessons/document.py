@@ -1,5 +1,6 @@
 """Lessons as data for pages: the list of lessons, and a lesson with its texts and searches."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from engine.teach.graph import Graph
@@ -7,6 +8,7 @@ from engine.teach.graph_text import format_graph
 from engine.teach.lessons.catalogue import LESSONS, NODES, SUMMARIES, TOPICS, load_lesson
 from engine.teach.lessons.lesson import Lesson, Run, fill_texts, perform
 from engine.teach.request import TraceRequest
+from engine.teach.trace import Trace
 from engine.teach.tree import Tree
 from engine.teach.tree_text import format_tree
 
@@ -31,10 +33,13 @@ def _entry(name: str, lesson: Lesson) -> dict[str, Any]:
     }
 
 
-def lesson_document(name: str) -> dict[str, Any]:
-    """Returns a lesson with its texts filled in; raises UnknownName."""
+def lesson_document(name: str, traces: Sequence[Trace] | None = None) -> dict[str, Any]:
+    """Returns a lesson with its texts filled in; raises UnknownName.
+
+    Without the traces of its runs it searches them.
+    """
     lesson = load_lesson(name)
-    texts = fill_texts(lesson, [perform(run) for run in lesson.runs])
+    texts = fill_texts(lesson, traces or [perform(run) for run in lesson.runs])
     place = LESSONS.index(name)
     return {
         **_entry(name, lesson),

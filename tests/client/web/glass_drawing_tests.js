@@ -149,6 +149,21 @@ test("a click chooses a node, a click on a fold opens it, and a drag does neithe
     assert(world() !== before && user.selected === null, "the drawing has moved, and no node is chosen");
 });
 
+test("the paper shows the whole drawing, and the screen the same part as before", async () => {
+    await loadStyles();
+    const trace = large();
+    const { box } = await openTree(trace, Math.floor(trace.stepCount / 2), [300, 240]);
+    const places = () => [...box.querySelectorAll(".nodes > g")].map((item) => item.getBoundingClientRect());
+    const paper = box.getBoundingClientRect();
+    const isInside = ({ left, right, top, bottom }) => left >= paper.left - 4 && right <= paper.right + 4 && top >= paper.top - 4 && bottom <= paper.bottom + 4;
+    const before = JSON.stringify(places());
+    assert(!places().every(isInside), "the drawing is larger than the screen");
+    dispatchEvent(new Event("beforeprint"));
+    assert(places().every(isInside), "all of it is on the paper");
+    dispatchEvent(new Event("afterprint"));
+    assertEqual(JSON.stringify(places()), before);
+});
+
 test("a step draws only what it changes", async () => {
     const trace = large();
     const { box, user, draw } = await openTree(trace, Math.floor(trace.stepCount / 2));

@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.catalogue import LESSONS, NODES, lesson_traces, load_lesson
 from engine.teach.lessons.lesson import fill_texts, root_of
 from engine.teach.lessons.page import format_lesson
 from engine.teach.style import Style
@@ -78,6 +78,7 @@ def test_a_lesson_is_complete(name: str) -> None:
     lesson = load_lesson(name)
     texts = fill_texts(lesson, lesson_traces(name))
     assert len(texts.page) > 150
+    assert NODES[name] == max(trace.counts.nodes for trace in lesson_traces(name))
     assert texts.look_for
     assert not any("{" in text for text in (texts.page, *texts.look_for, *texts.solution))
     for run, trace in zip(lesson.runs, lesson_traces(name), strict=True):

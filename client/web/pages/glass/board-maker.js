@@ -11,7 +11,7 @@ import { readBoards } from "../../glass/requests.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { loadStyleSheet } from "../../shell/router.js";
-import { sentenceOf, sideName } from "../../shell/words.js";
+import { sideName } from "../../shell/words.js";
 
 void loadStyleSheet("board/board.css").catch(() => {});
 
@@ -29,7 +29,7 @@ export class BoardMaker {
     #key = "";
     /** @type {{board: BoardView, position: PositionView, moves: MoveView[]} | null} */
     #shown = null;
-    #error = "";
+    #hasFailed = false;
     /** @type {AbortController | null} */
     #request = null;
 
@@ -51,7 +51,8 @@ export class BoardMaker {
     draw(line, change, announce) {
         this.#load(line);
         const shown = this.#shown;
-        if (this.#error) return h("p", { class: "refusal", role: "status", key: "error" }, sentenceOf(this.#error));
+        // The page says beside its search why a position is refused.
+        if (this.#hasFailed) return h("p", { class: "muted", key: "error" }, "There is no board for this position.");
         if (!shown) return h("p", { class: "muted", key: "loading" }, "Setting up the board…");
         const { board, position, moves } = shown;
         const isCurrent = this.#key === keyOf(line) && this.#request === null;
@@ -103,15 +104,15 @@ export class BoardMaker {
             (answer) => {
                 if (this.#request !== request) return;
                 this.#request = null;
-                this.#error = "";
+                this.#hasFailed = false;
                 const [after] = answer.positions;
                 this.#shown = after && answer.board ? { board: answer.board, position: after, moves: answer.moves?.[0] ?? [] } : null;
                 this.#update();
             },
-            (error) => {
+            () => {
                 if (this.#request !== request) return;
                 this.#request = null;
-                this.#error = error instanceof Error ? error.message : String(error);
+                this.#hasFailed = true;
                 this.#update();
             },
         );

@@ -180,13 +180,15 @@ export class Quiz {
     #drawSearch(question) {
         if (question.figure) return this.#drawLeaves(question, question.figure);
         const trace = this.#options.traceOf(question.run);
-        if (trace === null || trace.end === null) return h("p", { class: "muted tree-box" }, "Loading the search…");
+        if (trace === null || trace.end === null)
+            // The same element as later: a field that has the focus must not move.
+            return h("div", { class: "tree-box", key: "tree" }, h("p", { class: "muted" }, "Loading the search…"));
         const isOpen = this.#outcome === null;
         const state = isOpen ? new QuestionState(trace, question.step) : new Fold(trace).at(question.step + 1);
         const select = { opened: this.#opened, closed: this.#closed };
         return h(
             "div",
-            { class: "tree-box" },
+            { class: "tree-box", key: "tree" },
             drawTree({
                 trace,
                 state,
@@ -224,7 +226,7 @@ export class Quiz {
     #drawAnswer(question) {
         return h(
             "div",
-            { class: "answer" },
+            { class: "answer", key: "answer" },
             question.kind === "yes_no" ? this.#drawYesNo() : null,
             question.kind === "number" ? this.#drawNumber() : null,
             question.kind === "names" ? this.#drawNames() : null,

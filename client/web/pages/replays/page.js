@@ -34,14 +34,8 @@ export class ReplaysPage {
     }
 
     start() {
-        void this.#load();
-        listGames().then(
-            (games) => {
-                this.#games = [...games].sort((a, b) => a.title.localeCompare(b.title));
-                this.#app.update();
-            },
-            () => {}, // without the games there is no choice between them
-        );
+        // On a slow line the matches come first.
+        void this.#load().then(() => this.#loadGames());
     }
 
     stop() {}
@@ -58,6 +52,13 @@ export class ReplaysPage {
 
     title() {
         return "Replays – Plyroom";
+    }
+
+    /** Loads the games to choose from; without them the choice is "All games". */
+    async #loadGames() {
+        const games = await listGames().catch(() => []);
+        this.#games = [...games].sort((a, b) => a.title.localeCompare(b.title));
+        this.#app.update();
     }
 
     /** @param {Filter} filter */
