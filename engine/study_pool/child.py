@@ -32,6 +32,7 @@ from engine.study_pool.messages import (
     LessonTraceJob,
     Limits,
     Part,
+    Refused,
     Reply,
     Started,
     TraceJob,
@@ -86,24 +87,32 @@ class StudyHost:
         os._exit(0)
 
     def _run(self, command: Command) -> None:
-        """Runs a job, and sends its last reply."""
+        """Runs a job, and sends its last reply, exactly one.
+
+        An interrupt may arrive at any moment until the interrupts are ignored.
+        """
+        self._send(Started(command.number))
+        limit_cpu(command.limits.seconds + EXTRA_CPU_S)
+        reply: Ended | Refused = Ended(command.number, is_whole=False)
+        try:
+            reply = self._perform(command)
+            ignore_interrupts()
+        except TimeOver:
+            ignore_interrupts()
+        self._send(reply)
+
+    def _perform(self, command: Command) -> Ended | Refused:
+        """Runs a job, and returns its last reply."""
         number, job, limits = command.number, command.job, command.limits
-        self._send(Started(number))
-        limit_cpu(limits.seconds + EXTRA_CPU_S)
         try:
             if isinstance(job, TraceJob | LessonTraceJob):
                 run = TraceRun(self, number, limits)
                 run.run(job)
-                self._send(Ended(number, run.is_whole))
-            else:
-                self._send_document(command)
-                self._send(Ended(number, is_whole=True))
-        except TimeOver:  # the job was interrupted between two blocks
-            self._send(Ended(number, is_whole=False))
+                return Ended(number, run.is_whole)
+            self._send_document(command)
+            return Ended(number, is_whole=True)
         except Exception as error:  # rules of another package may raise anything
-            self._send(refusal_of(number, error))
-        finally:
-            ignore_interrupts()
+            return refusal_of(number, error)
 
     def _send_document(self, command: Command) -> None:
         try:
