@@ -200,15 +200,18 @@ async def test_two_searches_in_step(chromium: Browser, server: ServerProcess) ->
             for name in ("alphabeta", "minimax")
         ]
         assert len(right) == 9
+        sides = ada.page.locator(".pair-side")
+        await expect(sides.first.locator(".difference")).to_have_count(2)
+        await expect(sides.last.locator(".node.differs")).to_have_count(2)
         assert await marked(ada.page, 0) == set()
         assert {right[row] for row in await marked(ada.page, 1)} == set(right) - set(left)
-        assert await ada.page.locator(".pair-side").first.locator(".difference").count() == 2
         assert await faults_of(ada.page) == []
         await ada.page.locator("h1").click()
         await ada.page.keyboard.press("Home")
         for _ in range(4):
             await ada.page.keyboard.press("ArrowRight")
             current = ada.page.locator(".node[aria-current=step]")
+            await expect(current).to_have_count(2)
             keys = await current.evaluate_all("nodes => nodes.map(node => node.dataset.key)")
             assert left[row_of(keys[0])] == right[row_of(keys[1])]
         await kim.page.goto(ada.page.url)
