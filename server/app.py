@@ -24,6 +24,7 @@ from engine.strategy_pool.pool import StrategyPool
 from engine.study_pool.messages import Limits
 from engine.study_pool.pool import StudyPool
 from server.address import Origin, Proxies, parse_proxies
+from server.bot.bot import open_bot
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
@@ -201,7 +202,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
-    async with open_hub(ports) as hub:
+    async with open_hub(ports) as hub, open_bot(hub):
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename)

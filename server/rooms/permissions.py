@@ -15,7 +15,7 @@ from engine.game import Game, GameFault, OptionError, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId
-from server.rooms import chat, takebacks
+from server.rooms import chat_limits, takebacks
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -26,7 +26,9 @@ from server.rooms.commands import (
     Command,
     Configure,
     Decline,
+    Hint,
     LetAiPlay,
+    Mute,
     OfferDraw,
     OfferKind,
     ReclaimSeat,
@@ -36,8 +38,9 @@ from server.rooms.commands import (
     Sit,
     Stand,
     Takeback,
+    Unmute,
 )
-from server.rooms.events import Moved, Occupant, RoomEvent
+from server.rooms.events import Moved, Occupant, Player, RoomEvent
 from server.rooms.model import (
     Absence,
     Actor,
@@ -55,8 +58,13 @@ from server.rooms.refusals import (
     AI_LOCKED,
     CANNOT_PLAY_ON,
     HAS_SEAT,
+    HELP_BETWEEN_PEOPLE,
+    HELP_IN_RATED_MATCH,
     MATCH_OVER,
     MATCH_RUNNING,
+    MUTE_SELF,
+    MUTE_TOO_MANY,
+    MUTE_UNKNOWN,
     NEWER,
     NO_AI,
     NO_DRAWS,
@@ -69,6 +77,7 @@ from server.rooms.refusals import (
     NO_TAKEBACKS,
     NOBODY_TO_GO,
     NOT_HOST,
+    NOT_MUTED,
     NOT_STARTED,
     ONE_SCREEN,
     OPPONENT_PRESENT,
@@ -90,6 +99,8 @@ from server.settings import Settings
 #: Turns after an offer before the player may offer a draw again, so that repeated offers do not
 #: harass the opponent. A turn is one ply, or more in games with extra turns.
 OFFER_AGAIN_TURNS = 10
+#: Maximum number of people that are muted in a room.
+MAX_MUTED = 64
 
 
 class Viewer(Struct, frozen=True):
@@ -345,6 +356,50 @@ def reclaim_seat(room: Room, viewer: Viewer) -> Refusal | None:
     return NO_KEPT_SEAT if room.kept_seat(viewer.identity) is None else None
 
 
+def position_help(room: Room, viewer: Viewer | None = None) -> Refusal | None:
+    """The one condition of all help with positions, the same for players and for spectators.
+
+    Nobody gets help in a running match that is rated, or between two people unless the room allows
+    it. An AI that keeps a seat for a person counts as that person. One person who plays both sides
+    on one screen may have help.
+    """
+    match = room.running_match
+    if match is None:
+        return None
+    if room.rated:
+        return HELP_IN_RATED_MATCH
+    are_people = all(seat.kind != "ai" or seat.kept_for is not None for seat in match.seats)
+    return HELP_BETWEEN_PEOPLE if are_people and not (room.help or room.one_screen) else None
+
+
+def hint(room: Room, viewer: Viewer) -> Refusal | None:
+    match = room.running_match
+    if match is None:
+        return refusal_unless_running(room)
+    if match.position is None or room.frozen is not None:
+        return READ_ONLY
+    return position_help(room, viewer)
+
+
+def mute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
+    """`identity` is the person to mute; None stands for any."""
+    if not viewer.is_host:
+        return NOT_HOST
+    if identity == viewer.identity:
+        return MUTE_SELF
+    if not people_to_mute(room, identity):
+        return MUTE_UNKNOWN
+    return MUTE_TOO_MANY if len(room.muted) >= MAX_MUTED else None
+
+
+def unmute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
+    """`identity` is the person to unmute; None stands for any."""
+    if not viewer.is_host:
+        return NOT_HOST
+    is_muted = any(identity in (None, person.identity) for person in room.muted)
+    return None if is_muted else NOT_MUTED
+
+
 # --- shared conditions --------------------------------------------------------------------------
 
 
@@ -406,6 +461,20 @@ def starts_rematch(room: Room, viewer: Viewer) -> bool:
     return opponent is not None and opponent.kind == "ai"
 
 
+def people_to_mute(room: Room, identity: str | None = None) -> list[Player]:
+    """The people whose lines the room keeps in memory, besides the host and those who are muted.
+
+    With an `identity` it is that person at most.
+    """
+    muted = {person.identity for person in room.muted} | {room.host}
+    lines = {line.identity: line.name for line in room.chat if not line.by}
+    return [
+        Player(author, name)
+        for author, name in lines.items()
+        if author not in muted and identity in (None, author)
+    ]
+
+
 def _is_taken(room: Room, seat: int | None) -> bool:
     """Whether the seat is taken; for None, whether every seat is."""
     return None not in room.seats if seat is None else room.seats[seat] is not None
@@ -460,6 +529,9 @@ DURING_MATCH: dict[type[Command], Condition] = {
     CallDraw: call_draw,
     LetAiPlay: let_ai_play,
     ReclaimSeat: reclaim_seat,
+    Hint: hint,
+    Mute: mute,
+    Unmute: unmute,
 }
 #: The conditions of the commands that may be accepted while no match is running.
 BETWEEN_MATCHES: dict[type[Command], Condition] = {
@@ -471,6 +543,8 @@ BETWEEN_MATCHES: dict[type[Command], Condition] = {
     Accept: accept,
     Decline: decline,
     Configure: configure,
+    Mute: mute,
+    Unmute: unmute,
 }
 
 #: The draw offers of a match in which none was made.
@@ -500,7 +574,10 @@ def permitted(
                 types.append(command_type)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
-    if chat.next_line_ms(room, identity, now_ms, settings) <= now_ms:
+    if (
+        not room.is_muted(identity)
+        and chat_limits.next_line_ms(room, identity, now_ms, settings) <= now_ms
+    ):
         types.append(Chat)
     return _share(tuple(types))
 
@@ -524,7 +601,7 @@ def next_change_ms(
     """
     if refusal_if_newer(room) is not None:
         return None
-    times_ms = [chat.next_line_ms(room, identity, now_ms, settings)]
+    times_ms = [chat_limits.next_line_ms(room, identity, now_ms, settings)]
     absence = viewer_at(room, identity, now_ms, find_absence).absence
     if absence is not None and absence.claimable_ms is not None:
         times_ms.append(absence.claimable_ms)

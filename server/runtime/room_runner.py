@@ -15,7 +15,7 @@ from server.ids import RoomId
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command, Tick
+from server.rooms.commands import Command, Hint, Tick
 from server.rooms.events import RoomEvent
 from server.rooms.model import SERVER, Actor, Room
 from server.runtime.ai_seat import AiTasks
@@ -302,8 +302,16 @@ class RoomRunner:
         finally:
             self._serving = None
         is_answered = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
-        if not is_answered:
+        if isinstance(command, Hint) and isinstance(outcome, Accepted):
+            self._accept_hint(request, command)
+        elif not is_answered:
             reply(request, outcome)
+
+    def _accept_hint(self, request: Request, hint: Hint) -> None:
+        """Acknowledges a request for a hint, which logs nothing, and passes it on."""
+        if request.follower is not None:
+            request.follower.send(Outbound(wire.Ack(hint.id, None)))
+            self._observers.on_hint(self._log.state, request.follower, hint)
 
     async def _tick(self, at_ms: int) -> None:
         """Commits the events that are due by `at_ms`, unless another node is responsible."""

@@ -56,7 +56,7 @@ Direction = Literal["open", "close", "out", "in"]
 UNCERTAIN_CODES = {"store.retry", "server.fault", "room.busy"}
 
 #: Types of client messages that add nothing to the log.
-NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
+NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby", "hint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,6 +443,8 @@ LAST_EVENT_KINDS = {
     "call_draw": {"finished"},
     "let_ai_play": {"ai_took_over"},
     "reclaim_seat": {"player_returned"},
+    "mute": {"muted"},
+    "unmute": {"unmuted"},
 }
 #: The claims against an opponent who has gone.
 CLAIMS = ("claim_win", "call_draw", "let_ai_play")
