@@ -7,6 +7,7 @@ import asyncio
 import os
 import re
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from server.process.metrics import Metrics
 from server.process.watchdog import watch_loop
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
+from server.seats.background import BackgroundSearches
 from server.seats.strategies import Strategies, StrategyEngines
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
@@ -138,11 +140,12 @@ async def _open_with_store(
         open_studies(settings) as studies,
     ):
         metrics = Metrics()
+        all_engines = make_engines(bus, node, engines, strategies, metrics)
         ports = Ports(
-            node=node, settings=settings, store=store, bus=bus,
-            engines=make_engines(bus, node, engines, strategies, metrics), find_game=load_game,
-            now_ms=wall_clock_ms, new_id=random_id, metrics=metrics, studies=studies,
-            reached=make_failpoint(settings.failpoint),
+            node=node, settings=settings, store=store, bus=bus, engines=all_engines,
+            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
+            studies=studies, reached=make_failpoint(settings.failpoint),
+            background=BackgroundSearches(all_engines, settings, time.monotonic),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running
