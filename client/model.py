@@ -69,7 +69,8 @@ class Model(Struct, frozen=True, kw_only=True):
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
     thinking during the next matches, and `has_help` whether people who play each other get help
-    with positions. `muted` are the people whom the host has muted.
+    with positions. `muted` are the people whom the host has muted, and `chat_commands`
+    the words that ask the room's bot after a `/`.
     """
 
     room: str
@@ -93,6 +94,7 @@ class Model(Struct, frozen=True, kw_only=True):
     may: tuple[str, ...] | None = ()
     thinking_setting: str = "all"
     has_help: bool = False
+    chat_commands: tuple[str, ...] = ()
     muted: tuple[Player, ...] = ()
 
     @property
@@ -169,6 +171,7 @@ def apply(model: Model, message: RoomMessage) -> Model:
                 frozen=message.frozen,
                 epoch=message.epoch,
                 may=message.may,
+                chat_commands=message.chat_commands,
             )
         case May():
             return replace(model, may=message.may)

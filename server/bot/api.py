@@ -89,7 +89,7 @@ class Ask(Struct, frozen=True):
         """
         match = self.room.match
         if match is None or match.position is None or ply in (None, match.ply):
-            return match and match.position
+            return None if match is None else match.position
         return position_at(self.room, match, ply)
 
 

@@ -24,7 +24,7 @@ from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.protocol.wording import StoredThought
-from server.rooms.commands import BotLine, Command
+from server.rooms.commands import BotLine, ChatTo, Command
 from server.rooms.events import Said
 from server.rooms.model import BOT, Actor, CommandRejected, Room
 from server.rooms.permissions import viewer_of
@@ -202,7 +202,7 @@ class Bot:
 
     async def _say(self, line: Line, text: str) -> None:
         """Answers in the chat, for everyone whom the question reached."""
-        to = "spectators" if line.to == "spectators" else "room"
+        to: ChatTo = "spectators" if line.to == "spectators" else "room"
         await self._command(line, BOT, BotLine(f"bot:{line.v}", text, line.v, to))
 
     async def _command(self, line: Line, actor: Actor, command: Command) -> None:

@@ -171,7 +171,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     the room can be read but not played, and is the error code that says why. `may` lists the
     commands that the viewer may give, like the message `may`. A server of an earlier version omits
     it; the client may then try any command. `start_view` is the position in which the room's first
-    match will start; null once it has started.
+    match will start; null once it has started. `chat_commands` are the words that mean a question
+    to the room's bot after a `/`.
     """
 
     room: str
@@ -182,6 +183,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     frozen: str | None = None
     may: tuple[str, ...] | None = None
     start_view: PositionView | None = None
+    chat_commands: tuple[str, ...] = ()
 
 
 class May(Outgoing, frozen=True, tag="may", kw_only=True):

@@ -1,12 +1,14 @@
 """The rules of a room's chat: lines of people and of the room's bot, and people who are muted."""
 
 from server.codes import Code
-from server.rooms import permissions
-from server.rooms.chat_limits import check_question_limits, check_rate_limits, check_repeat
+from server.rooms import muting
+from server.rooms.chat_limits import check_question_limits, check_repeat
+from server.rooms.chat_limits import check_rate_limits as check_rate_limits
 from server.rooms.commands import BotLine, Chat, Command, Mute, Unmute
 from server.rooms.events import Muted, RoomEvent, Said, Unmuted
 from server.rooms.model import BOT, ActorKind, CommandRejected, Moment, Room, Rule
-from server.rooms.permissions import check, people_to_mute, viewer_of
+from server.rooms.muting import people_to_mute
+from server.rooms.permissions import check, viewer_of
 from server.rooms.questions import parse_question
 from server.rooms.refusals import MUTED
 from server.rooms.text import clean_text
@@ -59,14 +61,14 @@ def say_as_bot(room: Room, command: BotLine, moment: Moment) -> list[RoomEvent]:
 
 def mute(room: Room, command: Mute, moment: Moment) -> list[RoomEvent]:
     viewer = viewer_of(room, moment.actor.identity)
-    check(permissions.mute(room, viewer, command.identity))
+    check(muting.mute(room, viewer, command.identity))
     [person] = people_to_mute(room, command.identity)
     return [Muted(person.identity, person.name)]
 
 
 def unmute(room: Room, command: Unmute, moment: Moment) -> list[RoomEvent]:
     viewer = viewer_of(room, moment.actor.identity)
-    check(permissions.unmute(room, viewer, command.identity))
+    check(muting.unmute(room, viewer, command.identity))
     [name] = [each.name for each in room.muted if each.identity == command.identity]
     return [Unmuted(command.identity, name)]
 

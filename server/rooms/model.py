@@ -101,6 +101,19 @@ def nobody_absent(_identity: IdentityId) -> None:
     """Returns None: every player counts as connected. A FindAbsence."""
 
 
+class Viewer(Struct, frozen=True):
+    """The role of an identity in a room: the seat that it holds, and whether it is the host.
+
+    `absence` is that of the opponent at the time `now_ms`; `viewer_at` fills in both.
+    """
+
+    identity: IdentityId
+    seat: int | None
+    is_host: bool
+    now_ms: int = 0
+    absence: Absence | None = None
+
+
 class Moment(Struct, frozen=True):
     """The context of a command: its actor and time, the source of new ids, the settings, and who is
     connected.

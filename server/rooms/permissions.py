@@ -9,13 +9,11 @@ checks the command's own fields, such as a legal move or a level that the game h
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from msgspec import Struct
-
 from engine.game import Game, GameFault, OptionError, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId
-from server.rooms import chat_limits, takebacks
+from server.rooms import chat_limits, muting, takebacks
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -40,15 +38,15 @@ from server.rooms.commands import (
     Takeback,
     Unmute,
 )
-from server.rooms.events import Moved, Occupant, Player, RoomEvent
+from server.rooms.events import Moved, Occupant, RoomEvent
 from server.rooms.model import (
-    Absence,
     Actor,
     CommandRejected,
     FindAbsence,
     Match,
     Moment,
     Room,
+    Viewer,
     nobody_absent,
 )
 from server.rooms.refusals import (
@@ -62,9 +60,6 @@ from server.rooms.refusals import (
     HELP_IN_RATED_MATCH,
     MATCH_OVER,
     MATCH_RUNNING,
-    MUTE_SELF,
-    MUTE_TOO_MANY,
-    MUTE_UNKNOWN,
     NEWER,
     NO_AI,
     NO_DRAWS,
@@ -77,7 +72,6 @@ from server.rooms.refusals import (
     NO_TAKEBACKS,
     NOBODY_TO_GO,
     NOT_HOST,
-    NOT_MUTED,
     NOT_STARTED,
     ONE_SCREEN,
     OPPONENT_PRESENT,
@@ -99,21 +93,6 @@ from server.settings import Settings
 #: Turns after an offer before the player may offer a draw again, so that repeated offers do not
 #: harass the opponent. A turn is one ply, or more in games with extra turns.
 OFFER_AGAIN_TURNS = 10
-#: Maximum number of people that are muted in a room.
-MAX_MUTED = 64
-
-
-class Viewer(Struct, frozen=True):
-    """The role of an identity in a room: the seat that it holds, and whether it is the host.
-
-    `absence` is that of the opponent at the time `now_ms`; `viewer_at` fills in both.
-    """
-
-    identity: IdentityId
-    seat: int | None
-    is_host: bool
-    now_ms: int = 0
-    absence: Absence | None = None
 
 
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
@@ -381,25 +360,6 @@ def hint(room: Room, viewer: Viewer) -> Refusal | None:
     return position_help(room, viewer)
 
 
-def mute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
-    """`identity` is the person to mute; None stands for any."""
-    if not viewer.is_host:
-        return NOT_HOST
-    if identity == viewer.identity:
-        return MUTE_SELF
-    if not people_to_mute(room, identity):
-        return MUTE_UNKNOWN
-    return MUTE_TOO_MANY if len(room.muted) >= MAX_MUTED else None
-
-
-def unmute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
-    """`identity` is the person to unmute; None stands for any."""
-    if not viewer.is_host:
-        return NOT_HOST
-    is_muted = any(identity in (None, person.identity) for person in room.muted)
-    return None if is_muted else NOT_MUTED
-
-
 # --- shared conditions --------------------------------------------------------------------------
 
 
@@ -461,20 +421,6 @@ def starts_rematch(room: Room, viewer: Viewer) -> bool:
     return opponent is not None and opponent.kind == "ai"
 
 
-def people_to_mute(room: Room, identity: str | None = None) -> list[Player]:
-    """The people whose lines the room keeps in memory, besides the host and those who are muted.
-
-    With an `identity` it is that person at most.
-    """
-    muted = {person.identity for person in room.muted} | {room.host}
-    lines = {line.identity: line.name for line in room.chat if not line.by}
-    return [
-        Player(author, name)
-        for author, name in lines.items()
-        if author not in muted and identity in (None, author)
-    ]
-
-
 def _is_taken(room: Room, seat: int | None) -> bool:
     """Whether the seat is taken; for None, whether every seat is."""
     return None not in room.seats if seat is None else room.seats[seat] is not None
@@ -530,8 +476,8 @@ DURING_MATCH: dict[type[Command], Condition] = {
     LetAiPlay: let_ai_play,
     ReclaimSeat: reclaim_seat,
     Hint: hint,
-    Mute: mute,
-    Unmute: unmute,
+    Mute: muting.mute,
+    Unmute: muting.unmute,
 }
 #: The conditions of the commands that may be accepted while no match is running.
 BETWEEN_MATCHES: dict[type[Command], Condition] = {
@@ -543,8 +489,8 @@ BETWEEN_MATCHES: dict[type[Command], Condition] = {
     Accept: accept,
     Decline: decline,
     Configure: configure,
-    Mute: mute,
-    Unmute: unmute,
+    Mute: muting.mute,
+    Unmute: muting.unmute,
 }
 
 #: The draw offers of a match in which none was made.
@@ -625,6 +571,7 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
         and _has_moved_before(match)
         and room.frozen is None
         and match.position is not None
+        and not match.substitutions
     )
 
 

@@ -305,16 +305,11 @@ class RoomRunner:
         finally:
             self._serving = None
         is_answered = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
-        if isinstance(command, Hint) and isinstance(outcome, Accepted):
-            self._accept_hint(request, command)
+        if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
+            follower.send(Outbound(wire.Ack(command.id, None)))
+            self._observers.on_hint(self._log.state, follower, command)
         elif not is_answered:
             reply(request, outcome)
-
-    def _accept_hint(self, request: Request, hint: Hint) -> None:
-        """Acknowledges a request for a hint, which logs nothing, and passes it on."""
-        if request.follower is not None:
-            request.follower.send(Outbound(wire.Ack(hint.id, None)))
-            self._observers.on_hint(self._log.state, request.follower, hint)
 
     async def _tick(self, at_ms: int) -> None:
         """Commits the events that are due by `at_ms`, unless another node is responsible."""

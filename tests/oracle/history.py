@@ -19,6 +19,7 @@ The checker uses none of the server's code. It checks these invariants:
 - I18: no rematch starts, no draw is agreed and no opponent's move is taken back without an offer;
   a seat offers once, and a takeback returns to the last move of the seat that wanted it.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
+- I31: the room's bot answers a line at most once, an earlier line of a person.
 - I33: no player loses by a claim who has had a connection to the room in the last 20 s.
 
 Some tests name further invariants, which this checker does not check:
@@ -109,6 +110,7 @@ def check(history: History) -> list[str]:
     faults += _check_answers(entries)
     faults += _check_commands(entries, logs, identities)
     faults += _check_claims(entries, logs, identities)
+    faults += _check_bot(logs)
     return faults
 
 
@@ -292,6 +294,22 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
                 f"I14: a snapshot of room {log.room} for a player "
                 f"has the spectators' line of v {line['v']}"
             )
+
+
+def _check_bot(logs: dict[str, RoomLog]) -> Iterator[str]:
+    """Checks I31: each line of the bot answers a line of a person, and no line has two answers."""
+    for log in logs.values():
+        answered: Counter[int] = Counter()
+        for v, event in sorted(log.events.items()):
+            if event["kind"] != "said" or event.get("by") != "bot":
+                continue
+            question = log.events.get(event.get("answers", 0), {})
+            answered[event.get("answers", 0)] += 1
+            if question.get("kind") != "said" or question.get("by") or question["v"] >= v:
+                yield f"I31: v {v} of room {log.room} answers no line of a person"
+        for question_v, times in answered.items():
+            if times > 1:
+                yield f"I31: v {question_v} of room {log.room} is answered {times} times"
 
 
 # --- the outcome of each command

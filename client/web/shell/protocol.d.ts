@@ -288,7 +288,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. `chat_commands` are the words that mean a question to the room's bot after a `/`. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -299,6 +299,7 @@ export interface Joined {
     frozen?: string | null;
     may?: string[] | null;
     start_view?: PositionView | null;
+    chat_commands?: string[];
 }
 
 /** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. */
