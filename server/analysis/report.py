@@ -13,7 +13,7 @@ from msgspec import DecodeError, Struct
 
 from server.analysis.positions import NODES, CannotAnalyse, Subject, decode_result
 from server.analysis.subjects import check_match, read_subject
-from server.analysis.words import Analysed, Entry, Summary, make_entry, make_summary
+from server.analysis.words import Analysed, AnalysisSummary, PositionEntry, make_entry, make_summary
 from server.ids import MatchId
 from server.ports import Ports
 from server.store.base import Analysis, StoredMatch
@@ -24,7 +24,7 @@ CACHED_PLIES = 5_000
 State = Literal["none", "queued", "running", "done", "failed", "refused"]
 
 
-class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AnalysisReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The analysis of a match.
 
     - `state` is "none" before anyone has requested it, and "refused" for a match that cannot be
@@ -42,11 +42,11 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     ahead: int | None = None
     plies: int
-    done_plies: int = 0
-    nodes: int = NODES
+    done_plies: int
+    nodes: int
     engine: str = ""
-    moves: tuple[Entry, ...] = ()
-    summary: Summary | None = None
+    moves: tuple[PositionEntry, ...] = ()
+    summary: AnalysisSummary | None = None
 
 
 class _Cached:
@@ -56,7 +56,7 @@ class _Cached:
         self.subject = subject
         self.engine = engine
         self.analysed: dict[int, Analysed] = {}
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, PositionEntry] = {}
 
     def add(self, ply: int, body: bytes) -> None:
         """Adds the result for a ply. A body of another program counts as missing."""
@@ -67,7 +67,7 @@ class _Cached:
                 return
             self.analysed[ply] = Analysed.of(ply, self.subject.positions[ply], result)
 
-    def make_entry(self, ply: int) -> Entry | None:
+    def make_entry(self, ply: int) -> PositionEntry | None:
         """The entry of a ply, with the judgement of its move if the next position is known."""
         known = self.entries.get(ply)
         before, after = self.analysed.get(ply), self.analysed.get(ply + 1)
@@ -78,7 +78,7 @@ class _Cached:
         self.entries[ply] = make_entry(before, token, after)
         return self.entries[ply]
 
-    def summary(self) -> Summary | None:
+    def summary(self) -> AnalysisSummary | None:
         """The summary; None while a position has no result."""
         if len(self.analysed) < self.subject.plies:
             return None
@@ -93,7 +93,7 @@ class Reports:
         self._ports = ports
         self._cache: OrderedDict[tuple[MatchId, str], _Cached] = OrderedDict()
 
-    async def of(self, match: StoredMatch, known: Sequence[int] = ()) -> Report:
+    async def of(self, match: StoredMatch, known: Sequence[int] = ()) -> AnalysisReport:
         """The report of a match's analysis, without the entries of the `known` plies.
 
         A report of a complete analysis has all entries.
@@ -105,7 +105,7 @@ class Reports:
         try:
             cached = await self._cached(match, analysis)
         except CannotAnalyse as error:
-            return Report(state="refused", reason=str(error), plies=analysis.plies)
+            return _refused(str(error), analysis.plies)
         if cached is None:
             return report
         left_out = frozenset(known) if analysis.state in ("queued", "running") else frozenset()
@@ -117,28 +117,29 @@ class Reports:
                 entries.append(entry)
             if is_new:
                 await asyncio.sleep(0)
-        return Report(
+        return AnalysisReport(
             state=report.state, reason=report.reason, ahead=report.ahead, plies=report.plies,
-            done_plies=len(cached.analysed), engine=analysis.engine, moves=tuple(entries),
+            done_plies=len(cached.analysed), engine=analysis.engine, nodes=NODES,
+            moves=tuple(entries),
             summary=cached.summary() if analysis.state == "done" else None,
         )  # fmt: skip
 
-    def _without_analysis(self, match: StoredMatch) -> Report:
+    def _without_analysis(self, match: StoredMatch) -> AnalysisReport:
         plies = (match.plies or 0) + 1
         try:
             check_match(self._ports, match)
         except CannotAnalyse as error:
-            return Report(state="refused", reason=str(error), plies=plies)
-        return Report(state="none", plies=plies)
+            return _refused(str(error), plies)
+        return AnalysisReport(state="none", plies=plies, done_plies=0, nodes=NODES)
 
-    async def _with_state(self, match: StoredMatch, analysis: Analysis) -> Report:
+    async def _with_state(self, match: StoredMatch, analysis: Analysis) -> AnalysisReport:
         """The report without entries."""
         ahead = None
         if analysis.state == "queued":
             ahead = await self._ports.store.analyses.count_ahead(analysis)
-        return Report(
+        return AnalysisReport(
             state=analysis.state, reason=analysis.reason, ahead=ahead, plies=analysis.plies,
-            done_plies=analysis.done_plies, engine=analysis.engine,
+            done_plies=analysis.done_plies, engine=analysis.engine, nodes=NODES,
         )  # fmt: skip
 
     async def _cached(self, match: StoredMatch, analysis: Analysis) -> _Cached | None:
@@ -162,3 +163,7 @@ class Reports:
         plies = sum(cached.subject.plies for cached in self._cache.values())
         while plies > CACHED_PLIES and len(self._cache) > 1:
             plies -= self._cache.popitem(last=False)[1].subject.plies
+
+
+def _refused(reason: str, plies: int) -> AnalysisReport:
+    return AnalysisReport(state="refused", reason=reason, plies=plies, done_plies=0, nodes=NODES)

@@ -48,5 +48,10 @@ async def _check_limits(ports: Ports, identity: IdentityId) -> None:
     if per_day and usage.requested >= per_day:
         raise AnalysisLimit(
             Code.RATE_EXCEEDED,
-            f"you have reached the limit of {per_day} analyses a day; try again tomorrow",
+            f"you have reached the limit of {per_day} {_analyses(per_day)} a day;"
+            " try again tomorrow",
         )
+
+
+def _analyses(count: int) -> str:
+    return "analysis" if count == 1 else "analyses"

@@ -28,7 +28,7 @@ LINE_MOVES = 6
 CLEARLY_BETTER, EVEN = 0.75, 0.5
 
 
-class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PositionEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The analysis of the position after `ply` plies, and of the move that was played there.
 
     - `chance` is the chance to win of the first seat, in percent; `says` is that of `seat`, the
@@ -70,7 +70,7 @@ class TurningPoint(Struct, frozen=True):
     sentence: str
 
 
-class Marks(Struct, frozen=True):
+class MarkCounts(Struct, frozen=True):
     """The number of a side's moves with each mark."""
 
     inaccuracy: int
@@ -78,13 +78,13 @@ class Marks(Struct, frozen=True):
     blunder: int
 
 
-class Summary(Struct, frozen=True):
+class AnalysisSummary(Struct, frozen=True):
     """The accuracy of both sides in percent (None without moves), their marks, and the moves that
     decided the match.
     """
 
     accuracy: tuple[float | None, float | None]
-    counts: tuple[Marks, Marks]
+    counts: tuple[MarkCounts, MarkCounts]
     turning_points: tuple[TurningPoint, ...]
 
 
@@ -102,16 +102,16 @@ class Analysed(Struct, frozen=True):
         return cls(ply, position, result, judge(position, result))
 
 
-def make_entry(before: Analysed, token: str | None, after: Analysed | None) -> Entry:
+def make_entry(before: Analysed, token: str | None, after: Analysed | None) -> PositionEntry:
     """The entry of a position; `token` is the played move, and `after` the position after it.
 
     Without the move, or without a result for the position after it, the move is not judged.
     """
     entry = _position_fields(before)
     if token is None or after is None:
-        return Entry(**entry)
+        return PositionEntry(**entry)
     move = judge_move(before.judged, token, after.judged)
-    return Entry(
+    return PositionEntry(
         **entry,
         loss=round(move.loss, 4),
         mark=move.mark,
@@ -119,15 +119,15 @@ def make_entry(before: Analysed, token: str | None, after: Analysed | None) -> E
     )
 
 
-def make_summary(analysed: Sequence[Analysed], moves: Sequence[str]) -> Summary:
+def make_summary(analysed: Sequence[Analysed], moves: Sequence[str]) -> AnalysisSummary:
     """The summary of a match whose positions are all analysed."""
     judged = [
         judge_move(before.judged, token, after.judged)
         for before, token, after in zip(analysed, moves, analysed[1:], strict=False)
     ]
     sides = [summarise(judged, seat) for seat in (0, 1)]
-    counts = [Marks(side.inaccuracy, side.mistake, side.blunder) for side in sides]
-    return Summary(
+    counts = [MarkCounts(side.inaccuracy, side.mistake, side.blunder) for side in sides]
+    return AnalysisSummary(
         (sides[0].accuracy, sides[1].accuracy),
         (counts[0], counts[1]),
         _turning_points(analysed, moves, judged),

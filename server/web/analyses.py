@@ -8,7 +8,7 @@ from aiohttp import web
 
 from server.analysis.feed import AnalysisFeed
 from server.analysis.positions import CannotAnalyse
-from server.analysis.report import Report, Reports
+from server.analysis.report import AnalysisReport, Reports
 from server.analysis.requests import AnalysisLimit, request_analysis
 from server.codes import Code
 from server.identity.credentials import parse_credentials
@@ -142,13 +142,13 @@ class Analyses:
             raise too_many_requests(limit) from limit
 
 
-def _same_state(report: Report, last: Report) -> bool:
+def _same_state(report: AnalysisReport, last: AnalysisReport) -> bool:
     return (report.state, report.done_plies, report.ahead, report.engine) == (
         last.state, last.done_plies, last.ahead, last.engine,
     )  # fmt: skip
 
 
-def _line(report: Report) -> bytes:
+def _line(report: AnalysisReport) -> bytes:
     return _encode(report) + b"\n"
 
 

@@ -13,7 +13,7 @@ from engine.search.job import RulesChanged, SearchFailed
 from server.analysis import runner, subjects
 from server.analysis.feed import AnalysisFeed
 from server.analysis.positions import NODES, SCORED_MOVES, CannotAnalyse, decode_result
-from server.analysis.report import Report, Reports
+from server.analysis.report import AnalysisReport, Reports
 from server.analysis.requests import AnalysisLimit, request_analysis
 from server.analysis.runner import open_analyses
 from server.ids import IdentityId, MatchId
@@ -63,7 +63,7 @@ async def node(fake: FakeServer, name: str, **changes: Any) -> AsyncIterator[Ana
         yield feed
 
 
-async def report(fake: FakeServer, match: MatchId) -> Report:
+async def report(fake: FakeServer, match: MatchId) -> AnalysisReport:
     return await Reports(fake.ports("reader")).of(await stored_match(fake, match))
 
 
