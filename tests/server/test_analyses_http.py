@@ -30,9 +30,9 @@ async def follow(node: Node, match: str) -> list[dict[str, Any]]:
         head = f"GET /api/matches/{match}/analysis?follow HTTP/1.1\r\nHost: {node.host}\r\n"
         http.writer.write(f"{head}Connection: close\r\n\r\n".encode())
         content = await http.read_to_end()
-    head, _, body = content.partition(b"\r\n\r\n")
-    assert b"application/x-ndjson" in head
-    chunks = body.split(b"\r\n")[1::2] if b"chunked" in head.lower() else [body]
+    answer, _, body = content.partition(b"\r\n\r\n")
+    assert b"application/x-ndjson" in answer
+    chunks = body.split(b"\r\n")[1::2] if b"chunked" in answer.lower() else [body]
     lines = b"".join(chunks).split(b"\n")
     return [json.loads(line) for line in lines if line]
 
