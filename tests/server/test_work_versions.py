@@ -129,14 +129,13 @@ class OlderSearch(Struct, frozen=True, forbid_unknown_fields=True, tag="Search")
 
 
 def test_an_older_program_reads_messages_of_this_one() -> None:
-    """An older worker reads this node's searches, and an older node this worker's adverts.
+    """An older worker reads this node's searches, and an older node a worker's adverts that name
+    no capability.
 
     Neither loses a field: encoding what they read gives the same bytes.
     """
     search = work.encode(work.Search("i", 1, "n1", job(level=3), 5000, 400))
-    advert = work.encode(
-        Advert("w1", 2, {GAME.id: ReadyGame(GAME.digest)}, 1, can=work.CAPABILITIES)
-    )
+    advert = work.encode(Advert("w1", 2, {GAME.id: ReadyGame(GAME.digest)}, 1))
     for payload, kind in ((search, OlderSearch), (advert, OlderAdvert)):
         assert work.encode(msgspec.json.decode(payload, type=kind)) == payload
 
@@ -255,7 +254,7 @@ async def test_a_search_that_this_worker_does_not_understand(tmp_path: Path) -> 
                 "job": {**plain["job"], "limit": {"energy_j": 5}},
             },
             "command": {**plain, "id": "command", "urgent": True},
-            "needs": {**plain, "id": "needs", "job": {**plain["job"], "needs": ["lines"]}},
+            "needs": {**plain, "id": "needs", "job": {**plain["job"], "needs": ["telepathy"]}},
         }  # fmt: skip
         for command in unknown.values():
             server.link.publish(topic, json.dumps(command).encode(), reliable=True)
@@ -270,7 +269,7 @@ async def test_a_search_that_this_worker_does_not_understand(tmp_path: Path) -> 
             unknown, "failed"
         )
         for key, name in (("job", "depth_first"), ("limit", "energy_j"), ("command", "urgent"),
-                          ("needs", "lines")):  # fmt: skip
+                          ("needs", "telepathy")):  # fmt: skip
             assert name in refusals[key].message
         assert len(handle.pool.jobs) == 1
         assert handle.worker.link.counts.refused == 5
