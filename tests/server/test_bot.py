@@ -173,11 +173,16 @@ async def test_an_unknown_command_is_answered_with_the_nearest_one() -> None:
 @virtual
 async def test_every_command_gives_a_player_a_spectator_and_an_empty_room_an_answer() -> None:
     """Every built-in command answers everyone in any room with a text, without a fault."""
-    for seats in (AGAINST_AI, (AiSeat(level=1), AiSeat(persona="swindler")), None):
+    rooms: list[dict[str, Any]] = [
+        {"seats": AGAINST_AI},
+        {"seats": (AiSeat(level=1), AiSeat(persona="swindler"))},
+        {},
+    ]
+    for fields in rooms:
         fake = FakeServer().unlimited()
         async with fake.hub() as hub, bot_of(hub) as bot:
             ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
-            room = await ada.create(**({} if seats is None else {"seats": seats}))
+            room = await ada.create(**fields)
             for client in (ada, cyd):
                 await client.ack(client.join(room))
                 for module in ("basics", "actions", "learning"):

@@ -3,6 +3,8 @@
 A command of the bot that is not in HARMLESS counts as help with positions.
 """
 
+from collections.abc import Callable
+
 import pytest
 from msgspec.structs import replace
 
@@ -17,7 +19,7 @@ from server.rooms.permissions import permitted, position_help, viewer_of
 from server.rooms.rules import _requirements
 from server.settings import Settings
 from tests.server.test_bot import AGAINST_AI, bot_of
-from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
+from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
 from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, created, plain, seated
 
 #: The commands that say nothing about positions.
@@ -43,7 +45,7 @@ def taken_over() -> Room:
 
 
 #: The rooms whose running match forbids help.
-FORBIDDEN = {
+FORBIDDEN: dict[str, Callable[[], Room]] = {
     "two people": lambda: seated().room,
     "the AI plays on for a person": taken_over,
     "rated, two people": lambda: rated(seated(help=True)),
@@ -52,7 +54,7 @@ FORBIDDEN = {
     "rated, on one screen": lambda: rated(created(one_screen=True)),
 }
 #: The rooms that allow it.
-ALLOWED = {
+ALLOWED: dict[str, Callable[[], Room]] = {
     "two people with help": lambda: seated(help=True).room,
     "against an AI": lambda: created(seats=AGAINST_AI).room,
     "between AI seats": lambda: created(seats=BETWEEN_AI).room,
@@ -127,6 +129,11 @@ async def test_the_bot_helps_neither_players_nor_spectators_between_people(name:
     await check_silence(name)
 
 
+async def answer_to(client: Client, v: int) -> Message:
+    """The bot's private answer to the line with this version; waits until there is one."""
+    return await client.until(lambda m: m["t"] == "answer" and m["v"] == v)
+
+
 async def check_silence(name: str) -> None:
     """Asks a command in a match of two people, as a player and as a spectator."""
     fake = FakeServer().unlimited()
@@ -138,7 +145,8 @@ async def check_silence(name: str) -> None:
         await ben.ack(ben.sit(room, 1))
         for client in (ada, cyd):
             v = await client.ack(client.chat(room, f"/{name} on"))
-            answer = await client.until(lambda m, v=v: m["t"] == "answer" and m["v"] == v)
+            assert v is not None
+            answer = await answer_to(client, v)
             is_seat_missing = client is cyd and "no seat" in answer["text"]
             assert "host has not allowed help" in answer["text"] or is_seat_missing
             assert "arrows" not in answer
