@@ -61,7 +61,8 @@ def read_game(text: str, find_game: Callable[[str], Game]) -> ReadGame:
         position = game.start(options) if start is None else game.position(start, options)
     except (GameError, GameFault) as error:
         raise BadGameText(str(error)) from error
-    positions, moves = [position], []
+    positions = [position]
+    moves: list[str] = []
     for word in _words(_TAG.sub("", text)):
         token = _token(positions[-1], word)
         if token is None and word in _RESULTS:

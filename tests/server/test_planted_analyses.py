@@ -16,6 +16,7 @@ from server.analysis.accuracy import SideSummary
 from server.analysis.report import Reports
 from server.analysis.runner import open_analyses
 from server.ids import MatchId
+from server.rooms.record import moves_of
 from server.store.base import AnalysedPly, Analysis
 from server.store.memory_analyses import MemoryAnalyses
 from tests.oracle.analyses import Reading, check_analyses
@@ -42,6 +43,7 @@ async def run_once(name: str, with_takeback: bool, rng: random.Random | None) ->
     Two nodes run at any time, and a reader follows the analysis.
     """
     fake = analysing_server(search_s=1.0)
+    moves: tuple[str, ...]
     if with_takeback:
         match, moves = await play_match_with_takeback(fake), ("b2", "a1")
     else:
@@ -139,12 +141,12 @@ def stored_depth_of_time(patch: Patch) -> None:
 
 def moves_that_were_taken_back(patch: Patch) -> None:
     """The analysis includes moves that were taken back."""
-    real = subjects.moves_of
+    real = moves_of
 
-    def moves_of(events: Any, match: str) -> Any:
+    def first_of(events: Any, match: str) -> Any:
         return real([each for each in events if each[1].__class__.__name__ == "Moved"][:1], match)
 
-    patch.setattr(subjects, "moves_of", moves_of)
+    patch.setattr(subjects, "moves_of", first_of)
 
 
 def last_position_left_out(patch: Patch) -> None:
