@@ -25,6 +25,8 @@ from engine.strategy_pool.pool import StrategyPool
 from engine.study_pool.messages import Limits
 from engine.study_pool.pool import StudyPool
 from server.address import Origin, Proxies, parse_proxies
+from server.bot.bot import open_bot
+from server.bot.registry import all_commands
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
@@ -145,6 +147,7 @@ async def _open_with_store(
             find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
             studies=studies, reached=make_failpoint(settings.failpoint),
             background=BackgroundSearches(all_engines, settings, time.monotonic),
+            chat_commands=tuple(all_commands()),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running
@@ -204,7 +207,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
-    async with open_hub(ports) as hub:
+    async with open_hub(ports) as hub, open_bot(hub):
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename)

@@ -196,6 +196,8 @@ class Ports:
     metrics: Metrics = field(default_factory=Metrics)
     studies: Studies = field(default_factory=NoStudies)
     background: Background = field(default_factory=NoBackground)
+    #: The names of the chat commands, which clients learn when they join a room.
+    chat_commands: tuple[str, ...] = ()
     #: Called at each failpoint with its name.
     reached: Failpoint = no_failpoint
 

@@ -15,7 +15,7 @@ from server.ids import RoomId
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command, Tick
+from server.rooms.commands import Command, Hint, Tick
 from server.rooms.events import RoomEvent
 from server.rooms.model import SERVER, Actor, Room
 from server.runtime.ai_seat import AiTasks
@@ -38,7 +38,7 @@ from server.runtime.requests import (
     reply,
 )
 from server.runtime.timer import RoomTimer
-from server.store.base import StoreError
+from server.store.base import RoomVersion, StoreError
 
 log = structlog.get_logger()
 
@@ -144,17 +144,20 @@ class RoomRunner:
             return False
         return True
 
-    def wake(self) -> None:
-        """Starts the work that is due. The store has recorded this node as the responsible one."""
+    def wake(self) -> RoomVersion | None:
+        """Starts the work that is due. The store has recorded this node as the responsible one.
+
+        Returns the room's version if this node can never do that work, because it lacks the game's
+        rules or its program is too old; otherwise None.
+        """
         room = self._log.get_state()
         if room is None:
-            return  # `run` starts the work after it has loaded the room
-        if room.frozen is Code.ROOM_NEWER:
-            return  # only a newer node can do the work
-        if self._log.is_responsible:
-            self._start_due_work()
-        else:
+            return None  # `run` starts the work after it has loaded the room
+        if not self._log.is_responsible:
             self.submit(TakeOver())
+            return None
+        self._start_due_work()
+        return RoomVersion(self.room_id, room.v) if self._log.due_ms is None else None
 
     def receive(self, message: RoomMessage) -> None:
         """Handles a bus message about this room from another node."""
@@ -302,7 +305,10 @@ class RoomRunner:
         finally:
             self._serving = None
         is_answered = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
-        if not is_answered:
+        if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
+            follower.send(Outbound(wire.Ack(command.id, None)))
+            self._observers.on_hint(self._log.state, follower, command)
+        elif not is_answered:
             reply(request, outcome)
 
     async def _tick(self, at_ms: int) -> None:

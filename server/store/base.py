@@ -10,7 +10,7 @@ structs below.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
@@ -23,6 +23,8 @@ EVERYONE, SPECTATORS = 0, 1
 #: Longest validity of a heartbeat, in ms: one that expires later was written before the store's
 #: clock was set back.
 MAX_HEARTBEAT_MS = 60_000
+#: The node of a room that was released: no node has this name.
+NO_NODE = ""
 #: Maximum number of due rooms that one query returns.
 DUE_PAGE = 500
 
@@ -180,11 +182,15 @@ class RoomHead(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """An identity that may hold seats, and the last day on which it was seen (None: never)."""
+    """An identity that may hold seats, and the last day on which it was seen (None: never).
+
+    `created_ms` is the time at which it was made; None where that does not matter.
+    """
 
     id: IdentityId
     name: str
     seen_day: int | None = None
+    created_ms: int | None = None
 
 
 class StoredMatch(Struct, frozen=True):
@@ -229,6 +235,13 @@ class DueRoom(NamedTuple):
 
     due_ms: int
     room: RoomId
+
+
+class RoomVersion(NamedTuple):
+    """A room and the version of its last event."""
+
+    room: RoomId
+    v: int
 
 
 class ExpiryPage(Struct, frozen=True):
@@ -327,14 +340,27 @@ class NodeStore(Protocol):
     """The nodes that are alive, and the rooms that one of them has to wake up."""
 
     async def take_over_due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
+        self,
+        now_ms: int,
+        node: str,
+        all_nodes: bool,
+        limit: int = DUE_PAGE,
+        except_for: Collection[RoomVersion] = (),
     ) -> list[RoomId]:
         """Makes `node` responsible for due rooms of dead nodes; returns the ids of these rooms.
 
-        With `all_nodes`, it takes over those of all other nodes, dead or alive. A wake-up that was
+        With `all_nodes`, it takes over those of all other nodes, dead or alive. It leaves out the
+        rooms of `except_for` that have had no event since that version. A wake-up that was
         due when the room's last event was written is due even if `now_ms` is earlier: clocks
         differ and may be set back. After a failed call, the result may include rooms for which this
         node is responsible already.
+        """
+
+    async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
+        """Lets any other node take over these rooms of `node`, as if `node` were dead.
+
+        There are at most DUE_PAGE of them. Leaves out rooms that have had an event since that
+        version.
         """
 
     async def own_due_rooms(

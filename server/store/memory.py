@@ -7,7 +7,7 @@ await between its changes. The data is lost when the process ends.
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -18,6 +18,7 @@ from server.ids import IdentityId, MatchId, RoomId
 from server.store.base import (
     DUE_PAGE,
     MAX_HEARTBEAT_MS,
+    NO_NODE,
     Append,
     CommandKey,
     Conflict,
@@ -32,6 +33,7 @@ from server.store.base import (
     NewRoom,
     Projection,
     RoomHead,
+    RoomVersion,
     StoredEvent,
     StoredMatch,
     StoredRoom,
@@ -295,7 +297,12 @@ class MemoryNodes:
         self._alive_until_ms: dict[str, int] = {}
 
     async def take_over_due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
+        self,
+        now_ms: int,
+        node: str,
+        all_nodes: bool,
+        limit: int = DUE_PAGE,
+        except_for: Collection[RoomVersion] = (),
     ) -> list[RoomId]:
         await asyncio.sleep(0)
         alive = self._alive()
@@ -305,12 +312,20 @@ class MemoryNodes:
             if (
                 is_due
                 and room.node != node
+                and (room_id, len(room.events)) not in except_for
                 and (all_nodes or room.node not in alive)
                 and len(taken_over) < limit
             ):
                 room.node = node
                 taken_over.append(RoomId(room_id))
         return taken_over
+
+    async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
+        await asyncio.sleep(0)
+        for room_id, v in rooms:
+            room = self._tables.rooms[room_id]
+            if room.node == node and len(room.events) == v:
+                room.node = NO_NODE
 
     async def own_due_rooms(
         self, node: str, before_ms: int, after: DueRoom | None = None, limit: int = DUE_PAGE
@@ -353,7 +368,9 @@ class MemoryIdentities:
         await asyncio.sleep(0)
         if identity.id in self._identities or token_hash in self._tables.tokens:
             raise StoreUnavailable("the identity or its token exists already")
-        self._identities[identity.id] = replace(identity, seen_day=day_of(created_ms))
+        self._identities[identity.id] = replace(
+            identity, seen_day=day_of(created_ms), created_ms=created_ms
+        )
         self._tables.tokens[token_hash] = identity.id
 
     async def by_token(self, token_hash: bytes) -> Identity | None:

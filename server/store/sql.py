@@ -2,7 +2,7 @@
 
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -24,6 +24,7 @@ from server.store import tables as t
 from server.store.base import (
     DUE_PAGE,
     MAX_HEARTBEAT_MS,
+    NO_NODE,
     Append,
     CommandKey,
     Conflict,
@@ -32,6 +33,7 @@ from server.store.base import (
     Identity,
     NewRoom,
     RoomHead,
+    RoomVersion,
     StoredEvent,
     StoredMatch,
     StoredRoom,
@@ -327,7 +329,12 @@ class SqlNodes:
         self._is_takeover_unanswered = False
 
     async def take_over_due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
+        self,
+        now_ms: int,
+        node: str,
+        all_nodes: bool,
+        limit: int = DUE_PAGE,
+        except_for: Collection[RoomVersion] = (),
     ) -> list[RoomId]:
         c = t.rooms.c
         can_take_over: ColumnElement[bool] = c.node != node
@@ -342,6 +349,8 @@ class SqlNodes:
         is_due = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
         # PostgreSQL skips rooms that another transaction has locked, because another node is taking
         # them over or appending to them. SQLite has a single writer.
+        if except_for:
+            is_due = and_(is_due, tuple_(c.id, c.head).not_in(except_for))
         due = (
             select(c.id).where(is_due, can_take_over).limit(limit)
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
@@ -356,6 +365,12 @@ class SqlNodes:
             raise
         self._is_takeover_unanswered = False
         return rooms
+
+    async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
+        c = t.rooms.c
+        is_unchanged = tuple_(c.id, c.head).in_(rooms)
+        release = update(t.rooms).where(c.node == node, is_unchanged).values(node=NO_NODE)
+        await self._database.execute(release.returning(c.id))
 
     async def own_due_rooms(
         self, node: str, before_ms: int, after: DueRoom | None = None, limit: int = DUE_PAGE
@@ -418,14 +433,14 @@ class SqlIdentities:
     async def by_token(self, token_hash: bytes) -> Identity | None:
         c = t.identities.c
         rows = await self._database.select(
-            select(c.id, c.name, c.seen_day).where(c.token_hash == token_hash)
+            select(c.id, c.name, c.seen_day, c.created_ms).where(c.token_hash == token_hash)
         )
         return Identity(*rows[0]) if rows else None
 
     async def find(self, identity: IdentityId) -> Identity | None:
         c = t.identities.c
         rows = await self._database.select(
-            select(c.id, c.name, c.seen_day).where(c.id == identity)
+            select(c.id, c.name, c.seen_day, c.created_ms).where(c.id == identity)
         )  # fmt: skip
         return Identity(*rows[0]) if rows else None
 

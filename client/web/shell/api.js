@@ -68,7 +68,7 @@ export class NetworkError extends TypeError {
  * @param {RequestInit} [init]
  * @returns {Promise<any>}
  */
-async function request(path, init) {
+export async function request(path, init) {
     const response = await fetch(path, { credentials: "same-origin", ...init }).catch(() => {
         throw new NetworkError();
     });
