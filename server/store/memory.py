@@ -42,6 +42,7 @@ from server.store.base import (
     day_of,
     wall_clock_ms,
 )
+from server.store.memory_analyses import AnalysisTables, MemoryAnalyses
 from server.store.players import Players, latest_matches, players_of
 
 
@@ -73,6 +74,7 @@ class MemoryTables:
     identities: dict[str, Identity] = field(default_factory=dict)
     tokens: dict[bytes, str] = field(default_factory=dict)
     permanent: set[str] = field(default_factory=set)
+    analyses: AnalysisTables = field(default_factory=AnalysisTables)
 
 
 class MemoryStore:
@@ -84,6 +86,7 @@ class MemoryStore:
         self.logs = MemoryLogs(self.tables)
         self.projections = MemoryProjections(self.tables)
         self.nodes = MemoryNodes(self.tables, now_ms)
+        self.analyses = MemoryAnalyses(self.tables.analyses, now_ms)
         self.identities = MemoryIdentities(self.tables)
         self.expiry = MemoryExpiry(self.tables)
         self._bus_key = secrets.token_bytes(32)

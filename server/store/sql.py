@@ -21,6 +21,7 @@ from sqlalchemy import (
 
 from server.ids import IdentityId, MatchId, RoomId
 from server.store import tables as t
+from server.store.analyses import SqlAnalyses
 from server.store.base import (
     DUE_PAGE,
     MAX_HEARTBEAT_MS,
@@ -91,6 +92,7 @@ class SqlStore:
         self.logs = SqlLogs(database, commit)
         self.projections = SqlProjections(database)
         self.nodes = SqlNodes(database, clock)
+        self.analyses = SqlAnalyses(database, clock)
         self.identities = SqlIdentities(database)
         self.expiry = SqlExpiry(database)
 
