@@ -138,6 +138,7 @@ for _text in ("{m}, for example, is {v}.", "One of them is {m}: {v}.", "It is {m
 for _text in ("The search went {d} plies deep.", "{s} looked {d} plies ahead."):
     _sentence(_text, "depth")
 _sentence("The search was cut short because the game is still being compiled.", "shortened")
+_sentence("{s} played {m}. The search preferred {b}, with {w}.", "played")
 _sentence("{s} played {m}.", "played")
 
 

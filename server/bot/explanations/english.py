@@ -4,6 +4,8 @@ A sentence is one of several templates. `seed` chooses it, so the same facts hav
 every node. Pure.
 """
 
+from collections.abc import Sequence
+
 from engine.search.levels import random_below
 from server.bot.explanations.facts import MoveFacts, Verdict
 from server.protocol.wording import JUDGEMENTS
@@ -48,6 +50,7 @@ STRATEGY = (
 )
 #: A move after a search without a verdict on it.
 BARE = ("{side} played {move}.",)
+BARE_WORSE = ("{side} played {move}. The search preferred {best}, with {best_verdict}.",)
 CARELESS = (
     "{side} played {move} after a glance. {note}",
     "{note} {side} just played {move}.",
@@ -93,6 +96,23 @@ DEPTH = ("The search went {depth} plies deep.", "{side} looked {depth} plies ahe
 SHORTENED = "The search was cut short because the game is still being compiled."
 
 
+#: What the coach says of a move that loses much, and of the only good one.
+MISTAKE = (
+    "Coach: {move} lowers the chance to win by about {loss} points. {better} was better{line}.",
+    "Coach: {better} was better than {move}, which costs about {loss} points of the chance to"
+    " win{line}.",
+    "Coach: after {move} the chance to win is about {loss} points lower. Better was"
+    " {better}{line}.",
+)
+REFUTED = " {move} is answered by {line}."
+ONLY_MOVE = (
+    "Coach: well seen! {move} was the only good move; any other has {bound} % to win or less.",
+    "Coach: {move} was the only good move, and you found it. The others have {bound} % to win or"
+    " less.",
+    "Coach: very good. Without {move} the chance to win would be {bound} % or less.",
+)
+
+
 def explain_move(facts: MoveFacts, seed: str) -> str:
     """The sentences that say why an AI played its move."""
     parts = [
@@ -105,10 +125,69 @@ def explain_move(facts: MoveFacts, seed: str) -> str:
     return " ".join(filter(None, parts))
 
 
+def evaluation(side: str, best: Verdict) -> str:
+    """The sentence about a position: the chance of the side to move."""
+    return f"{side} to move has {_judged(best)}."
+
+
+def best_move(best: Verdict) -> str:
+    """The sentences about the best move of a position."""
+    expected = f" After it, {best.line} is expected." if best.line else ""
+    return f"The best move is {best.text}: {_judged(best)}.{expected}"
+
+
+def best_moves(verdicts: Sequence[Verdict]) -> str:
+    """The best moves of a position, the best first, one in a line."""
+    lines = [
+        f"{number}. {each.text}: {verdict_text(each)}{f', then {each.line}' if each.line else ''}"
+        for number, each in enumerate(verdicts, 1)
+        if each.chance is not None
+    ]
+    return "\n".join(["The best moves:" if len(lines) > 1 else "The best move:", *lines])
+
+
+def piece_hint(piece: str, moves: Sequence[str]) -> str:
+    """The weakest hint: the piece to move or, where moves place pieces, moves to choose from."""
+    if piece:
+        return f"Look at the {piece}."
+    if len(moves) == 1:
+        return f"There is not much choice: look at {moves[0]}."
+    *others, last = sorted(moves)
+    return f"One of these is the best move: {', '.join(others)} or {last}."
+
+
+def threat(side: str, best: Verdict, *, is_their_turn: bool) -> str:
+    """The sentence about the move that the opponent would play."""
+    moves = f"{side} is to move, and its best move is" if is_their_turn else (
+        f"If {side} could move now, it would play"
+    )  # fmt: skip
+    return f"{moves} {best.text}: {_judged(best)}."
+
+
+def expected_reply(game: str, best: Verdict) -> str:
+    """What is said of a threat where the turn cannot be passed."""
+    text = f"In this position of {game} the turn cannot be passed, so nothing is known of a threat."
+    expected = f" After your best move {best.text}, {best.line} is expected." if best.line else ""
+    return text + expected
+
+
+def mistake(move: str, better: Verdict, loss: float, refutation: str, seed: str) -> str:
+    """The coach's sentences about a move that lowers the chance to win by `loss`, 0 to 1."""
+    line = f", with {better.line} to follow" if better.line else ""
+    text = pick(seed, "mistake", MISTAKE).format(
+        move=move, better=better.text, loss=round(100 * loss), line=line
+    )
+    return text + (REFUTED.format(move=move, line=refutation) if refutation else "")
+
+
+def only_move(move: str, bound: int, seed: str) -> str:
+    """The coach's praise of the only good move; any other has at most `bound` percent."""
+    return pick(seed, "only", ONLY_MOVE).format(move=move, bound=bound)
+
+
 def verdict_text(verdict: Verdict) -> str:
     """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win in 3 moves"."""
-    if verdict.chance is None:
-        return "no exact value"
+    assert verdict.chance is not None, "a verdict has a meaning"
     if verdict.forced:
         return f"a forced {verdict.forced} {verdict.length}".rstrip()
     bound = {"exact": "", "upper": "at most ", "lower": "at least "}[verdict.bound]
@@ -151,7 +230,7 @@ def _templates(facts: MoveFacts) -> tuple[str, ...]:
             is_worse = facts.best is not None and not facts.best.forced
             return tuple(text + CARELESS_BETTER for text in CARELESS) if is_worse else CARELESS
     if facts.played is None:
-        return BARE
+        return BARE if facts.best is None else BARE_WORSE
     if facts.reason == "only":
         return ONLY
     if facts.reason == "average":

@@ -57,7 +57,8 @@ class MoveFacts(Struct, frozen=True, kw_only=True):
     """What a stored search says about the move that was played.
 
     - `side` is the name of the side, and `player` that of the AI: "Level 3".
-    - `move` is the notation of the move, and `played` the search's verdict on it, if it has one.
+    - `move` is the notation of the move, and `played` the search's verdict on it. A verdict is
+      None where the search says nothing of the move, or only a bound without meaning.
     - `best` is the best move, if another one was played.
     - `second` is the next candidate. `is_second_sure` is false where bounds leave open whether
       another move is better. `is_no_better` is true where its bound says only that it is no better
@@ -187,10 +188,11 @@ class _Reader:
         losing = [move for move in others if loses_by_force(move)]
         loser = min(losing, key=lambda move: move.score, default=None)
         second = self._second(token, best)
+        second_verdict = None if second is None else self._verdict(second.move)
         return replace(
             facts,
             played=self._verdict(token), best=None if token == best else self._verdict(best),
-            second=None if second is None else self._verdict(second.move),
+            second=second_verdict,
             is_second_sure=second is not None and self._is_sure(second, (token, best)),
             is_no_better=second is not None and self._is_no_better(second),
             losing=len(losing), loser=None if loser is None else self._verdict(loser.move),
@@ -211,7 +213,8 @@ class _Reader:
             return None
         shown = self._shown.get(token)
         line = "" if shown is None else shown.line
-        return verdict(self._position.game, self.notation(token), move, line)
+        found = verdict(self._position.game, self.notation(token), move, line)
+        return None if found.chance is None else found
 
     def _second(self, token: str, best: str) -> RootMove | None:
         """The next candidate besides the move that was played and the best one."""
