@@ -223,8 +223,8 @@ HELP = (
     ("", CommandName.RECLAIM, "take your seat back from the AI that keeps it"),
     ("", CommandName.MUTE, "hide what a person writes: mute NAME"),
     ("", CommandName.UNMUTE, "show it again: unmute NAME"),
-    ("", CommandName.MUTE_ALL, "as the host, let a person write no more: mute-all NAME"),
-    ("", CommandName.UNMUTE_ALL, "let the person write again: unmute-all NAME"),
+    ("", CommandName.MUTE_ALL, "as the host, mute for everyone: mute-all NAME"),
+    ("", CommandName.UNMUTE_ALL, "as the host, end that: unmute-all NAME"),
     ("q", CommandName.QUIT, "leave"),
 )
 

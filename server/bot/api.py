@@ -23,8 +23,7 @@ from server.protocol.wording import StoredThought
 from server.rooms import commands as room_commands
 from server.rooms import permissions
 from server.rooms.evolve import position_at
-from server.rooms.model import Match, Room
-from server.rooms.permissions import Viewer
+from server.rooms.model import Match, Room, Viewer
 from server.rooms.refusals import NO_MATCH, NO_SEAT, Refusal
 
 #: Time limit for one call of a command, in seconds.

@@ -269,8 +269,9 @@ def takeback(room: Room, viewer: Viewer) -> Refusal | None:
         return refusal_unless_running(room)
     if not room.takeback:
         return NO_TAKEBACKS
-    if match.position is None or room.frozen is not None:
-        return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
+    refusal = _refusal_unless_playable(room, match)
+    if refusal is not None:
+        return refusal
     to_ply = takebacks.takeback_ply(room, match, seat)
     if to_ply is None:
         return NO_MOVE_TO_TAKE_BACK
@@ -286,12 +287,13 @@ def accept(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal
     """`what` is the offer to accept; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
-    if (
-        what in (None, "takeback")
-        and takebacks.takeback_offer_of(room, 1 - viewer.seat) is not None
-    ):
-        return None
-    if 1 - viewer.seat not in room.offers or what not in (None, draw_or_rematch(room)):
+    match, is_other_open = room.running_match, 1 - viewer.seat in room.offers
+    takeback_offer = takebacks.takeback_offer_of(room, 1 - viewer.seat)
+    if match is not None and what in (None, "takeback") and takeback_offer is not None:
+        refusal = _refusal_unless_playable(room, match)
+        if refusal is None or what == "takeback" or not is_other_open:
+            return refusal
+    if not is_other_open or what not in (None, draw_or_rematch(room)):
         return NO_OFFER_BY_OPPONENT
     return rematch(room, viewer) if room.running_match is None else None
 
@@ -355,9 +357,7 @@ def hint(room: Room, viewer: Viewer) -> Refusal | None:
     match = room.running_match
     if match is None:
         return refusal_unless_running(room)
-    if match.position is None or room.frozen is not None:
-        return READ_ONLY
-    return position_help(room, viewer)
+    return _refusal_unless_playable(room, match) or position_help(room, viewer)
 
 
 # --- shared conditions --------------------------------------------------------------------------
@@ -397,6 +397,13 @@ def refusal_unless_running(room: Room) -> Refusal | None:
     if room.match is None:
         return NOT_STARTED
     return MATCH_OVER if room.match.over is not None else None
+
+
+def _refusal_unless_playable(room: Room, match: Match) -> Refusal | None:
+    """The reason to refuse a command that needs the match's position: it can only be read."""
+    if match.position is not None and room.frozen is None:
+        return None
+    return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
 
 
 def refusal_without_game(room: Room) -> Refusal | None:

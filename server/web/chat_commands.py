@@ -8,7 +8,5 @@ from server.web.answers import json_answer
 
 async def chat_commands(request: web.Request) -> web.Response:
     """Lists the commands of the room's bot, each with a few words about it."""
-    commands = all_commands().values()
-    return json_answer(
-        {"commands": [{"name": each.name, "about": each.about} for each in commands]}
-    )
+    entries = [{"name": each.name, "about": each.about} for each in all_commands().values()]
+    return json_answer({"commands": entries})

@@ -3,8 +3,7 @@
 from server.bot.api import Act, Answer, Ask, Switch, command, for_players, with_help
 from server.rooms import takebacks
 from server.rooms.commands import OfferDraw, Takeback
-from server.rooms.model import Room
-from server.rooms.permissions import Viewer
+from server.rooms.model import Room, Viewer
 from server.rooms.refusals import Refusal
 
 #: The switch of the coach.
