@@ -187,7 +187,8 @@ class Settings:
     #: Questions to its bot that a room may receive in a minute; at most CHAT_STAMPS.
     limit_questions_room: int = 20
 
-    # Limits of the searches that an identity asks for, on each node. 0 means no limit.
+    # Limits of the searches that an identity asks for: of questions on each node, of analyses on
+    # all nodes together. 0 means no limit.
     #: Requests of each kind (questions, analyses) that run at once.
     limit_background_running: int = 1
     #: Further requests of each kind that wait.

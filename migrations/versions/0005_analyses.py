@@ -1,4 +1,5 @@
-"""Analyses of finished matches: the queue, and the results of their plies.
+"""Analyses of finished matches: the queue, and the results of their plies. An index for the list
+of the matches of a game.
 
 A program of schema 0001 to 0004 may run beside one of 0005: it neither reads nor writes the new
 tables. Its backups do not contain them.
@@ -40,8 +41,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("match", "engine", "ply", name="pk_analysis_plies"),
         sqlite_with_rowid=False,
     )
+    op.create_index("ix_matches_game_finished_ms", "matches", ["game", "finished_ms"])
 
 
 def downgrade() -> None:
+    op.drop_index("ix_matches_game_finished_ms", "matches")
     op.drop_table("analysis_plies")
     op.drop_table("analyses")

@@ -139,11 +139,11 @@ class SqlAnalyses:
     async def _update(self, analysis: Analysis, values: dict[str, Any]) -> bool:
         """Changes the row of an analysis. Returns False if its node has lost the lease."""
         c = t.analyses.c
-        is_own = (c.match == analysis.match, c.state == "running", c.node == analysis.node)
+        is_own = and_(c.match == analysis.match, c.state == "running", c.node == analysis.node)
         if analysis.engine and "engine" not in values:
-            is_own = (*is_own, c.engine == analysis.engine)
+            is_own = and_(is_own, c.engine == analysis.engine)
         rows = await self._database.execute(
-            update(t.analyses).where(*is_own).values(**values).returning(c.match)
+            update(t.analyses).where(is_own).values(**values).returning(c.match)
         )
         return bool(rows)
 

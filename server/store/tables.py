@@ -116,6 +116,7 @@ matches = Table(
 Index("ix_matches_room", matches.c.room)
 Index("ix_matches_first_finished_ms", matches.c.first, matches.c.finished_ms)
 Index("ix_matches_second_finished_ms", matches.c.second, matches.c.finished_ms)
+Index("ix_matches_game_finished_ms", matches.c.game, matches.c.finished_ms)
 Index("ix_matches_public_finished_ms", matches.c.public, matches.c.finished_ms)
 
 thoughts = Table(
