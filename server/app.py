@@ -25,14 +25,11 @@ from engine.strategy_pool.pool import StrategyPool
 from engine.study_pool.messages import Limits
 from engine.study_pool.pool import StudyPool
 from server.address import Origin, Proxies, parse_proxies
-<<<<<<< HEAD
+from server.analysis.runner import open_analyses
 from server.bot.bot import open_bot
 from server.bot.coach import open_coach
 from server.bot.hints import open_hints
 from server.bot.registry import all_commands
-=======
-from server.analysis.runner import open_analyses
->>>>>>> main
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
@@ -213,16 +210,13 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
-<<<<<<< HEAD
     async with (
         open_hub(ports) as hub,
+        open_analyses(ports) as feed,
         open_bot(hub) as bot,
         open_hints(hub),
         open_coach(hub, bot),
     ):
-=======
-    async with open_hub(ports) as hub, open_analyses(ports) as feed:
->>>>>>> main
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename, feed)
