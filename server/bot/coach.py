@@ -173,7 +173,7 @@ class Coach:
             return
         for follower in self._bot.followers_with(room.id, COACH):
             if follower.identity == person:
-                send_answer(room.id, follower, answer)
+                send_answer(room.id, follower, answer, "coach")
 
     async def _find_comment(
         self, room: Room, match: Match, ply: int, person: IdentityId
@@ -189,7 +189,7 @@ class Coach:
             self._bot.switches.turn(room.id, person, COACH, False)
             answer = Answer(f"The coach is off: {refusal.message}.")
             for follower in self._bot.followers_of(room.id, person):
-                send_answer(room.id, follower, answer)
+                send_answer(room.id, follower, answer, "coach")
             return Answer("")
         comment = None if judged is None else judged.comment(f"{match.id}:{ply}")
         return comment or Answer("")

@@ -47,7 +47,7 @@ class Hints:
         self._cancel(follower)
         match = room.running_match
         if match is None or match.ply != hint.ply:
-            send_answer(room.id, follower, Answer(CHANGED))
+            send_answer(room.id, follower, Answer(CHANGED), "hint")
             return
         task = asyncio.create_task(
             self._answer(room, match, follower, hint), name=f"hint in {room.id}"
@@ -98,7 +98,7 @@ class Hints:
             answer = Answer(_sentence(refusal.message))
         elif not is_current:
             answer = Answer(CHANGED)
-        send_answer(room.id, follower, answer)
+        send_answer(room.id, follower, answer, "hint")
 
 
 async def in_words(finding: Coroutine[object, object, Answer], failed: str) -> Answer:
@@ -113,11 +113,12 @@ async def in_words(finding: Coroutine[object, object, Answer], failed: str) -> A
         return Answer(failed)
 
 
-def send_answer(room_id: RoomId, follower: Follower, answer: Answer) -> None:
-    """Sends an answer that belongs to no line of the chat."""
+def send_answer(room_id: RoomId, follower: Follower, answer: Answer, about: str) -> None:
+    """Sends an answer that belongs to no line of the chat: a "hint", or one of the "coach"."""
     message = wire.Answer(
-        room=room_id, v=0, text=answer.text, arrows=answer.arrows, candidates=answer.candidates
-    )
+        room=room_id, v=0, text=answer.text, arrows=answer.arrows, candidates=answer.candidates,
+        about=about,
+    )  # fmt: skip
     follower.send(Outbound(message))
 
 

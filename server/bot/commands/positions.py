@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from engine.game import Position
 from engine.search.job import Result
-from server.bot.api import Answer, Ask, Search, command, with_help
+from server.bot.api import Answer, Arrow, Ask, Search, command, with_help
 from server.bot.explanations import english
 from server.bot.explanations.facts import move_facts
 from server.bot.searches import (
@@ -117,7 +117,8 @@ def hint_answer(findings: Findings, what: str) -> Answer:
     if what == "piece":
         piece = findings.piece()
         texts = [each.text for each in findings.candidates]
-        return Answer(english.piece_hint(piece, texts))
+        ring = (Arrow(findings.candidates[0].cells[:1]),) if piece else ()
+        return Answer(english.piece_hint(piece, texts), arrows=ring)
     if what == "move":
         text = english.best_move(findings.best)
         return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])

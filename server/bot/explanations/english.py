@@ -276,7 +276,7 @@ def _losing(facts: MoveFacts, seed: str) -> str:
     if not facts.losing or facts.reason == "careless":
         return ""
     if facts.losing == facts.others > 1:
-        templates = ALL_LOSE
+        templates: tuple[str, ...] = ALL_LOSE
     else:
         templates = ONE_LOSES if facts.losing == 1 else SOME_LOSE
     text = pick(seed, "losing", templates).format(count=facts.losing)
@@ -284,8 +284,8 @@ def _losing(facts: MoveFacts, seed: str) -> str:
     is_named = facts.second is not None and loser is not None and facts.second.text == loser.text
     if loser is None or (is_named and facts.losing < facts.others):
         return text
-    templates = THE_LOSER if facts.losing == 1 else LOSER
-    return text + pick(seed, "loser", templates).format(
+    examples: tuple[str, ...] = THE_LOSER if facts.losing == 1 else LOSER
+    return text + pick(seed, "loser", examples).format(
         text=loser.text, verdict=verdict_text(loser)
     )
 
