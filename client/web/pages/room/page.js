@@ -110,12 +110,11 @@ export class RoomPage {
     }
 
     async #loadExtras() {
-        const [chat, hints] = await Promise.all([
-            import("./chat-extras.js").catch(() => null),
-            import("./hints.js").catch(() => null),
-        ]);
-        this.#extras = chat && new chat.ChatExtras(this.#app);
-        this.#hints = hints && new hints.Hints(this.#app);
+        const hints = import("./hints.js").catch(() => null);
+        const loaded = await import("./chat-extras.js").catch(() => null);
+        this.#extras = loaded && new loaded.ChatExtras(this.#app);
+        const withHints = await hints;
+        this.#hints = withHints && new withHints.Hints(this.#app);
         this.#app.update();
     }
 
