@@ -99,8 +99,7 @@ SHORTENED = "The search was cut short because the game is still being compiled."
 #: What the coach says of a move that loses much, and of the only good one.
 MISTAKE = (
     "Coach: {move} lowers the chance to win by about {loss} points. {better} was better{line}.",
-    "Coach: {better} was better than {move}, which costs about {loss} points of the chance to"
-    " win{line}.",
+    "Coach: {move} costs about {loss} points of the chance to win. {better} was better{line}.",
     "Coach: after {move} the chance to win is about {loss} points lower. Better was"
     " {better}{line}.",
 )
