@@ -207,7 +207,7 @@ HELP = (
     ("l", CommandName.LAST, "repeat the last move"),
     ("p", CommandName.PIECES, "name the pieces in words; pieces c: only on cells with a c"),
     ("t", CommandName.THINKING, "the best moves that the AI knows, with their chances"),
-    ("", CommandName.HINT, "the best moves in words; hint piece, hint move: less help"),
+    ("", CommandName.HINT, "the best moves in words; hint piece: less help"),
     ("", CommandName.RESIGN, "resign the match"),
     ("", CommandName.ABORT, "end it without a result"),
     ("", CommandName.DRAW, "offer a draw, or accept one"),

@@ -284,9 +284,7 @@ def _losing(facts: MoveFacts, seed: str) -> str:
     if loser is None or (is_named and facts.losing < facts.others):
         return text
     examples: tuple[str, ...] = THE_LOSER if facts.losing == 1 else LOSER
-    return text + pick(seed, "loser", examples).format(
-        text=loser.text, verdict=verdict_text(loser)
-    )
+    return text + pick(seed, "loser", examples).format(text=loser.text, verdict=verdict_text(loser))
 
 
 def _depth(facts: MoveFacts, seed: str) -> str:

@@ -51,15 +51,17 @@ export class Hints {
         const text = asked && this.#text(room, asked);
         const isWaiting = asked !== null && text === "";
         const next = asked ? asked.level + (isWaiting || asked.refusal ? 0 : 1) : 0;
-        const level = LEVELS[next];
+        const isAll = next >= LEVELS.length;
+        const [, label] = LEVELS[isAll ? LEVELS.length - 1 : next] ?? LEVELS[0];
+        const attributes = {
+            key: "hint",
+            "aria-busy": String(isWaiting),
+            // A disabled button would lose the keyboard's focus.
+            "aria-disabled": isAll ? "true" : null,
+            onclick: () => isAll || void this.#ask(room, next),
+        };
         return [
-            level &&
-                h(
-                    "button",
-                    { key: "hint", "aria-busy": String(isWaiting), onclick: () => void this.#ask(room, next) },
-                    icon("bulb"),
-                    level[1],
-                ),
+            h("button", attributes, icon("bulb"), label),
             h("p", { key: "hint-text", class: ["hint", !asked && "empty"], role: "status" }, asked ? text || "Looking for a hint…" : ""),
         ];
     }
