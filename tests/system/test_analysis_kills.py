@@ -53,8 +53,8 @@ async def analysed(folder: Path, name: str, kills: int, rng: random.Random) -> R
         _, token = await asyncio.to_thread(call, server, "guest", "POST")
         path = f"matches/{match}/analysis"
         await asyncio.to_thread(call, server, path, "POST", token)
-        # Kills at random numbers of results, so that a fast machine is hit in the midst, too.
-        targets = sorted(rng.sample(range(1, len(MOVES)), kills))
+        # The kills come at random numbers of results, so that none comes after the end.
+        targets = sorted(rng.choices(range(len(MOVES) - 4), k=kills))
         while not lines or lines[-1]["state"] != "done":
             answer, _ = await asyncio.to_thread(call, server, path)
             lines.append(answer)
