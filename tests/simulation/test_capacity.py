@@ -98,7 +98,7 @@ def test_more_pairs_never_make_fewer_moves(measured: Capacity) -> None:
     model = Model(measured.costs, Layout(1, 2), 1)
     play(model, 256, None, 1.0)
     busiest = max(model.machines[0].busy_s / 2, model.nodes[0].used_s)
-    assert busiest > 0.85, "256 pairs keep the machine or the node busy"
+    assert busiest > 0.8, "256 pairs keep the machine or the node busy"
 
 
 def test_a_fit_finds_the_factors() -> None:
