@@ -9,13 +9,20 @@ from client.terminal.commands import CommandName
 from client.terminal.line import ROOM_COMMANDS
 from client.terminal.muting import mute_command
 from client.terminal.seats import seat_command
-from server.protocol.messages import ChatLine, ClientMessage, Occupant, Player, RoomCommand
+from server.protocol.messages import (
+    ChatLine,
+    ClientMessage,
+    Hint,
+    Occupant,
+    Player,
+    RoomCommand,
+)
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
-#: that is a move or begins with / is played or said, and /hint asks the bot. `thinking` with an
+#: that is a move or begins with / is played or said. `thinking` with an
 #: argument configures.
-WITHOUT_A_WORD = {"join", "leave", "move", "chat", "configure", "hint"}
+WITHOUT_A_WORD = {"join", "leave", "move", "chat", "configure"}
 
 
 def protocol_commands() -> set[str]:
@@ -51,7 +58,8 @@ def line_mode_commands() -> set[str]:
         command = mute_command(name, "kim", model, "1")
         assert not isinstance(command, str)
         types.append(type(command))
-    return {str(message.__struct_config__.tag) for message in (*types, *ROOM_COMMANDS.values())}
+    types += [Hint, *ROOM_COMMANDS.values()]
+    return {str(message.__struct_config__.tag) for message in types}
 
 
 def test_the_browser_sends_every_command() -> None:
@@ -67,7 +75,7 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     of_seats = {"sit", "stand", "ai"}
     of_reader = {"mute", "unmute"}
     of_host = {"mute-all", "unmute-all"}
-    of_room = {name.value for name in ROOM_COMMANDS}
+    of_room = {name.value for name in ROOM_COMMANDS} | {"hint"}
     assert shown | of_seats | of_reader | of_host | of_room == {name.value for name in CommandName}
 
 

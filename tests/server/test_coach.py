@@ -10,7 +10,7 @@ from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import Info, Job, Limit, Result, RootMove
 from engine.win_chance import win_chance
-from server.bot.coach import COACH_NODES, MISTAKE_LOSS, Judged
+from server.bot.coach import COACH_NODES, CONFIRM_NODES, MISTAKE_LOSS, Judged
 
 #: The games of the long test, each with the level whose moves the coach judges.
 GAMES = (
@@ -52,7 +52,8 @@ class Searches:
         best = first.info.pv[0]
         if judged.loss() < MISTAKE_LOSS or not before.replay(best).moves():
             return judged
-        return replace(judged, better=self.search((*moves, best), COACH_NODES))
+        better = self.search((*moves, best), CONFIRM_NODES)
+        return replace(judged, confirmed=(better, self.search((*moves, move), CONFIRM_NODES)))
 
     def loss(self, before: Position, moves: tuple[str, ...], move: str) -> float:
         """The loss of a move by fresh searches four times as long."""
@@ -119,12 +120,16 @@ def test_an_only_move_is_one_that_every_other_move_is_proved_worse_than() -> Non
 
 
 def test_a_loss_is_the_lesser_of_two_estimates() -> None:
-    """The search after the better move can take a loss back, but never add to it."""
+    """The longer searches can take a loss back, but never add to it."""
     case = replace(
         judged(RootMove("d2d4", 40), "a2a3"), after=result(300, RootMove("e7e5", 300))
     )  # fmt: skip
     loss = case.loss()
     assert loss > MISTAKE_LOSS
-    assert replace(case, better=result(290, RootMove("e7e5", 290))).loss() < MISTAKE_LOSS
-    assert replace(case, better=result(-500, RootMove("e7e5", -500))).loss() == loss
+    played = case.after
+    close, far = result(-290, RootMove("e7e5", -290)), result(-500, RootMove("e7e5", -500))
+    closer = replace(case, confirmed=(result(290, RootMove("e7e5", 290)), played))
+    assert closer.loss() < MISTAKE_LOSS
+    assert replace(case, confirmed=(far, played)).loss() == loss
+    assert replace(case, confirmed=(close, close)).loss() < MISTAKE_LOSS
     assert replace(case, move="e2e4").loss() == 0.0
