@@ -10,7 +10,8 @@ A node has one `BackgroundSearches` (`Ports.background`). A request is one searc
             result = await search(job)
 
 The engines give way to live searches, so a request may take any time. The limits are for each
-identity, class and node, and in memory.
+identity, class and node, and in memory. The analysis of a match does not pass here: its limits hold
+for all nodes together, in the store (server/analysis/requests.py).
 """
 
 import asyncio
