@@ -9,20 +9,13 @@ from client.terminal.commands import CommandName
 from client.terminal.line import ROOM_COMMANDS
 from client.terminal.muting import mute_command
 from client.terminal.seats import seat_command
-from server.protocol.messages import (
-    ChatLine,
-    ClientMessage,
-    Hint,
-    Occupant,
-    Player,
-    RoomCommand,
-)
+from server.protocol.messages import ChatLine, ClientMessage, Occupant, Player, RoomCommand
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
-#: that is a move or begins with / is played or said. `thinking` with an
+#: that is a move or begins with / is played or said, and /hint asks the bot. `thinking` with an
 #: argument configures.
-WITHOUT_A_WORD = {"join", "leave", "move", "chat", "configure"}
+WITHOUT_A_WORD = {"join", "leave", "move", "chat", "configure", "hint"}
 
 
 def protocol_commands() -> set[str]:
@@ -58,8 +51,7 @@ def line_mode_commands() -> set[str]:
         command = mute_command(name, "kim", model, "1")
         assert not isinstance(command, str)
         types.append(type(command))
-    types += [Hint, *ROOM_COMMANDS.values()]
-    return {str(message.__struct_config__.tag) for message in types}
+    return {str(message.__struct_config__.tag) for message in (*types, *ROOM_COMMANDS.values())}
 
 
 def test_the_browser_sends_every_command() -> None:
@@ -75,8 +67,10 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     of_seats = {"sit", "stand", "ai"}
     of_reader = {"mute", "unmute"}
     of_host = {"mute-all", "unmute-all"}
-    of_room = {name.value for name in ROOM_COMMANDS} | {"hint"}
-    assert shown | of_seats | of_reader | of_host | of_room == {name.value for name in CommandName}
+    of_asker = {"hint"}
+    of_room = {name.value for name in ROOM_COMMANDS}
+    typed = shown | of_seats | of_reader | of_host | of_asker | of_room
+    assert typed == {name.value for name in CommandName}
 
 
 def test_seats_are_named_by_their_sides() -> None:
