@@ -1,0 +1,68 @@
+/**
+ * What the analysis says about the move that led to the shown ply, and the better line while it is on
+ * the board.
+ *
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Played} from "../../shell/protocol.js"
+ * @import {AnalysedPly} from "./analysis.js"
+ * @import {Variation} from "./variation.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { numberedMove } from "../../shell/words.js";
+import { SIGNS } from "./analysis.js";
+
+/**
+ * The verdict on a move: its mark with the sentence, or the best move, and the button that shows the
+ * better line.
+ * @param {AnalysedPly | null} entry of the position before the move
+ * @param {Played | undefined} played
+ * @param {() => void} showLine
+ * @returns {Content}
+ */
+export function drawVerdict(entry, played, showLine) {
+    if (!entry?.best || !played || entry.loss === undefined) return null;
+    const isBest = entry.best === played.move;
+    const text = entry.mark ? entry.says_mark : isBest ? praiseOf(entry) : `Best was ${entry.text}.`;
+    return h(
+        "div",
+        { class: "verdict", key: "verdict" },
+        entry.mark ? h("b", { class: `sign mark-${entry.mark}`, "aria-hidden": "true" }, SIGNS[entry.mark]) : null,
+        h("p", null, text ?? ""),
+        isBest || !entry.pv?.length ? null : h("button", { class: "small", onclick: showLine, title: "b" }, "Show the better line"),
+    );
+}
+
+/** @param {AnalysedPly} entry */
+function praiseOf({ only }) {
+    return only ? "The only good move." : "The best move.";
+}
+
+/**
+ * The moves of the line on the board, each a button, and the way back to the match.
+ * @param {Variation} line
+ * @param {() => void} back
+ * @returns {Content}
+ */
+export function drawLine(line, back) {
+    return h(
+        "div",
+        { class: "line-moves", key: "line", role: "group", "aria-label": "Better line" },
+        h(
+            "ol",
+            null,
+            line.moves.map((played, i) =>
+                h(
+                    "li",
+                    { key: i },
+                    h(
+                        "button",
+                        { class: ["move", i + 1 === line.at && "shown"], "aria-current": i + 1 === line.at ? "step" : null, onclick: () => line.show(i + 1) },
+                        numberedMove(played, line.ply + i),
+                    ),
+                ),
+            ),
+        ),
+        h("button", { class: "small to-live", onclick: back }, "Back to the match"),
+    );
+}
