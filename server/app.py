@@ -24,6 +24,7 @@ from engine.strategy_pool.pool import StrategyPool
 from engine.study_pool.messages import Limits
 from engine.study_pool.pool import StudyPool
 from server.address import Origin, Proxies, parse_proxies
+from server.analysis.runner import open_analyses
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
@@ -201,10 +202,10 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
-    async with open_hub(ports) as hub:
+    async with open_hub(ports) as hub, open_analyses(ports) as feed:
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
-        api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename)
+        api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename, feed)
         pages = Pages(client, ports)
         encode_task = asyncio.create_task(
             pages.encode_files(cache_folder), name="compressed client files"

@@ -127,6 +127,10 @@ class Code(StrEnum):
     STUDY_OFF = "study.off", "The server has no study processes, or is stopping (HTTP only)."
     STUDY_BUSY = "study.busy", "Too many searches are waiting; try again later (HTTP only)."
     STUDY_FAILED = "study.failed", "The study process ended; send the request again (HTTP only)."
+    ANALYSIS_REFUSED = (
+        "analysis.refused",
+        "The match cannot be analysed; the message says why (HTTP only).",
+    )
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
     ENGINE_BUSY = "engine.busy", "No engine has room for the search now; try again later."

@@ -182,7 +182,8 @@ class Settings:
     #: Last lines of an identity in a room from which its next line must differ.
     limit_chat_repeats: int = 3
 
-    # Limits of the searches that an identity asks for, on each node. 0 means no limit.
+    # Limits of the searches that an identity asks for: of questions on each node, of analyses on
+    # all nodes together. 0 means no limit.
     #: Requests of each kind (questions, analyses) that run at once.
     limit_background_running: int = 1
     #: Further requests of each kind that wait.

@@ -21,7 +21,7 @@ from engine.compiler.native import Memory, compile_game
 from engine.game import Game, GameError, GameFault, Position
 from engine.search import kernel, layout
 from engine.search.features import ALL, FEATURE, PROBE
-from engine.search.job import Counts, Info, Job, Limit, Result, SearchFailed
+from engine.search.job import MAX_JOB_LINES, Counts, Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
 from engine.search.record import SearchRecord
 from engine.search.report import (
@@ -414,9 +414,10 @@ def answer(
         )
     latest: list[Info] = []
     record = SearchRecord()
+    lines = max(1, min(job.lines, MAX_JOB_LINES)) if job.level is None else 1
 
     def report_depth(report: Report) -> None:
-        info = record.add(report, to_info(position, report))
+        info = record.add(report, to_info(position, report, with_lines=lines > 1))
         latest[:] = [msgspec.structs.replace(info, warming=is_shortened)]
         on_info(latest[0])
 
@@ -434,6 +435,7 @@ def answer(
         control,
         margin=level.margin,
         exact_depth=level.plain,
+        lines=lines,
         # PROBE is off because not every worker has the endgame tables
         features=searcher.features & ~PROBE if is_isolated else searcher.features,
         threads=1 if is_isolated else threads,

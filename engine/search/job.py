@@ -10,6 +10,9 @@ Persona = Literal["average", "swindler", "random"]
 #: The ways of playing other than levels: see `engine.search.persona`.
 PERSONAS: tuple[Persona, ...] = get_args(Persona)
 
+#: The capability of a program that can search several lines, as named in `Job.needs`.
+LINES = "lines"
+
 #: What a search is for, which is its class: an AI's move (live), a person who waits for an answer
 #: (ask), or the analysis of a match (study).
 Use = Literal["live", "ask", "study"]
@@ -25,8 +28,10 @@ MAX_STRATEGY_DEPTH = 30
 
 #: The greatest numbers of depths in a report: of a move's exact scores, and of the best moves.
 MAX_EXACT_DEPTHS, MAX_DEPTHS = 24, 32
-#: The longest line of a `DepthBest`, in moves.
+#: The longest line of a `DepthBest` or a `RootMove`, in moves.
 MAX_LINE_MOVES = 5
+#: The greatest number of moves for which a job may request exact scores.
+MAX_JOB_LINES = 5
 
 #: A won position scores MATE minus the plies to its end; evaluations stay far below.
 MATE = 30_000
@@ -66,6 +71,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     what every program can: a worker that does not know one of the names refuses the job.
     `use` is the class of the search. A job of the classes ask and study is searched in isolation:
     with fixed nodes, its result depends on nothing but the job.
+    `lines` is the number of best moves that get exact scores and lines (multi-PV), for a job with a
+    `limit` of its own. Such a job needs the capability LINES.
     """
 
     game: str
@@ -83,6 +90,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     strategy: str | None = None
     evaluator: str = ""
     use: Use = "live"
+    lines: int = 1
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):
@@ -92,6 +100,8 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
     `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score
     was exact, ascending, the last 24 of them: at the other depths the search only proved that the
     move is no better than the best one.
+    `line` begins with the move, where the job requested the lines of several moves and the score is
+    exact.
     """
 
     move: str
@@ -99,6 +109,7 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
     bound: Bound = "exact"
     nodes: int = 0
     exact: tuple[int, ...] = ()
+    line: tuple[str, ...] = ()
 
 
 class DepthBest(Struct, frozen=True):

@@ -6,9 +6,12 @@ No compiled code is called here.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from engine.game import Game, GameError, GameFault, Position
 from engine.search import layout
 from engine.search.job import (
+    MAX_LINE_MOVES,
     NO_COUNTS,
     Bound,
     Counts,
@@ -108,12 +111,20 @@ def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:
     return tuple(tokens)
 
 
-def to_info(position: Position, report: Report) -> Info:
-    """A report as an Info, with its moves in tokens."""
+def to_info(position: Position, report: Report, with_lines: bool = False) -> Info:
+    """A report as an Info, with its moves in tokens.
+
+    With `with_lines`, moves with an exact score have their lines.
+    """
     moves = tuple(
         RootMove(position.format_move(move), score, BOUNDS[bound])
         for move, score, bound in report.moves
     )
+    if with_lines:
+        moves = tuple(
+            replace(move, line=line_tokens(position, line[:MAX_LINE_MOVES]))
+            for move, line in zip(moves, report.lines, strict=True)
+        )
     return Info(
         depth=report.depth,
         score=report.score,

@@ -84,12 +84,22 @@ class MessagesLost(Struct, frozen=True):
     node: str
 
 
+class AnalysisChanged(Struct, frozen=True):
+    """The analysis of a match has changed: it was queued, has another result, or has ended.
+
+    The receivers read it from the store.
+    """
+
+    node: str
+    match: str
+
+
 RoomMessage = EventsAppended | Ephemeral | PresenceReport | PageClosed
-NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost
+NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost | AnalysisChanged
 BusMessage = RoomMessage | NodeMessage
 #: Called with each message about a room.
 RoomHandler = Callable[[RoomMessage], None]
-#: Called with each message about nodes and the lobby.
+#: Called with each message about nodes, the lobby and analyses.
 NodeHandler = Callable[[NodeMessage], None]
 #: Called with the rooms (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
@@ -123,7 +133,7 @@ class Bus(Protocol):
         """
 
     def listen(self, receive: NodeHandler) -> Callable[[], None]:
-        """Like `subscribe`, for messages about nodes and the lobby."""
+        """Like `subscribe`, for messages about nodes, the lobby and analyses."""
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         """Calls `call` when messages may have been missed and when `is_up` changes, until the

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from server.bus.base import (
+    AnalysisChanged,
     BusMessage,
     Ephemeral,
     EventsAppended,
@@ -95,6 +96,11 @@ class _LobbyChanged(Struct, forbid_unknown_fields=True):
     gone: Annotated[tuple[RoomId, ...], Meta(max_length=LOBBY_BATCH)] = ()
 
 
+class _AnalysisChanged(Struct, forbid_unknown_fields=True):
+    node: Node
+    match: Annotated[str, Meta(min_length=1, max_length=64)]
+
+
 class _Node(Struct, forbid_unknown_fields=True):
     node: Node
 
@@ -106,6 +112,7 @@ _decode_ephemeral = msgspec.json.Decoder(_Ephemeral).decode
 _decode_presence_report = msgspec.json.Decoder(_PresenceReport).decode
 _decode_page_closed = msgspec.json.Decoder(_PageClosed).decode
 _decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
+_decode_analysis_changed = msgspec.json.Decoder(_AnalysisChanged).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 
 #: The parent of the rooms' topics.
@@ -114,6 +121,8 @@ ROOMS_TOPIC = f"{ROOT}/rooms"
 NODES_TOPIC = f"{ROOT}/nodes"
 #: The topic of changes of the lobby.
 LOBBY_TOPIC = f"{ROOT}/lobby"
+#: The topic of changes of analyses.
+ANALYSES_TOPIC = f"{ROOT}/analyses"
 #: The topic on which a node reports that messages of its own were lost.
 LOST_TOPIC = f"{ROOT}/missed"
 
@@ -163,6 +172,8 @@ class Codec:
                 return self._wrap(
                     LOBBY_TOPIC, _encode(_LobbyChanged(node, message.rooms, message.gone))
                 )
+            case AnalysisChanged(node=node, match=match):
+                return self._wrap(ANALYSES_TOPIC, _encode(_AnalysisChanged(node, match)))
             case Heartbeat(node=node):
                 return self._wrap(node_topic(node), _encode(_Node(node)))
             case MessagesLost(node=node):
@@ -199,6 +210,9 @@ def _parse_body(topic: str, body: bytes) -> BusMessage:
     if topic == LOBBY_TOPIC:
         lobby = _decode_lobby_changed(body)
         return LobbyChanged(lobby.node, lobby.rooms, lobby.gone)
+    if topic == ANALYSES_TOPIC:
+        changed = _decode_analysis_changed(body)
+        return AnalysisChanged(changed.node, changed.match)
     if topic == LOST_TOPIC:
         return MessagesLost(_decode_node(body).node)
     if topic.startswith(f"{NODES_TOPIC}/"):

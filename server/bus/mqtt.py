@@ -16,11 +16,13 @@ from server.bus.base import (
     MessagesLost,
     NodeDown,
     NodeHandler,
+    NodeMessage,
     RoomHandler,
     RoomMessage,
 )
 from server.bus.broker import Broker
 from server.bus.codec import (
+    ANALYSES_TOPIC,
     LOBBY_BATCH,
     LOBBY_TOPIC,
     LOST_TOPIC,
@@ -51,7 +53,7 @@ class MqttBus:
         self._lost = 0
         link.on_gap(self._on_gap)
         link.set_status(self._codec.encode(Heartbeat(node)).payload)
-        for topic_filter in (f"{NODES_TOPIC}/+", LOBBY_TOPIC, LOST_TOPIC):
+        for topic_filter in (f"{NODES_TOPIC}/+", LOBBY_TOPIC, LOST_TOPIC, ANALYSES_TOPIC):
             link.subscribe(topic_filter, self._on_node)
 
     @property
@@ -123,7 +125,7 @@ class MqttBus:
 
     def _on_node(self, topic: str, payload: bytes) -> None:
         message = self._decode(topic, payload)
-        if isinstance(message, LobbyChanged | Heartbeat | NodeDown | MessagesLost):
+        if isinstance(message, NodeMessage):
             if isinstance(message, NodeDown) and message.node == self._node:
                 self.publish(Heartbeat(self._node))  # the will of an earlier connection
                 return

@@ -17,6 +17,10 @@ from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
 from engine.teach.request import MAX_LINE, MAX_LINES
+from server.analysis.feed import AnalysisFeed
+from server.analysis.report import AnalysisReport
+from server.analysis.words import AnalysisSummary, MarkCounts, PositionEntry, TurningPoint
+from server.bus.local import LocalBus
 from server.codes import Code
 from server.limits.by_address import Limits
 from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
@@ -26,10 +30,13 @@ from server.protocol.codes import Close
 from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api
+from server.web.analyses import FOLLOW_S
 from server.web.traces import REQUEST_BYTES
 
 #: The default settings, whose limits the page names.
 DEFAULTS = Settings()
+#: The parts of an analysis.
+ANALYSIS_STRUCTS = (AnalysisReport, PositionEntry, AnalysisSummary, MarkCounts, TurningPoint)
 #: The first part of the page.
 INTRODUCTION = f"""\
 # The protocol, version {wire.PROTOCOL}
@@ -209,6 +216,24 @@ A trace is cached by its content; `ETag` names it. A trace that its time ended i
 """
 
 
+#: The introduction to the analyses of matches.
+ANALYSES = f"""\
+### Analyses
+
+`GET /api/matches/{{match}}/analysis` answers with an `AnalysisReport`; fields that have their
+default are left out. `POST` of the same path, with the token or the cookie of a guest and without
+a body, requests the analysis. It is computed once, for all readers, and stays. An identity may have
+{DEFAULTS.limit_background_running} analysis running and {DEFAULTS.limit_background_waiting}
+waiting, and request {DEFAULTS.limit_studies_per_day} a day.
+
+With `?follow` the answer is a stream of JSON lines (`application/x-ndjson`). The first line is the
+whole report. Each further one has, besides the state, the entries in `moves` that are new or have
+changed; the client merges them by `ply`. When the analysis ends, the last line is the whole report
+again. An empty line says that nothing has changed. The stream ends after {FOLLOW_S:g} s: while the
+state is "queued" or "running", the client asks again.
+"""
+
+
 def page() -> str:
     """The whole page, in Markdown."""
     outgoing = [*wire.ServerMessage.__args__, wire.EventFrame]
@@ -229,6 +254,8 @@ def page() -> str:
         HTTP,
         _table(("request", "answer"), _routes()),
         TRACES,
+        ANALYSES,
+        *(_message(struct, None) for struct in ANALYSIS_STRUCTS),
     ]
     return "\n".join(parts)
 
@@ -365,7 +392,8 @@ def _routes() -> Iterator[tuple[str, str]]:
     """Yields the HTTP API's routes, each with its handler's docstring."""
     settings = Settings()
     ports = cast(Ports, SimpleNamespace(settings=settings, now_ms=int))  # no route is called
-    app = api.make_app(api.Api(ports, Limits(settings), lambda: False), [])
+    feed = AnalysisFeed(LocalBus(), "")
+    app = api.make_app(api.Api(ports, Limits(settings), lambda: False, feed=feed), [])
     for route in app.router.routes():
         if route.method != "HEAD":
             resource = cast(web.Resource, route.resource)

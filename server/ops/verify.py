@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, select
 
 from engine.game import Game, GameError, GameFault, Outcome, Position
 from server.codes import Code
@@ -122,18 +122,20 @@ def _batches(connection: Connection) -> Iterator[list[_Rows]]:
 def _check_orphans(connection: Connection, report: Report) -> None:
     """Reports rows whose room or match does not exist."""
     for column, owner, description in (
-        (t.events.c.room, t.rooms, "events of a room"),
-        (t.commands.c.room, t.rooms, "commands of a room"),
-        (t.matches.c.room, t.rooms, "matches of a room"),
-        (t.thoughts.c.match, t.matches, "thoughts about a match"),
+        (t.events.c.room, t.rooms.c.id, "events of a room"),
+        (t.commands.c.room, t.rooms.c.id, "commands of a room"),
+        (t.matches.c.room, t.rooms.c.id, "matches of a room"),
+        (t.thoughts.c.match, t.matches.c.id, "thoughts about a match"),
+        (t.analyses.c.match, t.matches.c.id, "an analysis of a match"),
+        (t.analysis_plies.c.match, t.analyses.c.match, "results of an analysis"),
     ):
         for name in _orphaned_keys(connection, column, owner):
             report.problems.append(Problem("I3", name, None, f"{description} that does not exist"))
 
 
-def _orphaned_keys(connection: Connection, column: Any, owner: Table) -> list[str]:
-    """The keys in a column that have no row in the owner's table."""
-    query = select(column).where(column.not_in(select(owner.c.id))).distinct().order_by(column)
+def _orphaned_keys(connection: Connection, column: Any, owner: Any) -> list[str]:
+    """The keys in a column that are not in the column of their owner."""
+    query = select(column).where(column.not_in(select(owner))).distinct().order_by(column)
     return [str(row[0]) for row in connection.execute(query)]
 
 

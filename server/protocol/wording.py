@@ -150,6 +150,7 @@ class Wording:
             key=lambda move: (move.bound == "upper", -move.score),
         )
         lines = {led.line[0]: led.line for led in report.depths if led.line}
+        lines |= {move.move: move.line for move in report.moves if move.line}
         lines[best.move] = report.pv
         shown = (best, *others[: MAX_CANDIDATES + MAX_OTHERS - 1])
         return tuple([self._candidate(move, lines.get(move.move, ())) for move in shown])

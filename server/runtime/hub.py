@@ -1,6 +1,7 @@
 """The rooms of one node, as connections and the other parts of the server use them."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 
 from server.codes import Code
@@ -23,10 +24,12 @@ from server.runtime.requests import Request, refuse
 from server.runtime.room_runner import RoomRunner
 from server.runtime.seat_names import update_seats
 from server.runtime.timer import WAKE_AHEAD_S
-from server.store.base import DUE_PAGE, DueRoom
+from server.store.base import DUE_PAGE, DueRoom, RoomVersion
 
 #: Longest round trip to the store that is used to estimate its clock, in ms.
 MAX_ROUND_TRIP_MS = 200
+#: Maximum number of released rooms that a node remembers.
+MAX_RELEASED = 1000
 #: Maximum number of matches whose players one step fills in.
 PLAYERS_PAGE = 500
 
@@ -51,6 +54,8 @@ class Hub:
         self.creator = RoomCreator(ports, self.rooms, self.limits)
         self.attendance = Attendance(ports, self.rooms)
         self._expiry = Expiry(ports)
+        #: The rooms that this node cannot play, by their version: it does not take them over again.
+        self._released: dict[RoomVersion, None] = {}
         #: The latest time of day seen by this node, in ms since 1970.
         self._latest_ms = 0
         #: How far this node's clock is ahead of the store's, in ms; negative when it is behind.
@@ -152,7 +157,9 @@ class Hub:
         Returns the number of these rooms, 0 when none is left.
         """
         node, before_ms = self.ports.node, self._wake_before_ms()
-        rooms = await self.ports.store.nodes.take_over_due_rooms(before_ms, node, all_nodes)
+        rooms = await self.ports.store.nodes.take_over_due_rooms(
+            before_ms, node, all_nodes, except_for=tuple(self._released)
+        )
         for room_id in rooms:
             self._wake(room_id)
         return len(rooms)
@@ -160,14 +167,18 @@ class Hub:
     async def wake_due_rooms(self) -> None:
         """Wakes this node's rooms that are due within WAKE_AHEAD_S, opening those not in memory.
 
-        It wakes them in the order of their deadlines; each then waits for its own deadline.
+        It wakes them in the order of their deadlines; each then waits for its own deadline. It
+        releases the rooms that this node cannot play, so that another node can take them over.
         """
         before_ms = self._wake_before_ms()
         after: DueRoom | None = None
         while True:
             page = await self.ports.store.nodes.own_due_rooms(self.ports.node, before_ms, after)
+            unplayable: list[RoomVersion] = []
             for due in page:
-                self._wake(due.room)
+                if version := self._wake(due.room):
+                    unplayable.append(version)
+            await self._release(unplayable)
             if len(page) < DUE_PAGE:
                 return
             after = page[-1]
@@ -177,10 +188,21 @@ class Hub:
         self._latest_ms = max(self._latest_ms, self.ports.now_ms())
         return self._latest_ms + int(WAKE_AHEAD_S * 1000)
 
-    def _wake(self, room_id: RoomId) -> None:
-        """Opens and wakes a room that is due; does nothing if no place in memory is free."""
+    def _wake(self, room_id: RoomId) -> RoomVersion | None:
+        """Opens and wakes a room that is due; does nothing if no place in memory is free.
+
+        Returns the room's version if this node cannot play it.
+        """
         with suppress(LimitExceeded):
-            self.rooms.open(room_id, "").wake()
+            return self.rooms.open(room_id, "").wake()
+        return None
+
+    async def _release(self, rooms: Sequence[RoomVersion]) -> None:
+        """Releases rooms that this node cannot play, and remembers the latest MAX_RELEASED."""
+        if rooms:
+            self._released |= dict.fromkeys(rooms)
+            self._released = dict(list(self._released.items())[-MAX_RELEASED:])
+            await self.ports.store.nodes.release_rooms(self.ports.node, rooms)
 
     async def expire_once(self) -> None:
         """Scans one page of guests and rooms, and fills in the players of an older program's

@@ -10,7 +10,14 @@ from contextlib import suppress
 
 import structlog
 
-from server.bus.base import Heartbeat, LobbyChanged, MessagesLost, NodeDown, NodeMessage
+from server.bus.base import (
+    AnalysisChanged,
+    Heartbeat,
+    LobbyChanged,
+    MessagesLost,
+    NodeDown,
+    NodeMessage,
+)
 from server.ids import RoomId
 from server.ports import Ports
 from server.runtime.bus_flow import BusFlow
@@ -62,7 +69,7 @@ class Membership:
     def on_node(self, message: NodeMessage) -> None:
         """Handles a message about another node, from that node or from the broker."""
         node = message.node
-        if node == self._ports.node:
+        if node == self._ports.node or isinstance(message, AnalysisChanged):
             return
         now_s = asyncio.get_running_loop().time()
         if isinstance(message, NodeDown):

@@ -38,7 +38,7 @@ from server.runtime.requests import (
     reply,
 )
 from server.runtime.timer import RoomTimer
-from server.store.base import StoreError
+from server.store.base import RoomVersion, StoreError
 
 log = structlog.get_logger()
 
@@ -144,17 +144,20 @@ class RoomRunner:
             return False
         return True
 
-    def wake(self) -> None:
-        """Starts the work that is due. The store has recorded this node as the responsible one."""
+    def wake(self) -> RoomVersion | None:
+        """Starts the work that is due. The store has recorded this node as the responsible one.
+
+        Returns the room's version if this node can never do that work, because it lacks the game's
+        rules or its program is too old; otherwise None.
+        """
         room = self._log.get_state()
         if room is None:
-            return  # `run` starts the work after it has loaded the room
-        if room.frozen is Code.ROOM_NEWER:
-            return  # only a newer node can do the work
-        if self._log.is_responsible:
-            self._start_due_work()
-        else:
+            return None  # `run` starts the work after it has loaded the room
+        if not self._log.is_responsible:
             self.submit(TakeOver())
+            return None
+        self._start_due_work()
+        return RoomVersion(self.room_id, room.v) if self._log.due_ms is None else None
 
     def receive(self, message: RoomMessage) -> None:
         """Handles a bus message about this room from another node."""

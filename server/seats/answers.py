@@ -15,6 +15,7 @@ from engine.search.job import (
     Info,
     Job,
     Result,
+    RootMove,
     SearchFailed,
 )
 from engine.strategies.contract import MAX_LOG_BYTES, MAX_VALUE
@@ -78,6 +79,7 @@ def _check_counts(info: Info) -> None:
         len(depths) > MAX_DEPTHS
         or any(len(best.line) > MAX_LINE_MOVES for best in depths)
         or any(len(move.exact) > MAX_EXACT_DEPTHS for move in moves)
+        or any(len(move.line) > MAX_LINE_MOVES for move in moves)
     ):
         raise ImpossibleAnswer("too many depths")
 
@@ -122,9 +124,19 @@ class Checker:
             raise ImpossibleAnswer("an illegal principal variation")
         pv = self._legal_prefix(info.pv[:max_moves])
         return replace(
-            info, pv=pv, depths=self._check_depths(info.depths, pv),
+            info, pv=pv, moves=self._check_lines(info.moves),
+            depths=self._check_depths(info.depths, pv),
             value=clean_text(info.value[:MAX_VALUE]), log=clean_text(info.log[:MAX_LOG_BYTES]),
         )  # fmt: skip
+
+    def _check_lines(self, moves: tuple[RootMove, ...]) -> tuple[RootMove, ...]:
+        """The moves, each with the legal prefix of its line."""
+        if not any(move.line for move in moves):
+            return moves
+        if any(move.line and move.line[0] != move.move for move in moves):
+            raise ImpossibleAnswer("a line of another move")
+        lines = [self._legal_prefix(move.line) for move in moves]
+        return tuple(replace(move, line=line) for move, line in zip(moves, lines, strict=True))
 
     def _check_depths(
         self, depths: tuple[DepthBest, ...], pv: tuple[str, ...]

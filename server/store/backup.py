@@ -37,7 +37,10 @@ from server.store.base import StoreError, wall_clock_ms
 #: The version of the file's format.
 FORMAT = 1
 #: The tables in a backup, in the order in which they are restored.
-TABLES = ("identities", "rooms", "events", "commands", "matches", "thoughts")
+TABLES = (
+    "identities", "rooms", "events", "commands", "matches", "thoughts", "analyses",
+    "analysis_plies",
+)  # fmt: skip
 #: Rows that are read or inserted at a time.
 BATCH = 1000
 #: The encoded values of a row, in the order of the table's columns.
@@ -94,10 +97,10 @@ def backup(
 
 
 def _reflect_tables(connection: Connection) -> list[Table]:
-    """The tables as the database defines them, at any revision."""
+    """The tables as the database defines them, at any revision; older ones lack some tables."""
     metadata = MetaData()
-    metadata.reflect(connection, only=TABLES)
-    return [metadata.tables[name] for name in TABLES]
+    metadata.reflect(connection, only=lambda name, _: name in TABLES)
+    return [metadata.tables[name] for name in TABLES if name in metadata.tables]
 
 
 def _count(connection: Connection, table: Table) -> int:

@@ -10,8 +10,8 @@ structs below.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Iterator, Sequence
+from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -24,6 +24,8 @@ EVERYONE, SPECTATORS = 0, 1
 #: Longest validity of a heartbeat, in ms: one that expires later was written before the store's
 #: clock was set back.
 MAX_HEARTBEAT_MS = 60_000
+#: The node of a room that was released: no node has this name.
+NO_NODE = ""
 #: Maximum number of due rooms that one query returns.
 DUE_PAGE = 500
 
@@ -218,6 +220,44 @@ class StoredRoom(Struct, frozen=True):
     changed_ms: int
 
 
+#: The states of an analysis: waiting, running on a node, complete, and given up.
+AnalysisState = Literal["queued", "running", "done", "failed"]
+
+
+class Analysis(Struct, frozen=True):
+    """The analysis of a finished match; there is at most one for each match.
+
+    While it is running, `node` has the lease until `lease_ms` by the store's clock. `engine` names
+    what the results depend on besides the moves, "" before the analysis has begun. `plies` is the
+    number of positions, `done_plies` that of the stored results. `reason` says why it failed.
+    """
+
+    match: MatchId
+    state: AnalysisState
+    asked_by: IdentityId
+    asked_ms: int
+    node: str
+    lease_ms: int
+    engine: str
+    plies: int
+    done_plies: int
+    reason: str
+
+
+class AnalysedPly(Struct, frozen=True):
+    """The result for the position of a match after `ply` plies; `body` is JSON."""
+
+    ply: int
+    body: bytes
+
+
+class AnalysisUsage(Struct, frozen=True):
+    """The analyses of an identity: those that are queued or running, and those requested lately."""
+
+    unfinished: int
+    requested: int
+
+
 class DaySpan(Struct, frozen=True):
     """The days of an expiry pass: rows last seen before `before_day` expire on day `today`."""
 
@@ -230,6 +270,13 @@ class DueRoom(NamedTuple):
 
     due_ms: int
     room: RoomId
+
+
+class RoomVersion(NamedTuple):
+    """A room and the version of its last event."""
+
+    room: RoomId
+    v: int
 
 
 class ExpiryPage(Struct, frozen=True):
@@ -328,14 +375,27 @@ class NodeStore(Protocol):
     """The nodes that are alive, and the rooms that one of them has to wake up."""
 
     async def take_over_due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
+        self,
+        now_ms: int,
+        node: str,
+        all_nodes: bool,
+        limit: int = DUE_PAGE,
+        except_for: Collection[RoomVersion] = (),
     ) -> list[RoomId]:
         """Makes `node` responsible for due rooms of dead nodes; returns the ids of these rooms.
 
-        With `all_nodes`, it takes over those of all other nodes, dead or alive. A wake-up that was
+        With `all_nodes`, it takes over those of all other nodes, dead or alive. It leaves out the
+        rooms of `except_for` that have had no event since that version. A wake-up that was
         due when the room's last event was written is due even if `now_ms` is earlier: clocks
         differ and may be set back. After a failed call, the result may include rooms for which this
         node is responsible already.
+        """
+
+    async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
+        """Lets any other node take over these rooms of `node`, as if `node` were dead.
+
+        There are at most DUE_PAGE of them. Leaves out rooms that have had an event since that
+        version.
         """
 
     async def own_due_rooms(
@@ -355,6 +415,61 @@ class NodeStore(Protocol):
 
     async def alive_nodes(self) -> frozenset[str]:
         """The nodes whose heartbeat has not expired, by the store's clock."""
+
+
+class AnalysisStore(Protocol):
+    """The analyses of finished matches: a queue, leases of the nodes that run them, and results.
+
+    Leases and times are by the store's clock.
+    """
+
+    async def usage(self, identity: IdentityId, window_ms: int) -> AnalysisUsage:
+        """The analyses of an identity; `requested` counts those of the last `window_ms`."""
+
+    async def request(self, match: MatchId, identity: IdentityId, plies: int) -> bool:
+        """Queues the analysis of a match, unless it is queued, running or done.
+
+        Returns whether it did.
+        """
+
+    async def find(self, match: MatchId) -> Analysis | None:
+        """The analysis of a match."""
+
+    async def count_ahead(self, analysis: Analysis) -> int:
+        """The number of running analyses, and of queued ones that were requested earlier."""
+
+    async def claim(self, node: str, lease_ms: int, per_identity: int) -> Analysis | None:
+        """Makes `node` run a queued analysis, or one whose lease has ended, for `lease_ms` ms.
+
+        Returns it; None if there is none. At most `per_identity` analyses of an identity run at a
+        time (0: any number). Identities take turns: first comes the one with the fewest running
+        analyses, then the one whose last analysis ended first.
+        """
+
+    async def begin(self, analysis: Analysis, engine: str, plies: int) -> bool:
+        """Records the engine and the number of positions of an analysis that its node has claimed.
+
+        `done_plies` becomes the number of results of that engine. Returns False if the lease is
+        lost.
+        """
+
+    async def add_ply(self, analysis: Analysis, result: AnalysedPly, lease_ms: int) -> bool:
+        """Stores the result for a ply, unless there is one, and renews the lease.
+
+        Returns False, and stores nothing, if the node no longer runs the analysis.
+        """
+
+    async def renew(self, analysis: Analysis, lease_ms: int) -> bool:
+        """Renews the lease of an analysis. Returns False if it is lost."""
+
+    async def end(self, analysis: Analysis, state: AnalysisState, reason: str = "") -> bool:
+        """Ends a node's run: as done, as failed, or as queued for another node.
+
+        Returns False if the lease is lost.
+        """
+
+    async def plies(self, match: MatchId, engine: str) -> list[AnalysedPly]:
+        """The results of an engine for a match, ordered by ply."""
 
 
 class IdentityStore(Protocol):
@@ -421,6 +536,9 @@ class Store(Protocol):
 
     @property
     def nodes(self) -> NodeStore: ...
+
+    @property
+    def analyses(self) -> AnalysisStore: ...
 
     @property
     def identities(self) -> IdentityStore: ...

@@ -7,7 +7,7 @@ await between its changes. The data is lost when the process ends.
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -18,6 +18,7 @@ from server.ids import IdentityId, MatchId, RoomId
 from server.store.base import (
     DUE_PAGE,
     MAX_HEARTBEAT_MS,
+    NO_NODE,
     Append,
     CommandKey,
     Conflict,
@@ -32,6 +33,7 @@ from server.store.base import (
     NewRoom,
     Projection,
     RoomHead,
+    RoomVersion,
     StoredEvent,
     StoredMatch,
     StoredRoom,
@@ -41,6 +43,7 @@ from server.store.base import (
     wall_clock_ms,
 )
 from server.store.match_filter import EVERY_MATCH, MatchFilter
+from server.store.memory_analyses import AnalysisTables, MemoryAnalyses
 from server.store.players import Players, latest_matches, players_of
 
 
@@ -72,6 +75,7 @@ class MemoryTables:
     identities: dict[str, Identity] = field(default_factory=dict)
     tokens: dict[bytes, str] = field(default_factory=dict)
     permanent: set[str] = field(default_factory=set)
+    analyses: AnalysisTables = field(default_factory=AnalysisTables)
 
 
 class MemoryStore:
@@ -83,6 +87,7 @@ class MemoryStore:
         self.logs = MemoryLogs(self.tables)
         self.projections = MemoryProjections(self.tables)
         self.nodes = MemoryNodes(self.tables, now_ms)
+        self.analyses = MemoryAnalyses(self.tables.analyses, now_ms)
         self.identities = MemoryIdentities(self.tables)
         self.expiry = MemoryExpiry(self.tables)
         self._bus_key = secrets.token_bytes(32)
@@ -298,7 +303,12 @@ class MemoryNodes:
         self._alive_until_ms: dict[str, int] = {}
 
     async def take_over_due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
+        self,
+        now_ms: int,
+        node: str,
+        all_nodes: bool,
+        limit: int = DUE_PAGE,
+        except_for: Collection[RoomVersion] = (),
     ) -> list[RoomId]:
         await asyncio.sleep(0)
         alive = self._alive()
@@ -308,12 +318,20 @@ class MemoryNodes:
             if (
                 is_due
                 and room.node != node
+                and (room_id, len(room.events)) not in except_for
                 and (all_nodes or room.node not in alive)
                 and len(taken_over) < limit
             ):
                 room.node = node
                 taken_over.append(RoomId(room_id))
         return taken_over
+
+    async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
+        await asyncio.sleep(0)
+        for room_id, v in rooms:
+            room = self._tables.rooms[room_id]
+            if room.node == node and len(room.events) == v:
+                room.node = NO_NODE
 
     async def own_due_rooms(
         self, node: str, before_ms: int, after: DueRoom | None = None, limit: int = DUE_PAGE

@@ -2,7 +2,7 @@
 
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -21,9 +21,11 @@ from sqlalchemy import (
 
 from server.ids import IdentityId, MatchId, RoomId
 from server.store import tables as t
+from server.store.analyses import SqlAnalyses
 from server.store.base import (
     DUE_PAGE,
     MAX_HEARTBEAT_MS,
+    NO_NODE,
     Append,
     CommandKey,
     Conflict,
@@ -32,6 +34,7 @@ from server.store.base import (
     Identity,
     NewRoom,
     RoomHead,
+    RoomVersion,
     StoredEvent,
     StoredMatch,
     StoredRoom,
@@ -91,6 +94,7 @@ class SqlStore:
         self.logs = SqlLogs(database, commit)
         self.projections = SqlProjections(database)
         self.nodes = SqlNodes(database, clock)
+        self.analyses = SqlAnalyses(database, clock)
         self.identities = SqlIdentities(database)
         self.expiry = SqlExpiry(database)
 
@@ -327,7 +331,12 @@ class SqlNodes:
         self._is_takeover_unanswered = False
 
     async def take_over_due_rooms(
-        self, now_ms: int, node: str, all_nodes: bool, limit: int = DUE_PAGE
+        self,
+        now_ms: int,
+        node: str,
+        all_nodes: bool,
+        limit: int = DUE_PAGE,
+        except_for: Collection[RoomVersion] = (),
     ) -> list[RoomId]:
         c = t.rooms.c
         can_take_over: ColumnElement[bool] = c.node != node
@@ -342,6 +351,8 @@ class SqlNodes:
         is_due = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
         # PostgreSQL skips rooms that another transaction has locked, because another node is taking
         # them over or appending to them. SQLite has a single writer.
+        if except_for:
+            is_due = and_(is_due, tuple_(c.id, c.head).not_in(except_for))
         due = (
             select(c.id).where(is_due, can_take_over).limit(limit)
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
@@ -356,6 +367,12 @@ class SqlNodes:
             raise
         self._is_takeover_unanswered = False
         return rooms
+
+    async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
+        c = t.rooms.c
+        is_unchanged = tuple_(c.id, c.head).in_(rooms)
+        release = update(t.rooms).where(c.node == node, is_unchanged).values(node=NO_NODE)
+        await self._database.execute(release.returning(c.id))
 
     async def own_due_rooms(
         self, node: str, before_ms: int, after: DueRoom | None = None, limit: int = DUE_PAGE

@@ -116,6 +116,7 @@ matches = Table(
 Index("ix_matches_room", matches.c.room)
 Index("ix_matches_first_finished_ms", matches.c.first, matches.c.finished_ms)
 Index("ix_matches_second_finished_ms", matches.c.second, matches.c.finished_ms)
+Index("ix_matches_game_finished_ms", matches.c.game, matches.c.finished_ms)
 Index("ix_matches_public_finished_ms", matches.c.public, matches.c.finished_ms)
 
 thoughts = Table(
@@ -126,6 +127,39 @@ thoughts = Table(
     Column("ply", Integer, nullable=False),
     Column("body", LargeBinary, nullable=False),
     PrimaryKeyConstraint("match", "v"),
+    sqlite_with_rowid=False,
+)
+
+analyses = Table(
+    "analyses",
+    metadata,
+    Column("match", String, primary_key=True),
+    # One of server.store.base.AnalysisState.
+    Column("state", String, nullable=False),
+    Column("asked_by", String, nullable=False),
+    Column("asked_ms", BigInteger, nullable=False),
+    Column("ended_ms", BigInteger),
+    # The node that runs it, until `lease_ms`.
+    Column("node", String, nullable=False),
+    Column("lease_ms", BigInteger, nullable=False),
+    # The engine, rules and limits that the results depend on; "" before the analysis begins.
+    Column("engine", String, nullable=False),
+    Column("plies", Integer, nullable=False),
+    Column("done_plies", Integer, nullable=False),
+    Column("reason", String, nullable=False),
+)
+Index("ix_analyses_state_asked_ms", analyses.c.state, analyses.c.asked_ms)
+Index("ix_analyses_asked_by_asked_ms", analyses.c.asked_by, analyses.c.asked_ms)
+
+# A row is a function of its key and the match's moves, so it is never changed.
+analysis_plies = Table(
+    "analysis_plies",
+    metadata,
+    Column("match", String, nullable=False),
+    Column("engine", String, nullable=False),
+    Column("ply", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("match", "engine", "ply"),
     sqlite_with_rowid=False,
 )
 

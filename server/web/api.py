@@ -10,6 +10,7 @@ from aiohttp.typedefs import Middleware
 from msgspec import Meta, Struct
 
 from server.address import Proxies, parse_proxies
+from server.analysis.feed import AnalysisFeed
 from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
 from server.identity.credentials import parse_credentials
@@ -19,6 +20,7 @@ from server.net.listener import WS_PATH, is_origin_allowed
 from server.ports import Ports
 from server.rooms.model import CommandRejected
 from server.store.base import StoreUnavailable
+from server.web.analyses import Analyses
 from server.web.answers import (
     ORIGIN,
     ApiError,
@@ -104,6 +106,7 @@ def make_app(
             *matches.routes(),
             *MatchEvents(api.ports).routes(),
             *Variations(api.ports, matches).routes(),
+            *Analyses(api.ports, api.feed).routes(),
             *MyMatches(api.ports, matches).routes(),
             *Links(api.ports).routes(),
             web.get("/api/strategies", strategies),
@@ -122,6 +125,7 @@ class Api:
     """The handlers, each documented in docs/reference/protocol.md.
 
     `on_rename` is called with the identity and the address of a guest who has changed the name.
+    `feed` reports the changes of analyses.
     """
 
     def __init__(
@@ -131,8 +135,10 @@ class Api:
         is_draining: Callable[[], bool],
         clock_ahead_ms: Callable[[], int] = lambda: 0,
         on_rename: Callable[[IdentityId, str], Awaitable[None]] | None = None,
+        feed: AnalysisFeed | None = None,
     ) -> None:
         self.ports = ports
+        self.feed = feed or AnalysisFeed(ports.bus, ports.node)
         self._limits = limits
         self._is_draining = is_draining
         self._clock_ahead_ms = clock_ahead_ms

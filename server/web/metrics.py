@@ -44,6 +44,8 @@ COUNTERS = {
     "study_shared": "Requests for these that were answered from the cache or together with another",
     "study_stopped": "Traces that ended early, for their time or without a reader",
     "study_failures": "Study processes that ended, hung or ran out of memory during a job",
+    "analysed_plies": "Positions of matches that were analysed",
+    "analyses": "Analyses of matches that were completed",
 }
 #: The metric's name and the help text of each histogram of `Metrics`.
 HISTOGRAMS = {

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.bus.base import (
+    AnalysisChanged,
     BusMessage,
     Ephemeral,
     EventsAppended,
@@ -62,6 +63,7 @@ MESSAGE = st.one_of(
     st.builds(Heartbeat, TEXT),
     st.builds(MessagesLost, TEXT),
     st.builds(NodeDown, TEXT),
+    st.builds(AnalysisChanged, TEXT, TEXT),
     st.builds(LobbyChanged, TEXT, st.just((ENTRY,)), st.tuples(TEXT)),
 )
 

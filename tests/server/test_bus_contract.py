@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from server.bus.base import (
+    AnalysisChanged,
     Bus,
     BusMessage,
     Ephemeral,
@@ -46,6 +47,7 @@ ENTRY = wire.RoomSummary(
 NODE_MESSAGES: list[NodeMessage] = [
     LobbyChanged("n1", (ENTRY,), ("r2",)),
     MessagesLost("n1"),
+    AnalysisChanged("n1", "m1"),
     Heartbeat("n1"),
 ]
 KEY = b"k" * 32

@@ -29,7 +29,7 @@ from tests.support.databases import Database, bare_database, content, migrate
 from tests.support.log_entries import entries, new_room
 
 T = TypeVar("T")
-REVISIONS = ["0001", "0002", "0003", "0004"]
+REVISIONS = ["0001", "0002", "0003", "0004", "0005"]
 #: A row for each table of revision 0001. A later migration must fill the columns that it adds.
 ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
@@ -55,14 +55,16 @@ ADDED: dict[str, dict[str, Any]] = {
     "rooms": {"seen_day": None},
     "matches": {"first": None, "second": None},
 }
-#: The revision before the newest one.
-PREVIOUS = "0003"
+#: The tables that later migrations create.
+NEW_TABLES = ("analyses", "analysis_plies")
+#: The revision before the one that added the players.
+BEFORE_PLAYERS = "0003"
 #: The statement with which versions of revision 0002 add a guest.
 ADD_GUEST_0002 = (
     "INSERT INTO identities (id, name, token_hash, created_ms) VALUES (:id, 'Ada', :token_hash, 5)"
 )
-#: The statement with which versions of the previous revision start a match.
-ADD_MATCH_PREVIOUS = (
+#: The statement with which versions of that revision start a match.
+ADD_MATCH_0003 = (
     "INSERT INTO matches (id, room, game, number, options, seats, start, rules, public, first_v,"
     " started_ms) VALUES (:id, 'r1', 'sticks', 1, :options, :seats, '1-2-3', 'digest', true, 1, 3)"
 )
@@ -116,7 +118,8 @@ async def test_data_of_every_earlier_revision_is_migrated(
     assert await database.run(migrate) == (revision, schema.HEAD)
     after = await database.run(content)
     assert {"key": "epoch", "value": "one"} in after["meta"]
-    rows = {name: [row | ADDED.get(name, {})] for name, row in ROWS.items()}
+    rows: dict[str, Any] = {name: [row | ADDED.get(name, {})] for name, row in ROWS.items()}
+    rows |= {name: [] for name in NEW_TABLES}
     assert after | {"meta": []} == rows | {"meta": []}
     async with database.open() as store:
         assert store.epoch == "one"
@@ -140,11 +143,11 @@ async def test_guests_of_earlier_revisions_who_sent_commands_are_kept(database: 
 
 
 def add_match(match: str, *seats: Occupant) -> Callable[[Connection], None]:
-    """Returns a change that starts a match as a program of the previous revision does."""
+    """Returns a change that starts a match as a program of revision 0003 does."""
 
     def add(connection: Connection) -> None:
         values = {"id": match, "options": b"{}", "seats": msgspec.json.encode(seats)}
-        connection.execute(text(ADD_MATCH_PREVIOUS), values)
+        connection.execute(text(ADD_MATCH_0003), values)
 
     return add
 
@@ -165,7 +168,7 @@ def players(connection: Connection) -> dict[str, tuple[str, str]]:
 
 async def test_the_players_of_earlier_matches_are_filled_in(database: Database) -> None:
     """Revision 0004 finds the players of every match in its seats."""
-    await database.run(lambda connection: schema.upgrade(connection, PREVIOUS))
+    await database.run(lambda connection: schema.upgrade(connection, BEFORE_PLAYERS))
     for match, seats in SEATED.items():
         await database.run(add_match(match, *seats))
     await database.run(migrate)
@@ -236,7 +239,7 @@ async def test_an_incompatible_newer_schema_is_refused(database: Database) -> No
     """The server and `plyroom migrate` refuse a newer schema that does not allow this version."""
     await database.run(migrate)
     await database.run(set_revision("0999", "0999"))
-    refusal = r"newer Plyroom .*0999.*this one is of 0004.*backup"
+    refusal = r"newer Plyroom .*0999.*this one is of 0005.*backup"
     with pytest.raises(StoreUnavailable, match=refusal):
         async with database.open():
             raise AssertionError("it was opened")
@@ -244,23 +247,24 @@ async def test_an_incompatible_newer_schema_is_refused(database: Database) -> No
         await database.run(migrate)
 
 
+@pytest.mark.parametrize("previous", ["0003", "0004"])
 async def test_an_older_program_runs_during_the_migration(
-    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch, previous: str
 ) -> None:
-    """A store of the previous revision keeps reading and writing during and after `migrate`.
+    """A store of an earlier revision keeps reading and writing during and after `migrate`.
 
     The newer version reads the rooms and matches that the older one writes. It fills in the players
     of these matches.
     """
     async with postgres.bare_database() as name:
         url = postgres.url(name)
-        await run_in_transaction(url, lambda connection: schema.upgrade(connection, PREVIOUS))
-        monkeypatch.setattr(schema, "MIN_REVISION", PREVIOUS)
+        await run_in_transaction(url, lambda connection: schema.upgrade(connection, previous))
+        monkeypatch.setattr(schema, "MIN_REVISION", previous)
         async with open_postgres(url) as older:
             monkeypatch.undo()
             await older.logs.create_room(new_room("r1"))
             await run_in_transaction(url, add_match("people", *SEATED["people"]))
-            assert await run_in_transaction(url, migrate) == (PREVIOUS, schema.HEAD)
+            assert await run_in_transaction(url, migrate) == (previous, schema.HEAD)
             await older.logs.create_room(new_room("r2"))
             for match in ("level", "persona"):
                 await run_in_transaction(url, add_match(match, *SEATED[match]))
@@ -285,7 +289,7 @@ def test_an_unusable_schema_is_reported() -> None:
     for revision, needs, words in (
         (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"),
         ("0999", None, "newer Plyroom"),
-        ("0999", "0005", "newer Plyroom"),
+        ("0999", "0006", "newer Plyroom"),
     ):  # fmt: skip
         with pytest.raises(StoreUnavailable, match=f"database here .*{words}"):
             schema.check_revision(revision, needs, "here")
@@ -315,6 +319,6 @@ async def test_a_server_on_an_empty_database(postgres: Postgres, tmp_path: Path)
         assert "plyroom migrate" in refused.stderr
         migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")
         assert (migrated.returncode, migrated.stderr) == (0, "")
-        assert migrated.stdout.endswith("is at 0004 now (before: no tables).\n")
+        assert migrated.stdout.endswith("is at 0005 now (before: no tables).\n")
         for process in (refused, migrated):
             assert PASSWORD not in process.stdout + process.stderr

@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
+from engine.game import Game, UnknownGame
 from server.bus.base import EventsAppended, LobbyChanged
 from server.codes import Code
 from server.ids import RoomId
@@ -154,6 +156,43 @@ async def test_no_ai_plays_in_a_frozen_room() -> None:
         await run_ready_tasks()
         assert fake.store.calls["events"] == reads, "a second take-over finds no due room"
         assert len(fake.engines.jobs) == 1
+
+
+def find_no_game(name: str) -> Game:
+    raise UnknownGame(name)
+
+
+@virtual
+@pytest.mark.parametrize("lacks", ["game", "program"])
+async def test_a_node_leaves_a_match_that_it_cannot_play_to_another_node(lacks: str) -> None:
+    """An AI's match goes on when a node that can play it starts beside one that cannot.
+
+    The node that cannot play it took it over meanwhile, and reads it only once.
+    """
+    fake = FakeServer()
+    fake.engines.answer = lambda _job: asyncio.Future()
+    async with fake.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create(seats=(AiSeat(1), MySeat()))
+        await fake.engines.requested.wait()
+        if lacks == "program":
+            await append_on_newer_node(fake, hub, room, TAKEN_BACK, due_ms=fake.now_ms())
+    find = find_no_game if lacks == "game" else fake.find_game
+    async with fake.hub("older", find_game=find) as older:
+        await asyncio.sleep(10)
+        assert older.runner(room) is not None, "the node took the room over"
+        reads = fake.store.calls["events"]
+        await asyncio.sleep(1800)
+        assert fake.store.calls["events"] == reads
+        jobs = len(fake.engines.jobs)
+        async with fake.hub("newer"):
+            await asyncio.sleep(10)
+            head = await fake.store.logs.head(room)
+            assert head is not None
+            if lacks == "game":
+                assert (head.node, len(fake.engines.jobs)) == ("newer", jobs + 1)
+            else:
+                assert head.node == "", "both nodes of this version have released it"
 
 
 @virtual

@@ -5,11 +5,12 @@ import itertools
 
 import pytest
 
-from server.ids import IdentityId
+from server.ids import IdentityId, RoomId
 from server.store.base import (
     DueRoom,
     Identity,
     RoomHead,
+    RoomVersion,
     Store,
     StoreError,
     wall_clock_ms,
@@ -123,6 +124,26 @@ async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
     ]
     assert [len(rooms) for rooms in taken] == [2, 2, 1, 0]
     assert sorted(itertools.chain(*taken)) == [f"r{n}" for n in range(5)]
+
+
+async def test_a_released_room_waits_for_another_node(store: Store) -> None:
+    """A released room is taken over as that of a dead node, except by a node that leaves it out.
+
+    A room that has had an event since the released version stays with its node.
+    """
+    await store.nodes.heartbeat("me", 60_000)
+    for room in ("r1", "r2", "r3"):
+        await store.logs.create_room(new_room(room, node="me", due_ms=NOW_MS))
+    await store.logs.append(append("r2", 2, node="me", due_ms=NOW_MS))
+    r1, r2, r3 = (RoomVersion(RoomId(room), 2) for room in ("r1", "r2", "r3"))
+    await store.nodes.release_rooms("me", [r1, r2])
+    await store.nodes.release_rooms("other", [r3])
+    assert [due.room for due in await store.nodes.own_due_rooms("me", NOW_MS)] == ["r2", "r3"]
+    take_over = store.nodes.take_over_due_rooms
+    assert await take_over(NOW_MS, "me", all_nodes=True, except_for=(r1, r3)) == []
+    assert await take_over(NOW_MS, "n2", all_nodes=False, except_for=(r2,)) == ["r1"]
+    await store.logs.append(append("r1", 2, node="dead", due_ms=NOW_MS))
+    assert await take_over(NOW_MS, "me", all_nodes=False, except_for=(r1,)) == ["r1"]
 
 
 async def test_one_node_takes_each_due_room(store: Store) -> None:

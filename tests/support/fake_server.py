@@ -100,6 +100,7 @@ class FaultyStore:
         self.logs = self._with_faults(self.memory.logs)
         self.projections = self._with_faults(self.memory.projections)
         self.nodes = self._with_faults(self.memory.nodes)
+        self.analyses = self._with_faults(self.memory.analyses)
         self.identities = self._with_faults(self.memory.identities)
         self.expiry = self._with_faults(self.memory.expiry)
         self.faults: dict[str, list[Fault]] = {}

@@ -1,6 +1,7 @@
 """Clients that do not read, clients that send nothing, and too many clients."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -50,9 +51,16 @@ async def open_paused_follower(
 
 
 async def chat_until_cut(
-    server: ServerProcess, who: Connection, room: str, spectator: Player, max_connections: int
+    server: ServerProcess,
+    who: Connection,
+    room: str,
+    spectator: Player,
+    paused: Sequence[RawSocket],
+    max_connections: int,
 ) -> tuple[int, int, int]:
     """Chats until the server has at most `max_connections`; the spectator receives all lines.
+
+    The paused sockets send pings, so that the server does not close them for their silence.
 
     Returns the number of lines, the number that the spectator received before the first connection
     was cut off, and the peak memory in bytes.
@@ -61,6 +69,8 @@ async def chat_until_cut(
     for lines in range(1, MAX_LINES):
         await who.command(Chat(id=who.new_id(), room=room, text=LINE))
         if lines % 50 == 0:
+            for socket in paused:
+                socket.send_message(Ping())
             await spectator.until(lambda model, lines=lines: model.v == 2 + lines)  # type: ignore[misc]
             peak_rss = max(peak_rss, server.rss)
             connections = server.connections()
@@ -86,7 +96,7 @@ async def test_slow_readers_are_cut_off(tmp_path: Path) -> None:
             paused = [await open_paused_follower(server, sockets, room) for _ in range(PAUSED)]
             before = server.rss
             lines, lines_before_cut, peak_rss = await chat_until_cut(
-                server, ada, room, spectator, max_connections=2
+                server, ada, room, spectator, paused, max_connections=2
             )
             await spectator.until(lambda model: model.v == 2 + lines)
             assert lines_before_cut > 0, (

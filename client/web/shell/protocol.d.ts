@@ -252,7 +252,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -517,13 +517,14 @@ export interface Thinking {
     withheld?: string;
 }
 
-/** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score was exact, ascending, the last 24 of them: at the other depths the search only proved that the move is no better than the best one. */
+/** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score was exact, ascending, the last 24 of them: at the other depths the search only proved that the move is no better than the best one. `line` begins with the move, where the job requested the lines of several moves and the score is exact. */
 export interface RootMove {
     move: string;
     score: number;
     bound?: "exact" | "lower" | "upper";
     nodes?: number;
     exact?: number[];
+    line?: string[];
 }
 
 /** How much a search has cut off above its horizon. - `cuts` counts the positions where a move refuted the opponent's last one, so that the remaining moves were cut off; at `first_cuts` of them it was the first move searched. - `table_hits` counts the positions that were found in the transposition table, `table_cuts` those of them whose stored value made a search unnecessary. All are 0 where nothing counts them: in answers of a solver, a persona or a strategy. */

@@ -1,0 +1,108 @@
+"""How much each move of a match lost, and the accuracy of both sides. Pure.
+
+A loss is a part of the mover's chance to win: the chance of the best move minus that of the played
+one. Both are from the search of the position before the move if that search scored the played move
+exactly. Otherwise the chance of the played move is that of the position after it, but at most that
+of the worst move that the search scored. The accuracy of a side is 100 x (1 - mean loss).
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from engine.game import Position
+from engine.win_chance import win_chance
+from server.analysis.positions import PlyResult
+
+Mark = Literal["inaccuracy", "mistake", "blunder"]
+#: The marks of a move by the least loss, the greatest first.
+MARKS: tuple[tuple[float, Mark], ...] = (
+    (0.20, "blunder"), (0.10, "mistake"), (0.05, "inaccuracy"),
+)  # fmt: skip
+#: The loss from which on a move is a mistake.
+MISTAKE = 0.10
+
+
+class Judged(Struct, frozen=True):
+    """A judged position: the seat to move, its chance to win, and its scored moves with theirs, the
+    best first. A position in which the match is over has no moves.
+    """
+
+    seat: int
+    chance: float
+    moves: tuple[tuple[str, float], ...] = ()
+    is_forced: bool = False
+
+    def chance_of(self, seat: int) -> float:
+        """The chance to win of a seat."""
+        return self.chance if seat == self.seat else 1.0 - self.chance
+
+    @property
+    def is_only(self) -> bool:
+        """Whether every move but the best one is a mistake. A forced move is not meant."""
+        if self.is_forced or len(self.moves) < 2:
+            return False
+        return self.moves[0][1] - self.moves[1][1] >= MISTAKE
+
+
+class PlayedMove(Struct, frozen=True):
+    """A move of the match: who made it, the mover's chance before it, and what it lost."""
+
+    seat: int
+    best: float
+    played: float
+
+    @property
+    def loss(self) -> float:
+        return max(0.0, self.best - self.played)
+
+    @property
+    def mark(self) -> Mark | None:
+        """The mark of the loss; None for a good move."""
+        loss = round(self.loss, 9)
+        return next((mark for least, mark in MARKS if loss >= least), None)
+
+
+class SideSummary(Struct, frozen=True):
+    """The moves of a side: their accuracy in percent, None without moves, and their marks."""
+
+    accuracy: float | None
+    inaccuracy: int
+    mistake: int
+    blunder: int
+
+
+def judge(position: Position, result: PlyResult) -> Judged:
+    """The judgement of a position by its search, or by the rules if the match is over there."""
+    outcome = position.outcome()
+    if outcome is not None or not result.pv:
+        winner = outcome.winner if outcome is not None else None
+        chance = 0.5 if winner is None else float(winner == position.turn)
+        return Judged(position.turn, chance)
+    game = position.game
+    moves = tuple((move.move, win_chance(game, move.score)) for move in result.moves)
+    is_forced = len(position.moves()) == 1
+    return Judged(position.turn, win_chance(game, result.score), moves, is_forced)
+
+
+def judge_move(before: Judged, token: str, after: Judged) -> PlayedMove:
+    """The judgement of a move between two judged positions."""
+    scored = dict(before.moves)
+    if token in scored:
+        played = scored[token]
+    else:
+        played = min([after.chance_of(before.seat), *scored.values()])
+    return PlayedMove(before.seat, before.chance, min(played, before.chance))
+
+
+def summarise(moves: Sequence[PlayedMove], seat: int) -> SideSummary:
+    """The summary of the moves of one seat."""
+    own = [move for move in moves if move.seat == seat]
+    marks = [move.mark for move in own]
+    accuracy = None
+    if own:
+        accuracy = round(100 * (1 - sum(move.loss for move in own) / len(own)), 1)
+    return SideSummary(
+        accuracy, marks.count("inaccuracy"), marks.count("mistake"), marks.count("blunder")
+    )

@@ -1,0 +1,256 @@
+"""The words of an analysis: an entry for each position, and the turning points. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from engine.game import GameError, GameFault, Position
+from engine.rules.numbering import move_number
+from engine.win_chance import is_forced
+from server.analysis.accuracy import (
+    Judged,
+    Mark,
+    PlayedMove,
+    judge,
+    judge_move,
+    summarise,
+)
+from server.analysis.positions import PlyResult
+from server.protocol.assessments import Candidate
+from server.protocol.wording import StoredThought, Wording, forced_length, percent, says
+
+#: The greatest number of turning points of a match.
+MAX_TURNING_POINTS = 5
+#: The most moves of the better line, as text.
+LINE_MOVES = 6
+#: The least chance to win of a side that is clearly better, and the least of one that is not worse.
+CLEARLY_BETTER, EVEN = 0.75, 0.5
+
+
+class PositionEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The analysis of the position after `ply` plies, and of the move that was played there.
+
+    - `chance` is the chance to win of the first seat, in percent; `says` is that of `seat`, the
+      side to move, in words. `says` is empty where the match is over on the board.
+    - `best` is the best move, `text` its notation, `cells` the cells that show it, and `pv` its
+      line in tokens; `line` is the same with notation and numbers: "12. Nf3 Nc6 13. Bb5".
+    - `candidates` are the best moves, at most 3, all with exact scores. `depth` is that of the
+      search. `only` says that every move but the best one is a mistake.
+    - `loss` is the part of the mover's chance to win that the played move lost, from 0 to 1, and
+      `mark` its name: "inaccuracy" from 0.05, "mistake" from 0.10, "blunder" from 0.20 on.
+      `says_mark` says it in a sentence: "Blunder: White's chance to win falls from 62 % to 18 %.
+      12. Nf3 was better." They are absent for the last position.
+    """
+
+    ply: int
+    chance: int
+    seat: int
+    says: str = ""
+    best: str | None = None
+    text: str = ""
+    cells: tuple[str, ...] = ()
+    pv: tuple[str, ...] = ()
+    line: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    depth: int = 0
+    only: bool = False
+    loss: float | None = None
+    mark: Mark | None = None
+    says_mark: str = ""
+
+
+class TurningPoint(Struct, frozen=True):
+    """A move that changed who stands better, in a sentence; `ply` is that of the position before
+    it.
+    """
+
+    ply: int
+    seat: int
+    sentence: str
+
+
+class MarkCounts(Struct, frozen=True):
+    """The number of a side's moves with each mark."""
+
+    inaccuracy: int
+    mistake: int
+    blunder: int
+
+
+class AnalysisSummary(Struct, frozen=True):
+    """The accuracy of both sides in percent (None without moves), their marks, and the moves that
+    decided the match.
+    """
+
+    accuracy: tuple[float | None, float | None]
+    counts: tuple[MarkCounts, MarkCounts]
+    turning_points: tuple[TurningPoint, ...]
+
+
+class Analysed(Struct, frozen=True):
+    """A position of the match, its search, and the judgement of it."""
+
+    ply: int
+    position: Position
+    result: PlyResult
+    judged: Judged
+
+    @classmethod
+    def of(cls, ply: int, position: Position, result: PlyResult) -> "Analysed":
+        """The judged position after `ply` plies."""
+        return cls(ply, position, result, judge(position, result))
+
+
+def make_entry(before: Analysed, token: str | None, after: Analysed | None) -> PositionEntry:
+    """The entry of a position; `token` is the played move, and `after` the position after it.
+
+    Without the move, or without a result for the position after it, the move is not judged.
+    """
+    entry = _position_fields(before)
+    if token is None or after is None:
+        return PositionEntry(**entry)
+    move = judge_move(before.judged, token, after.judged)
+    return PositionEntry(
+        **entry,
+        loss=round(move.loss, 4),
+        mark=move.mark,
+        says_mark=_mark_sentence(before, token, move, after),
+    )
+
+
+def make_summary(analysed: Sequence[Analysed], moves: Sequence[str]) -> AnalysisSummary:
+    """The summary of a match whose positions are all analysed."""
+    judged = [
+        judge_move(before.judged, token, after.judged)
+        for before, token, after in zip(analysed, moves, analysed[1:], strict=False)
+    ]
+    sides = [summarise(judged, seat) for seat in (0, 1)]
+    counts = [MarkCounts(side.inaccuracy, side.mistake, side.blunder) for side in sides]
+    return AnalysisSummary(
+        (sides[0].accuracy, sides[1].accuracy),
+        (counts[0], counts[1]),
+        _turning_points(analysed, moves, judged),
+    )
+
+
+def _position_fields(analysed: Analysed) -> dict[str, Any]:
+    """The fields of an entry that depend on the position alone."""
+    judged, result, position = analysed.judged, analysed.result, analysed.position
+    first_chance, score = judged.chance_of(0), result.score
+    fields: dict[str, Any] = {"ply": analysed.ply, "seat": judged.seat}
+    if not judged.moves or not result.pv:
+        return fields | {"chance": round(100 * first_chance)}
+    wording = Wording(position, analysed.ply)
+    thought = StoredThought(result.depth, score, result.pv, result.moves)
+    assessment = wording.assessment(thought)
+    candidates = assessment.candidates if assessment is not None else ()
+    return fields | {
+        "chance": percent(first_chance, score),
+        "says": says(position.game, score, suffix=" to win"),
+        "best": result.pv[0],
+        "text": candidates[0].text if candidates else result.pv[0],
+        "cells": candidates[0].cells if candidates else (),
+        "pv": result.pv,
+        "line": numbered_line(position, analysed.ply, result.pv[:LINE_MOVES]),
+        "candidates": candidates,
+        "depth": result.depth,
+        "only": judged.is_only,
+    }
+
+
+def numbered_line(position: Position, ply: int, tokens: Sequence[str]) -> str:
+    """A line in notation with the numbers of its moves, as far as the rules can play it."""
+    words: list[str] = []
+    try:
+        for number, token in enumerate(tokens, ply):
+            move = position.parse_move(token)
+            seat = position.turn
+            if not words or seat == 0 or position.game.rules.NUMBERING == "ply":
+                words.append(move_number(position.game, number, seat))
+            words.append(position.notation(move))
+            position = position.play(move)
+    except (GameError, GameFault):
+        pass
+    return " ".join(words)
+
+
+def side_name(position: Position, seat: int) -> str:
+    """The name of a side, such as "White"."""
+    try:
+        return position.game.board(position.options).seats[seat].name
+    except (GameFault, IndexError):
+        return f"side {seat + 1}"
+
+
+def possessive(name: str) -> str:
+    """The possessive of a name: "White's"."""
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
+
+
+def _mark_sentence(before: Analysed, token: str, move: PlayedMove, after: Analysed) -> str:
+    """What a marked move lost and what was better; "" for a move without a mark."""
+    if move.mark is None:
+        return ""
+    best = numbered_line(before.position, before.ply, before.result.pv[:1])
+    return f"{move.mark.capitalize()}: {_loss_text(before, move, after)}. {best} was better."
+
+
+def _loss_text(before: Analysed, move: PlayedMove, after: Analysed) -> str:
+    """What the move lost: a forced win, a game that was not lost by force, or a part of a chance.
+
+    The position after the move must agree with what the text says of it.
+    """
+    game, name = before.position.game, side_name(before.position, move.seat)
+    other = side_name(before.position, 1 - move.seat)
+    is_win = is_forced(before.result.score) and before.result.score > 0
+    if is_win:
+        length = forced_length(game, before.result.score)
+        return f"{name} could have won {length}"
+    sign = 1 if after.judged.seat == move.seat else -1
+    score = sign * after.result.score
+    if after.result.pv and is_forced(score) and score < 0 and move.played == 0.0:
+        return f"{other} can now win {forced_length(game, -score)}"
+    if not after.judged.moves and after.judged.chance_of(move.seat) == 0.0:
+        return "it loses at once"
+    start, end = _percents(move)
+    return f"{possessive(name)} chance to win falls from {start} % to {end} %"
+
+
+def _percents(move: PlayedMove) -> tuple[int, int]:
+    """The chances before and after a move that neither wins nor loses by force, in percent."""
+    return percent(move.best, 0), percent(move.played, 0)
+
+
+def _turning_points(
+    analysed: Sequence[Analysed], moves: Sequence[str], judged: Sequence[PlayedMove]
+) -> tuple[TurningPoint, ...]:
+    """The moves that lost the most, mistakes and blunders only, in the order of the match."""
+    marked = [ply for ply, move in enumerate(judged) if move.mark in ("mistake", "blunder")]
+    worst = sorted(marked, key=lambda ply: (-judged[ply].loss, ply))[:MAX_TURNING_POINTS]
+    return tuple(
+        TurningPoint(
+            ply, judged[ply].seat,
+            _turning_sentence(analysed[ply], moves[ply], judged[ply], analysed[ply + 1]),
+        )
+        for ply in sorted(worst)
+    )  # fmt: skip
+
+
+def _turning_sentence(before: Analysed, token: str, move: PlayedMove, after: Analysed) -> str:
+    """What a move changed: "17. Qxb7 gave the lead away: …. 17. Nf3 was better." """
+    played = numbered_line(before.position, before.ply, [token])
+    best = numbered_line(before.position, before.ply, before.result.pv[:1])
+    if move.best >= CLEARLY_BETTER and move.played >= 1 - CLEARLY_BETTER:
+        effect = "let the win slip"
+        if move.played < EVEN:
+            effect = "gave the lead away"
+    elif move.played < 1 - CLEARLY_BETTER:
+        effect = "turned the match" if move.best >= CLEARLY_BETTER else "was the losing move"
+        if move.best < 1 - CLEARLY_BETTER:
+            effect = "made it worse"
+    elif move.best >= EVEN > move.played:
+        effect = "gave the lead away"
+    else:
+        effect = f"was a {move.mark}"
+    return f"{played} {effect}: {_loss_text(before, move, after)}. {best} was better."

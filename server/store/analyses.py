@@ -1,0 +1,187 @@
+"""The analyses of matches in a SQL database.
+
+On PostgreSQL each statement is a transaction of its own, so every one of them checks by itself that
+the node still has the lease. A row of results is only ever inserted.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    update,
+)
+
+from server.ids import IdentityId, MatchId
+from server.store import tables as t
+from server.store.base import (
+    AnalysedPly,
+    Analysis,
+    AnalysisState,
+    AnalysisUsage,
+)
+from server.store.database import SqlDatabase
+
+#: The columns of an Analysis, in its order.
+COLUMNS = [t.analyses.c[name] for name in Analysis.__struct_fields__]
+#: Queues an analysis, again if it has failed.
+REQUEST = text("""
+    INSERT INTO analyses ("match", state, asked_by, asked_ms, node, lease_ms, engine, plies,
+        done_plies, reason)
+    VALUES (:match, 'queued', :identity, :now, '', 0, '', :plies, 0, '')
+    ON CONFLICT ("match") DO UPDATE SET state = 'queued', asked_by = excluded.asked_by,
+        asked_ms = excluded.asked_ms, plies = excluded.plies, reason = ''
+    WHERE analyses.state = 'failed'
+    RETURNING "match" """)
+#: Stores the result for a ply while the node runs the analysis with that engine.
+ADD_PLY = text("""
+    INSERT INTO analysis_plies ("match", engine, ply, body)
+    SELECT "match", engine, :ply, :body FROM analyses
+    WHERE "match" = :match AND state = 'running' AND node = :node AND engine = :engine
+    ON CONFLICT DO NOTHING
+    RETURNING ply""").bindparams(bindparam("body", type_=t.analysis_plies.c.body.type))
+
+
+class SqlAnalyses:
+    """Implements `server.store.base.AnalysisStore` on SQLite and PostgreSQL."""
+
+    def __init__(self, database: SqlDatabase, clock: Callable[[], ColumnElement[int]]) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def usage(self, identity: IdentityId, window_ms: int) -> AnalysisUsage:
+        c = t.analyses.c
+        is_unfinished = c.state.in_(("queued", "running"))
+        is_recent = c.asked_ms > self._clock() - window_ms
+        rows = await self._database.select(
+            select(
+                func.count().filter(is_unfinished), func.count().filter(is_recent)
+            ).where(c.asked_by == identity, or_(is_unfinished, is_recent))
+        )  # fmt: skip
+        return AnalysisUsage(*rows[0])
+
+    async def request(self, match: MatchId, identity: IdentityId, plies: int) -> bool:
+        now_ms = (await self._database.select(select(self._clock())))[0][0]
+        values = {"match": match, "identity": identity, "plies": plies, "now": now_ms}
+        return bool(await self._write(REQUEST, values))
+
+    async def find(self, match: MatchId) -> Analysis | None:
+        rows = await self._database.select(select(*COLUMNS).where(t.analyses.c.match == match))
+        return Analysis(*rows[0]) if rows else None
+
+    async def count_ahead(self, analysis: Analysis) -> int:
+        c = t.analyses.c
+        is_earlier = or_(
+            c.asked_ms < analysis.asked_ms,
+            and_(c.asked_ms == analysis.asked_ms, c.match < analysis.match),
+        )
+        is_ahead = or_(c.state == "running", and_(c.state == "queued", is_earlier))
+        query = select(func.count()).where(is_ahead, c.match != analysis.match)
+        return int((await self._database.select(query))[0][0])
+
+    async def claim(self, node: str, lease_ms: int, per_identity: int) -> Analysis | None:
+        query = _next_query(self._clock(), per_identity)
+        # Most of the time there is nothing to claim, and a query takes no write lock.
+        if not await self._database.select(query):
+            return None
+        c = t.analyses.c
+        free = query.with_for_update(of=t.analyses, skip_locked=True).cte("free")
+        rows = await self._database.execute(
+            update(t.analyses)
+            .where(c.match.in_(select(free.c.match)))
+            .values(state="running", node=node, lease_ms=self._clock() + lease_ms)
+            .returning(*COLUMNS)
+        )
+        return Analysis(*rows[0]) if rows else None
+
+    async def begin(self, analysis: Analysis, engine: str, plies: int) -> bool:
+        counted = _count_plies(analysis.match, engine)
+        return await self._update(
+            analysis, {"engine": engine, "plies": plies, "done_plies": counted}
+        )
+
+    async def add_ply(self, analysis: Analysis, result: AnalysedPly, lease_ms: int) -> bool:
+        values = {
+            "match": analysis.match, "node": analysis.node, "engine": analysis.engine,
+            "ply": result.ply, "body": result.body,
+        }  # fmt: skip
+        await self._write(ADD_PLY, values)
+        counted = _count_plies(analysis.match, analysis.engine)
+        return await self._update(
+            analysis, {"done_plies": counted, "lease_ms": self._clock() + lease_ms}
+        )
+
+    async def renew(self, analysis: Analysis, lease_ms: int) -> bool:
+        return await self._update(analysis, {"lease_ms": self._clock() + lease_ms})
+
+    async def end(self, analysis: Analysis, state: AnalysisState, reason: str = "") -> bool:
+        ended = {"ended_ms": self._clock()} if state in ("done", "failed") else {}
+        return await self._update(
+            analysis, {"state": state, "reason": reason, "node": "", "lease_ms": 0, **ended}
+        )
+
+    async def plies(self, match: MatchId, engine: str) -> list[AnalysedPly]:
+        c = t.analysis_plies.c
+        rows = await self._database.select(
+            select(c.ply, c.body).where(c.match == match, c.engine == engine).order_by(c.ply)
+        )
+        return [AnalysedPly(*row) for row in rows]
+
+    async def _update(self, analysis: Analysis, values: dict[str, Any]) -> bool:
+        """Changes the row of an analysis. Returns False if its node has lost the lease."""
+        c = t.analyses.c
+        is_own = and_(c.match == analysis.match, c.state == "running", c.node == analysis.node)
+        if analysis.engine and "engine" not in values:
+            is_own = and_(is_own, c.engine == analysis.engine)
+        rows = await self._database.execute(
+            update(t.analyses).where(is_own).values(**values).returning(c.match)
+        )
+        return bool(rows)
+
+    async def _write(self, statement: Any, values: dict[str, Any]) -> list[Any]:
+        def run(connection: Connection) -> list[Any]:
+            return list(connection.execute(statement, values).all())
+
+        return await self._database.write(run)
+
+
+def _next_query(clock: ColumnElement[int], per_identity: int) -> Any:
+    """The query for the analysis that a node should run next."""
+    c, others = t.analyses.c, t.analyses.alias("others")
+    running = (
+        select(func.count())
+        .where(
+            others.c.asked_by == c.asked_by,
+            others.c.state == "running",
+            others.c.lease_ms >= clock,
+        )
+        .correlate(t.analyses)
+        .scalar_subquery()
+    )
+    ended = t.analyses.alias("ended")
+    last_ended_ms = (
+        select(func.coalesce(func.max(ended.c.ended_ms), literal(0, BigInteger)))
+        .where(ended.c.asked_by == c.asked_by)
+        .correlate(t.analyses)
+        .scalar_subquery()
+    )
+    is_open = or_(c.state == "queued", and_(c.state == "running", c.lease_ms < clock))
+    query = select(c.match).where(is_open)
+    if per_identity:
+        query = query.where(running < per_identity)
+    return query.order_by(running, last_ended_ms, c.asked_ms, c.match).limit(1)
+
+
+def _count_plies(match: str, engine: str) -> Any:
+    """The number of the stored results of an engine for a match, as SQL."""
+    c = t.analysis_plies.c
+    return select(func.count()).where(c.match == match, c.engine == engine).scalar_subquery()

@@ -1,0 +1,156 @@
+"""The contract of server/store/base.py: the queue of analyses, their leases, and their results."""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from server.ids import IdentityId, MatchId
+from server.store.base import AnalysedPly, Analysis, AnalysisUsage, Store
+
+ADA, BEN = IdentityId("ada"), IdentityId("ben")
+HOUR_MS = 3_600_000
+M1, M2, M3 = MatchId("m1"), MatchId("m2"), MatchId("m3")
+
+
+async def begun(store: Store, node: str = "n1", lease_ms: int = HOUR_MS) -> Analysis:
+    """Claims the next analysis and begins it with an engine of 3 positions."""
+    analysis = await store.analyses.claim(node, lease_ms, 1)
+    assert analysis is not None
+    assert await store.analyses.begin(analysis, "engine", 3)
+    found = await store.analyses.find(analysis.match)
+    assert found is not None
+    return found
+
+
+async def test_an_analysis_from_request_to_end(store: Store) -> None:
+    """An analysis is queued once, run by one node, and read by everyone."""
+    analyses = store.analyses
+    assert await analyses.find(M1) is None
+    assert await analyses.claim("n1", 1000, 1) is None
+    assert await analyses.request(M1, ADA, 3)
+    assert not await analyses.request(M1, BEN, 3)
+    queued = await analyses.find(M1)
+    assert queued is not None
+    assert (queued.state, queued.asked_by, queued.plies, queued.done_plies) == ("queued", ADA, 3, 0)
+    analysis = await begun(store)
+    assert (analysis.state, analysis.node, analysis.engine) == ("running", "n1", "engine")
+    for ply in (2, 0, 1):
+        assert await analyses.add_ply(analysis, AnalysedPly(ply, b'{"ply":%d}' % ply), HOUR_MS)
+    assert await analyses.end(analysis, "done")
+    done = await analyses.find(M1)
+    assert done is not None
+    assert (done.state, done.done_plies, done.node) == ("done", 3, "")
+    assert not await analyses.request(M1, BEN, 3)
+    assert await analyses.plies(M1, "engine") == [
+        AnalysedPly(ply, b'{"ply":%d}' % ply) for ply in range(3)
+    ]
+    assert await analyses.plies(M1, "another engine") == []
+
+
+async def test_a_result_is_stored_once(store: Store) -> None:
+    """A second result for a ply changes nothing; results of another engine are kept apart."""
+    await store.analyses.request(M1, ADA, 3)
+    analysis = await begun(store)
+    for body in (b"1", b"2"):
+        assert await store.analyses.add_ply(analysis, AnalysedPly(0, body), HOUR_MS)
+    assert await store.analyses.plies(M1, "engine") == [AnalysedPly(0, b"1")]
+    assert await store.analyses.begin(analysis, "newer engine", 3)
+    newer = replace(analysis, engine="newer engine")
+    assert not await store.analyses.add_ply(analysis, AnalysedPly(1, b"3"), HOUR_MS)
+    assert await store.analyses.add_ply(newer, AnalysedPly(0, b"4"), HOUR_MS)
+    assert await store.analyses.plies(M1, "engine") == [AnalysedPly(0, b"1")]
+    assert await store.analyses.plies(M1, "newer engine") == [AnalysedPly(0, b"4")]
+
+
+async def test_an_expired_lease_is_taken_over(store: Store) -> None:
+    """A node takes over an analysis when the lease of another has ended; the other then stores
+    nothing. The results so far are kept.
+    """
+    analyses = store.analyses
+    await analyses.request(M1, ADA, 3)
+    first = await begun(store, "n1")
+    assert await analyses.add_ply(first, AnalysedPly(2, b"1"), HOUR_MS)
+    assert await analyses.claim("n2", HOUR_MS, 1) is None
+    assert await analyses.renew(first, -1)
+    second = await begun(store, "n2")
+    assert (second.node, second.done_plies) == ("n2", 1)
+    assert not await analyses.add_ply(first, AnalysedPly(1, b"2"), HOUR_MS)
+    assert not await analyses.renew(first, HOUR_MS)
+    assert not await analyses.begin(first, "engine", 3)
+    assert not await analyses.end(first, "failed")
+    assert await analyses.add_ply(second, AnalysedPly(1, b"3"), HOUR_MS)
+    assert await analyses.plies(M1, "engine") == [AnalysedPly(1, b"3"), AnalysedPly(2, b"1")]
+    assert await analyses.end(second, "queued")
+    assert (await begun(store, "n3")).node == "n3"
+
+
+async def test_identities_take_turns(store: Store) -> None:
+    """An identity with many analyses does not delay the first one of another, and has at most
+    `per_identity` running.
+    """
+    analyses = store.analyses
+    for match in ("a1", "a2", "a3"):
+        await analyses.request(MatchId(match), ADA, 3)
+    await asyncio.sleep(0.002)
+    await analyses.request(MatchId("b1"), BEN, 3)
+    order = []
+    for _ in range(4):
+        analysis = await begun(store)
+        order.append(str(analysis.match))
+        assert await analyses.end(analysis, "done")
+        await asyncio.sleep(0.002)  # until the clock shows another ms
+    assert (order[1], sorted(order)) == ("b1", ["a1", "a2", "a3", "b1"])
+    for match in ("a4", "a5"):
+        await analyses.request(MatchId(match), ADA, 3)
+    assert await analyses.claim("n1", HOUR_MS, 1) is not None
+    assert await analyses.claim("n1", HOUR_MS, 1) is None
+    assert await analyses.claim("n1", HOUR_MS, 2) is not None
+
+
+async def test_the_use_of_an_identity_is_counted(store: Store) -> None:
+    """`usage` counts unfinished and recent analyses of one identity; `count_ahead` those that are
+    in front.
+    """
+    analyses = store.analyses
+    assert await analyses.usage(ADA, HOUR_MS) == AnalysisUsage(0, 0)
+    for match in (M1, M2, M3):
+        await analyses.request(match, BEN if match is M3 else ADA, 3)
+        await asyncio.sleep(0.002)
+    assert await analyses.usage(ADA, HOUR_MS) == AnalysisUsage(2, 2)
+    last = await analyses.find(M3)
+    assert last is not None
+    assert await analyses.count_ahead(last) == 2
+    first = await begun(store)
+    assert await analyses.count_ahead(last) == 2
+    await analyses.end(first, "done")
+    assert await analyses.count_ahead(last) == 1
+    assert await analyses.usage(ADA, HOUR_MS) == AnalysisUsage(1, 2)
+    assert await analyses.usage(ADA, -HOUR_MS) == AnalysisUsage(1, 0)
+
+
+async def test_a_failed_analysis_can_be_requested_again(store: Store) -> None:
+    """Only a failed analysis is queued a second time; it keeps the results that it has."""
+    await store.analyses.request(M1, ADA, 3)
+    analysis = await begun(store)
+    await store.analyses.add_ply(analysis, AnalysedPly(2, b"1"), HOUR_MS)
+    assert await store.analyses.end(analysis, "failed", "no engine")
+    failed = await store.analyses.find(M1)
+    assert failed is not None
+    assert (failed.state, failed.reason) == ("failed", "no engine")
+    assert await store.analyses.request(M1, BEN, 3)
+    again = await begun(store)
+    assert (again.asked_by, again.reason, again.done_plies) == (BEN, "", 1)
+
+
+async def test_concurrent_claims_get_different_analyses(store: Store) -> None:
+    """Nodes that claim at the same time never get the same analysis."""
+    for number in range(4):
+        await store.analyses.request(MatchId(f"m{number}"), IdentityId(f"i{number}"), 3)
+    claimed = await asyncio.gather(
+        *(store.analyses.claim(f"n{node}", HOUR_MS, 1) for node in range(8))
+    )
+    matches = [analysis.match for analysis in claimed if analysis is not None]
+    assert len(matches) == len(set(matches))
+    while (analysis := await store.analyses.claim("late", HOUR_MS, 1)) is not None:
+        matches.append(analysis.match)
+    assert sorted(matches) == ["m0", "m1", "m2", "m3"]
