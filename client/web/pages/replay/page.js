@@ -12,20 +12,19 @@
 import { boardAspect, isFlipped } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/router.js";
-import { drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
+import { drawStepper, scrollToShown } from "../../ui/moves.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { drawTable, resultFor } from "../../ui/table.js";
 import { drawPanel, drawTabs, onTabsChange } from "../../ui/tabs.js";
 import { numberedMove, playersOfSeat, sideName, versus } from "../../shell/words.js";
-import { MatchAnalysis, nextMarked } from "./analysis.js";
+import { MatchAnalysis } from "./analysis.js";
 import { ChanceView } from "./chances.js";
 import { LoadedMatch } from "./loaded-match.js";
 import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawSlider } from "./parts.js";
-import { Playback } from "./playback.js";
 import { drawReport } from "./report.js";
 import { Searches } from "./searches.js";
-import { Variation } from "./variation.js";
+import { Steering } from "./steering.js";
 import { drawLine, drawVerdict } from "./verdict.js";
 
 /** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
@@ -44,12 +43,10 @@ export class ReplayPage {
     #app;
     #loaded;
     #analysis;
-    #line;
-    #playback;
+    #steering;
     #searches;
     #chances;
     #share;
-    #shown;
     /** @type {PositionView | null} */
     #drawnPosition = null;
     #isTurned = false;
@@ -69,12 +66,10 @@ export class ReplayPage {
         this.#app = app;
         this.#loaded = new LoadedMatch(id, update);
         this.#analysis = new MatchAnalysis(id, update);
-        this.#line = new Variation(id, update);
-        this.#playback = new Playback(() => this.#playStep(), update);
+        this.#steering = new Steering(app, id, this.#loaded, this.#analysis);
         this.#searches = new Searches(app);
         this.#chances = new ChanceView(update);
         this.#share = new Share("Link to this position", `/match/${id}`, update, (text) => app.announce(text));
-        this.#shown = plyInAddress();
         this.#stopListening = onTabsChange(update);
     }
 
@@ -83,7 +78,7 @@ export class ReplayPage {
         void loadStyleSheet("pages/replay/print.css").catch(() => {});
         this.#failure = null;
         this.#loaded
-            .load(this.#shown ?? 0, (match) => this.#onMatch(match))
+            .load(this.#steering.shown, (match) => this.#onMatch(match))
             .catch((error) => {
                 this.#failure = error instanceof Error ? error.message : String(error);
                 // A match that is shown already stays.
@@ -97,12 +92,11 @@ export class ReplayPage {
      * @param {StoredMatch} match
      */
     #onMatch(match) {
-        this.#shown = Math.min(this.#shown ?? 0, match.moves.length);
         this.#app.update();
         const asks = new URLSearchParams(location.search).has("analyse");
         if (asks) {
             this.#selectedTab = "analysis";
-            this.#showPly(match.moves.length);
+            this.#steering.go(match.moves.length);
         }
         void this.#analysis.load().then(() => {
             if (asks && this.#analysis.latest?.state === "none") void this.#analysis.ask();
@@ -117,7 +111,7 @@ export class ReplayPage {
         this.#stopListening();
         this.#searches.stop();
         this.#analysis.stop();
-        this.#playback.stop();
+        this.#steering.stop();
     }
 
     onModelChange() {}
@@ -132,7 +126,7 @@ export class ReplayPage {
         const { match } = this.#loaded;
         if (!match) return;
         const isOnButton = event.target instanceof Element && event.target.closest("button, a, summary") !== null;
-        const action = this.#actionOf(event.key, match);
+        const action = this.#actionOf(event.key);
         if (!action || (event.key === " " && isOnButton)) return;
         action();
         event.preventDefault();
@@ -141,34 +135,25 @@ export class ReplayPage {
     /**
      * What a key does; null for other keys.
      * @param {string} key
-     * @param {StoredMatch} match
      * @returns {(() => void) | null}
      */
-    #actionOf(key, match) {
-        const marked = (/** @type {1 | -1} */ direction) => () => {
-            const ply = nextMarked(this.#analysis.latest?.moves ?? [], this.#shown ?? 0, direction);
-            if (ply === null) this.#app.announce("There is no further mistake.");
-            else this.#go(ply);
-        };
+    #actionOf(key) {
+        const steering = this.#steering;
         /** @type {Record<string, () => void>} */
         const actions = {
             "?": () => openKeysHelp(this.#app, KEYS),
             f: () => this.#turnBoard(),
-            " ": () => this.#togglePlayback(),
-            n: marked(1),
-            p: marked(-1),
-            b: () => void this.#showLine(),
-            ...(this.#line.isOpen && { Escape: () => this.#line.close() }),
+            " ": () => steering.togglePlayback(),
+            n: () => steering.goToMarked(1),
+            p: () => steering.goToMarked(-1),
+            b: () => void steering.showLine(),
         };
-        if (Object.hasOwn(actions, key)) return actions[key] ?? null;
-        const [shown, head] = this.#line.isOpen ? [this.#line.at, this.#line.moves.length] : [this.#shown ?? 0, match.moves.length];
-        const ply = plyForKey(key, shown, head);
-        return ply === null ? null : () => (this.#line.isOpen ? this.#line.show(ply) : this.#go(ply));
+        return (Object.hasOwn(actions, key) ? actions[key] : steering.actionOf(key)) ?? null;
     }
 
     afterDraw() {
         const list = document.querySelector(".moves");
-        const shownKey = `${this.#shown} ${list?.clientHeight}`;
+        const shownKey = `${this.#steering.shown} ${list?.clientHeight}`;
         if (!list || this.#scrolledTo === shownKey) return;
         this.#scrolledTo = shownKey;
         scrollToShown(list);
@@ -179,9 +164,9 @@ export class ReplayPage {
         const { match } = this.#loaded;
         if (this.#failure !== null && !match) return drawFailure(this.#failure);
         if (!match) return h("p", { class: "loading", key: "loading" }, "Opening the match…");
-        const shown = this.#shown ?? 0;
+        const { shown } = this.#steering;
         const thinking = this.#searches.draw(match, this.#loaded, this.#analysis, shown);
-        const go = (/** @type {number} */ ply) => this.#go(ply);
+        const go = (/** @type {number} */ ply) => this.#steering.go(ply);
         const playOn = match.view ? () => void this.#playOn(match) : null;
         const players = match.seats.map((_, seat) => playersOfSeat(match, seat));
         const selected = thinking === null && this.#selectedTab === "thinking" ? "moves" : this.#selectedTab;
@@ -213,7 +198,7 @@ export class ReplayPage {
      * @param {number} shown
      */
     #drawTable(match, shown) {
-        this.#drawnPosition = this.#line.view ?? this.#loaded.view(shown) ?? this.#drawnPosition;
+        this.#drawnPosition = this.#steering.line.view ?? this.#loaded.view(shown) ?? this.#drawnPosition;
         const position = this.#drawnPosition;
         const bottom = this.#isTurned ? 1 : 0;
         const scene = match.view && {
@@ -225,7 +210,7 @@ export class ReplayPage {
             label: `${match.title} board`,
             arrows: this.#searches.arrows,
         };
-        const isAtEnd = shown === match.moves.length && !this.#line.isOpen;
+        const isAtEnd = shown === match.moves.length && !this.#steering.line.isOpen;
         const players = [0, 1].map((seat) => ({
             seat,
             occupant: match.seats[seat] ?? null,
@@ -238,7 +223,7 @@ export class ReplayPage {
             you: false,
             result: isAtEnd ? resultFor(match.over, seat) : null,
         }));
-        const overlay = this.#line.isOpen ? null : this.#chances.drawBar(match, this.#loaded, this.#analysis, shown, bottom);
+        const overlay = this.#steering.line.isOpen ? null : this.#chances.drawBar(match, this.#loaded, this.#analysis, shown, bottom);
         return drawTable({ scene, players: /** @type {[Player, Player]} */ (players), bottom, overlay });
     }
 
@@ -247,10 +232,10 @@ export class ReplayPage {
      * @param {number} shown
      */
     #drawState(match, shown) {
-        const line = this.#line;
+        const { line, playback } = this.#steering;
         const played = match.moves[shown - 1];
         const text = played ? numberedMove(played, shown - 1) : "Start position";
-        const go = (/** @type {number} */ ply) => this.#go(ply);
+        const go = (/** @type {number} */ ply) => this.#steering.go(ply);
         const [at, head] = line.isOpen ? [line.at, line.moves.length] : [shown, match.moves.length];
         const step = line.isOpen ? (/** @type {number} */ move) => line.show(move) : go;
         return h(
@@ -261,10 +246,10 @@ export class ReplayPage {
                 : h("p", { class: "status" }, text, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
             line.isOpen
                 ? drawLine(line, () => line.close())
-                : drawVerdict(this.#analysis.at(shown - 1), played, () => void this.#showLine()),
+                : drawVerdict(this.#analysis.at(shown - 1), played, () => void this.#steering.showLine()),
             line.isOpen ? null : drawSlider({ shown, head: match.moves.length, text, go }),
             drawStepper({ shown: at, head, go: step }),
-            line.isOpen ? null : drawPlayback(this.#playback, () => this.#togglePlayback(), match.spent_ms !== undefined),
+            line.isOpen ? null : drawPlayback(playback, () => this.#steering.togglePlayback(), match.spent_ms !== undefined),
         );
     }
 
@@ -294,7 +279,7 @@ export class ReplayPage {
      * @param {number} shown
      */
     #drawAnalysis(match, shown) {
-        const go = (/** @type {number} */ ply) => this.#go(ply);
+        const go = (/** @type {number} */ ply) => this.#steering.go(ply);
         const sides = [0, 1].map((seat) => sideName(match.view, seat));
         return h(
             "section",
@@ -305,44 +290,13 @@ export class ReplayPage {
         );
     }
 
-    /** Shows the next ply, for the playback; returns the time that the move after it took, null at the end. */
-    #playStep() {
-        const { match } = this.#loaded;
-        if (!match) return null;
-        const shown = Math.min((this.#shown ?? 0) + 1, match.moves.length);
-        this.#showPly(shown);
-        return shown < match.moves.length ? (match.spent_ms?.[shown] ?? 0) : null;
-    }
-
-    #togglePlayback() {
-        const { match } = this.#loaded;
-        if (!match) return;
-        if (this.#playback.isPlaying) return this.#playback.stop();
-        this.#line.close();
-        if (this.#shown === match.moves.length) this.#showPly(0);
-        this.#playback.start(match.spent_ms?.[this.#shown ?? 0] ?? 0);
-    }
-
-    /** Shows the better line in place of the move that led to the shown ply. */
-    async #showLine() {
-        const entry = this.#analysis.at((this.#shown ?? 0) - 1);
-        if (!entry?.pv?.length || entry.loss === undefined) return this.#app.announce("There is no better line here.");
-        this.#playback.stop();
-        try {
-            await this.#line.open(entry.ply, entry.pv);
-            this.#app.announce(`Better line: ${entry.line ?? entry.text}`);
-        } catch (error) {
-            this.#app.toast(error instanceof Error ? error.message : String(error));
-        }
-    }
-
     /**
      * Starts a match against the AI from the position on the board.
      * @param {StoredMatch} match
      */
     async #playOn(match) {
-        this.#playback.stop();
-        const [ply, moves] = this.#line.isOpen ? [this.#line.ply, this.#line.played] : [this.#shown ?? 0, []];
+        this.#steering.playback.stop();
+        const { ply, moves } = this.#steering.position;
         const dialog = await import("./play-on.js").catch(() => null);
         if (dialog === null) return this.#app.toast("The server did not answer; try again when it is connected");
         await dialog.playOn(this.#app, match, ply, moves);
@@ -352,34 +306,4 @@ export class ReplayPage {
         this.#isTurned = !this.#isTurned;
         this.#app.update();
     }
-
-    /**
-     * Leaves the line and the playback for a ply of the match.
-     * @param {number} ply
-     */
-    #go(ply) {
-        this.#playback.stop();
-        this.#line.close();
-        this.#showPly(ply);
-    }
-
-    /** @param {number} ply */
-    #showPly(ply) {
-        const { match } = this.#loaded;
-        if (!match) return;
-        const shown = Math.max(0, Math.min(match.moves.length, ply));
-        this.#shown = shown;
-        this.#loaded.requestWords(shown);
-        history.replaceState(null, "", `/match/${match.match}?ply=${shown}`);
-        const played = match.moves[shown - 1];
-        const { mark } = this.#analysis.at(shown - 1) ?? {};
-        const text = [mark ? `${mark}.` : "", this.#loaded.view(shown)?.text ?? ""].filter(Boolean).join(" ");
-        this.#app.announce(played ? `${numberedMove(played, shown - 1)}. ${text}` : `Start position. ${text}`);
-    }
-}
-
-/** @returns {number | null} */
-function plyInAddress() {
-    const ply = new URLSearchParams(location.search).get("ply");
-    return ply !== null && /^\d{1,6}$/.test(ply) ? Number(ply) : null;
 }
