@@ -254,7 +254,7 @@ async def test_a_search_that_this_worker_does_not_understand(tmp_path: Path) -> 
                 "job": {**plain["job"], "limit": {"energy_j": 5}},
             },
             "command": {**plain, "id": "command", "urgent": True},
-            "needs": {**plain, "id": "needs", "job": {**plain["job"], "needs": ["lines"]}},
+            "needs": {**plain, "id": "needs", "job": {**plain["job"], "needs": ["telepathy"]}},
         }  # fmt: skip
         for command in unknown.values():
             server.link.publish(topic, json.dumps(command).encode(), reliable=True)
@@ -269,7 +269,7 @@ async def test_a_search_that_this_worker_does_not_understand(tmp_path: Path) -> 
             unknown, "failed"
         )
         for key, name in (("job", "depth_first"), ("limit", "energy_j"), ("command", "urgent"),
-                          ("needs", "lines")):  # fmt: skip
+                          ("needs", "telepathy")):  # fmt: skip
             assert name in refusals[key].message
         assert len(handle.pool.jobs) == 1
         assert handle.worker.link.counts.refused == 5
