@@ -88,7 +88,7 @@ export class MatchAnalysis {
     /** Reads the analysis, and follows it if it is under way. */
     async load() {
         try {
-            this.#set(await request(this.#path));
+            this.#set(merge(null, await request(this.#path)));
         } catch (error) {
             if (!(error instanceof ApiError || error instanceof NetworkError)) throw error;
             this.#refusal = error.message;
@@ -104,7 +104,7 @@ export class MatchAnalysis {
         this.#refusal = "";
         this.#update();
         try {
-            this.#set(await request(this.#path, { method: "POST" }));
+            this.#set(merge(null, await request(this.#path, { method: "POST" })));
         } catch (error) {
             if (!(error instanceof ApiError || error instanceof NetworkError)) throw error;
             this.#refusal = error.message;
@@ -164,7 +164,8 @@ export class MatchAnalysis {
 export function merge(before, update) {
     const moves = new Map([...(before?.moves ?? []), ...(update.moves ?? [])].map((entry) => [entry.ply, entry]));
     const empty = { state: /** @type {const} */ ("none"), plies: 0, done_plies: 0, nodes: 0, summary: null };
-    return { ...empty, ...before, ...update, moves: [...moves.values()].sort((a, b) => a.ply - b.ply) };
+    const { summary = null } = update;
+    return { ...empty, ...before, ...update, summary, moves: [...moves.values()].sort((a, b) => a.ply - b.ply) };
 }
 
 /**
