@@ -22,6 +22,7 @@ import { durationText } from "../shell/words.js";
  * @property {(ply: number) => void} go shows another ply
  * @property {(ply: number) => string} textOf the move that led to a ply, with its number
  * @property {string} side the name of the first side
+ * @property {string} [unknown] what stands for a chance that is not known
  * @property {(ply: number) => number} seatOf the seat that played the move after a ply
  */
 
@@ -214,15 +215,15 @@ function drawTimes(spent_ms, x, seatOf) {
  * The shown ply in a line: "12. Nf3: White 62 %, mistake, 4.2 s".
  * @param {ChanceGraphContent} content
  */
-function captionOf({ chances, marks = {}, spent_ms = [], shown, textOf, side }) {
+function captionOf({ chances, marks = {}, spent_ms = [], shown, textOf, side, unknown = "" }) {
     const chance = chances[shown] ?? null;
     const spent = shown > 0 ? spent_ms[shown - 1] : undefined;
     const facts = [
-        chance === null ? "not analysed yet" : `${side} ${chance} %`,
+        chance === null ? unknown : `${side} ${chance} %`,
         marks[shown]?.word ?? "",
         spent === undefined ? "" : durationText(spent),
     ];
-    return `${textOf(shown)}: ${facts.filter(Boolean).join(", ")}`;
+    return [textOf(shown), facts.filter(Boolean).join(", ")].filter(Boolean).join(": ");
 }
 
 /**

@@ -7,6 +7,7 @@
  * @import {Room} from "../shell/model.js"
  */
 
+import { h } from "../shell/elements.js";
 import { headPly } from "../shell/model.js";
 import { numberedMove, sideColours, sideName } from "../shell/words.js";
 import { ChanceGraph, drawChanceBar } from "./chance-graph.js";
@@ -32,7 +33,7 @@ export class LiveChance {
         const chance = chances.slice(0, shown + 1).findLast((each) => each !== null) ?? null;
         const names = [0, 1].map((seat) => sideName(board, seat));
         const isLine = chances.filter((each) => each !== null).length > 1;
-        const graph = isLine
+        const drawn = isLine
             ? this.#graph.draw({
                   chances,
                   shown,
@@ -42,6 +43,7 @@ export class LiveChance {
                   seatOf: (ply) => seatOf(moves, ply),
               })
             : null;
+        const graph = drawn && h("details", { key: "chances", class: "live-chance" }, h("summary", null, "Move by move"), drawn);
         return { graph, bar: drawChanceBar({ chance, bottom, names, colours: sideColours(board) }) };
     }
 }

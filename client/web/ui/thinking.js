@@ -196,11 +196,11 @@ export class ThinkingPanel {
 }
 
 /**
- * A sentence in which no line ends between the number of a move and the move.
+ * A sentence in which no line ends between the number of a move and the move, or before a "%".
  * @param {string} sentence
  */
-function unbroken(sentence) {
-    return sentence.replace(/(\d\.) /g, "$1\u00a0");
+export function unbroken(sentence) {
+    return sentence.replace(/(?<=\d\.) | (?=%)/g, "\u00a0");
 }
 
 /**

@@ -50,6 +50,7 @@ export class ChanceView {
             go,
             textOf: (ply) => (ply > 0 && moves[ply - 1] ? numberedMove(moves[ply - 1], ply - 1) : "Start"),
             side: sideName(match.view, 0),
+            unknown: analysis.isUnderWay ? "not analysed yet" : "",
             seatOf: (ply) => seatOf(moves, ply),
         });
     }

@@ -167,7 +167,7 @@ export class ReplayPage {
         const { shown } = this.#steering;
         const thinking = this.#searches.draw(match, this.#loaded, this.#analysis, shown);
         const go = (/** @type {number} */ ply) => this.#steering.go(ply);
-        const playOn = match.view ? () => void this.#playOn(match) : null;
+        const playOn = match.view ? () => void this.#playOn(match, this.#steering.position) : null;
         const players = match.seats.map((_, seat) => playersOfSeat(match, seat));
         const selected = thinking === null && this.#selectedTab === "thinking" ? "moves" : this.#selectedTab;
         return h(
@@ -246,7 +246,10 @@ export class ReplayPage {
                 : h("p", { class: "status" }, text, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
             line.isOpen
                 ? drawLine(line, () => line.close())
-                : drawVerdict(this.#analysis.at(shown - 1), played, () => void this.#steering.showLine()),
+                : drawVerdict(this.#analysis.at(shown - 1), played, {
+                      showLine: () => void this.#steering.showLine(),
+                      playAgain: match.view ? () => void this.#playOn(match, { ply: shown - 1, moves: [] }) : null,
+                  }),
             line.isOpen ? null : drawSlider({ shown, head: match.moves.length, text, go }),
             drawStepper({ shown: at, head, go: step }),
             line.isOpen ? null : drawPlayback(playback, () => this.#steering.togglePlayback(), match.spent_ms !== undefined),
@@ -291,12 +294,12 @@ export class ReplayPage {
     }
 
     /**
-     * Starts a match against the AI from the position on the board.
+     * Starts a match against the AI from a position.
      * @param {StoredMatch} match
+     * @param {{ply: number, moves: string[]}} position
      */
-    async #playOn(match) {
+    async #playOn(match, { ply, moves }) {
         this.#steering.playback.stop();
-        const { ply, moves } = this.#steering.position;
         const dialog = await import("./play-on.js").catch(() => null);
         if (dialog === null) return this.#app.toast("The server did not answer; try again when it is connected");
         await dialog.playOn(this.#app, match, ply, moves);

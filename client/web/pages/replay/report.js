@@ -8,6 +8,7 @@
 
 import { h } from "../../shell/elements.js";
 import { plural, sentenceOf } from "../../shell/words.js";
+import { unbroken } from "../../ui/thinking.js";
 import { SIGNS } from "./analysis.js";
 
 /**
@@ -137,7 +138,7 @@ function drawTurningPoints(points, go, shown) {
                     h(
                         "button",
                         { class: ["turning-point", ply + 1 === shown && "shown"], "aria-current": ply + 1 === shown ? "step" : null, onclick: () => go(ply + 1) },
-                        sentence,
+                        unbroken(sentence),
                     ),
                 ),
             ),

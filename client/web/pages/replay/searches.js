@@ -82,7 +82,7 @@ export class Searches {
         return this.#panel.draw({
             thought: analysedThought(entry),
             side,
-            heading: `Analysis of ${side}, ${played ? numberedMove(played, ply) : ""}`,
+            heading: `${side}, ${played ? numberedMove(played, ply) : ""}`,
             played: played?.move ?? null,
         });
     }
@@ -103,7 +103,7 @@ function analysedThought(entry) {
     const thought = /** @type {Thought} */ ({
         ...{ seat, state: "done", depth: 0, score: 0, nodes: 0, nps: 0, time_ms: 0, pv: [], moves: [], warming: false },
         ...{ ready: null, value: "", log: "", withheld: "" },
-        assessment: { sentence: `Best was ${line}.`, chance: seat === 0 ? chance : 100 - chance, says, candidates },
+        assessment: { sentence: `The analysis likes ${line}.`, chance: seat === 0 ? chance : 100 - chance, says, candidates },
     });
     thoughts.set(entry, thought);
     return thought;

@@ -10,17 +10,18 @@
 
 import { h } from "../../shell/elements.js";
 import { numberedMove } from "../../shell/words.js";
+import { unbroken } from "../../ui/thinking.js";
 import { SIGNS } from "./analysis.js";
 
 /**
- * The verdict on a move: its mark with the sentence, or the best move, and the button that shows the
- * better line.
+ * The verdict on a move: its mark with the sentence, or the best move; and the ways to something better.
  * @param {AnalysedPly | null} entry of the position before the move
  * @param {Played | undefined} played
- * @param {() => void} showLine
+ * @param {{showLine: () => void, playAgain: (() => void) | null}} ways to the better line on the board, and
+ *     to a match against the AI from the position before the move
  * @returns {Content}
  */
-export function drawVerdict(entry, played, showLine) {
+export function drawVerdict(entry, played, { showLine, playAgain }) {
     if (!entry?.best || !played || entry.loss === undefined) return null;
     const isBest = entry.best === played.move;
     const text = entry.mark ? entry.says_mark : isBest ? praiseOf(entry) : `Best was ${entry.text}.`;
@@ -28,8 +29,15 @@ export function drawVerdict(entry, played, showLine) {
         "div",
         { class: "verdict", key: "verdict" },
         entry.mark ? h("b", { class: `sign mark-${entry.mark}`, "aria-hidden": "true" }, SIGNS[entry.mark]) : null,
-        h("p", null, text ?? ""),
-        isBest || !entry.pv?.length ? null : h("button", { class: "small", onclick: showLine, title: "b" }, "Show the better line"),
+        h("p", null, unbroken(text ?? "")),
+        isBest || !entry.pv?.length
+            ? null
+            : h(
+                  "div",
+                  { class: "ways" },
+                  h("button", { class: "small", onclick: showLine }, "Better line"),
+                  entry.mark && playAgain ? h("button", { class: "small", onclick: playAgain }, "Play it differently") : null,
+              ),
     );
 }
 
