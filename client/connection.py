@@ -43,6 +43,7 @@ from server.protocol.messages import (
     MAX_FRAME_BYTES,
     PROTOCOL,
     Ack,
+    Answer,
     Create,
     Hello,
     Joined,
@@ -403,6 +404,7 @@ class Connection:
                 | View()
                 | Turn()
                 | Thinking()
+                | Answer()
                 | Presence()
             ):
                 self._rooms.deliver(message)

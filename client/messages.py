@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from server.protocol.messages import (
     Ack,
+    Answer,
     AnyEvent,
     Hidden,
     Incoming,
@@ -66,7 +67,7 @@ class _EventHead(Struct):
 
 
 #: The messages about a followed room.
-RoomMessage = Joined | May | Snapshot | LoggedEvent | View | Turn | Thinking | Presence
+RoomMessage = Joined | May | Snapshot | LoggedEvent | View | Turn | Thinking | Presence | Answer
 
 #: Message types that the connection may drop when the reader is slow.
 EPHEMERAL = (Thinking, Presence)
@@ -83,6 +84,7 @@ KnownMessage = (
     | View
     | Turn
     | Thinking
+    | Answer
     | Presence
     | Lobby
 )

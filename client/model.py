@@ -14,6 +14,7 @@ from client.messages import LoggedEvent, RoomMessage
 from engine.view import SEATS, MoveView, PositionView
 from server.protocol.messages import (
     AiTookOver,
+    Answer,
     AnyEvent,
     ChatLine,
     Configured,
@@ -26,6 +27,7 @@ from server.protocol.messages import (
     MatchState,
     May,
     Moved,
+    Muted,
     Occupant,
     Offered,
     Played,
@@ -45,6 +47,7 @@ from server.protocol.messages import (
     Thinking,
     TookBack,
     Turn,
+    Unmuted,
     View,
 )
 
@@ -65,7 +68,9 @@ class Model(Struct, frozen=True, kw_only=True):
     when nobody has gone. `may` names
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
-    thinking during the next matches.
+    thinking during the next matches, and `has_help` whether people who play each other get help
+    with positions. `muted` are the people whom the host has muted, and `chat_commands`
+    the words that ask the room's bot after a `/`.
     """
 
     room: str
@@ -88,6 +93,9 @@ class Model(Struct, frozen=True, kw_only=True):
     watching: int = 0
     may: tuple[str, ...] | None = ()
     thinking_setting: str = "all"
+    has_help: bool = False
+    chat_commands: tuple[str, ...] = ()
+    muted: tuple[Player, ...] = ()
 
     @property
     def my_seat(self) -> int | None:
@@ -163,6 +171,7 @@ def apply(model: Model, message: RoomMessage) -> Model:
                 frozen=message.frozen,
                 epoch=message.epoch,
                 may=message.may,
+                chat_commands=message.chat_commands,
             )
         case May():
             return replace(model, may=message.may)
@@ -183,6 +192,8 @@ def apply(model: Model, message: RoomMessage) -> Model:
                 and message.ply >= model.ply
             )
             return replace(model, thinking=message) if is_current else model
+        case Answer():
+            return model
         case Presence():
             return replace(
                 model, present=message.seats, watching=message.watching, gone_ms=message.gone_ms
@@ -206,7 +217,13 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         turn=None,
         thinking=None,
         thinking_setting=snapshot.thinking,
+        has_help=snapshot.help,
+        muted=snapshot.muted,
     )
+
+
+def _without(people: tuple[Player, ...], identity: str) -> tuple[Player, ...]:
+    return tuple(person for person in people if person.identity != identity)
 
 
 def _apply_logged_event(model: Model, message: LoggedEvent) -> Model:
@@ -226,7 +243,8 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
         case Created() | Required() | Hidden():
             return model
         case Configured():
-            return replace(model, thinking_setting=event.thinking)
+            has_help = model.has_help if event.help is None else event.help
+            return replace(model, thinking_setting=event.thinking, has_help=has_help)
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))
         case SeatLeft():
@@ -266,8 +284,16 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return _apply_substitution(model, event)
         case Renamed():
             return _apply_renamed(model, event)
+        case Muted():
+            person = Player(event.identity, event.name)
+            return replace(model, muted=(*_without(model.muted, event.identity), person))
+        case Unmuted():
+            return replace(model, muted=_without(model.muted, event.identity))
         case Said():
-            line = ChatLine(v, at, event.name, event.text, event.to, event.identity)
+            line = ChatLine(
+                v, at, event.name, event.text, event.to, event.identity,
+                event.by, event.answers, event.links,
+            )  # fmt: skip
             return replace(model, chat=(*model.chat, line)[-MAX_CHAT_LINES:])
         case _:
             assert_never(event)

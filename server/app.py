@@ -7,6 +7,7 @@ import asyncio
 import os
 import re
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from engine.study_pool.messages import Limits
 from engine.study_pool.pool import StudyPool
 from server.address import Origin, Proxies, parse_proxies
 from server.analysis.runner import open_analyses
+from server.bot.bot import open_bot
+from server.bot.registry import all_commands
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
@@ -40,6 +43,7 @@ from server.process.metrics import Metrics
 from server.process.watchdog import watch_loop
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
+from server.seats.background import BackgroundSearches
 from server.seats.strategies import Strategies, StrategyEngines
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
@@ -138,11 +142,13 @@ async def _open_with_store(
         open_studies(settings) as studies,
     ):
         metrics = Metrics()
+        all_engines = make_engines(bus, node, engines, strategies, metrics)
         ports = Ports(
-            node=node, settings=settings, store=store, bus=bus,
-            engines=make_engines(bus, node, engines, strategies, metrics), find_game=load_game,
-            now_ms=wall_clock_ms, new_id=random_id, metrics=metrics, studies=studies,
-            reached=make_failpoint(settings.failpoint),
+            node=node, settings=settings, store=store, bus=bus, engines=all_engines,
+            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
+            studies=studies, reached=make_failpoint(settings.failpoint),
+            background=BackgroundSearches(all_engines, settings, time.monotonic),
+            chat_commands=tuple(all_commands()),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running
@@ -202,7 +208,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
-    async with open_hub(ports) as hub, open_analyses(ports) as feed:
+    async with open_hub(ports) as hub, open_bot(hub), open_analyses(ports) as feed:
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename, feed)

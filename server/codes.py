@@ -91,6 +91,8 @@ class Code(StrEnum):
     )
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
+    CHAT_MUTED = "chat.muted", "The host has muted the person in this room."
+    MUTE_NONE = "mute.none", "There is no such person to mute, or the person is not muted."
     CHAT_REPEATED = "chat.repeated", "The line equals one of the author's last lines."
     CLAIM_NONE = "claim.none", "The player has nothing to claim now."
     CLAIM_UNSURE = (
@@ -98,6 +100,10 @@ class Code(StrEnum):
         "The server is not sure that the opponent has gone for so long; try again later.",
     )
     DRAW_NONE = "draw.none", "The game cannot end in a draw."
+    HELP_NONE = (
+        "help.none",
+        "The room gives no help with positions while this match is running.",
+    )
     TAKEBACK_NONE = (
         "takeback.none",
         "The player has no move to take back, or the room does not allow it.",

@@ -1,19 +1,22 @@
 """The interfaces that the server's core uses; tests supply their own implementations."""
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, NoReturn, Protocol
 
 from engine.game import Game
 from engine.search.job import Info, Job, Load, Result, SearchError
 from engine.study_pool.errors import StudyUnavailable
 from engine.study_pool.messages import Ended, Part, Refused, StudyJob
 from server.bus.base import Bus
+from server.codes import Code
 from server.ids import IdentityId, NodeId
 from server.process.failpoint import Failpoint, no_failpoint
 from server.process.metrics import Metrics
 from server.protocol.outbound import Batch, Outbound
+from server.rooms.model import CommandRejected
 from server.settings import Settings
 from server.store.base import Store
 
@@ -74,6 +77,54 @@ class NoEngines:
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
         raise EngineUnavailable("this server has no engine")
+
+
+#: The classes of searches that people ask for.
+PersonUse = Literal["ask", "study"]
+#: Runs one search of a request: takes the job and, optionally, an `OnInfo`.
+RunSearch = Callable[..., Awaitable[Result]]
+
+
+class SearchRefused(CommandRejected):
+    """The server runs no search for this person now; the message says why, in words."""
+
+
+class Background(Protocol):
+    """Runs the searches that people ask for: implemented by `server.seats.background`."""
+
+    async def search(
+        self, identity: IdentityId, use: PersonUse, job: Job, on_info: OnInfo = ...
+    ) -> Result:
+        """Runs a request of one search, and returns its result. Raises as `request` does."""
+
+    def request(
+        self, identity: IdentityId, use: PersonUse
+    ) -> AbstractAsyncContextManager[RunSearch]:
+        """Waits for the identity's turn, and yields the function that runs a search.
+
+        Raises SearchRefused beyond a limit.
+        """
+
+
+class NoBackground:
+    """The searches for people of a server without engines: it refuses all."""
+
+    async def search(
+        self,
+        identity: IdentityId,
+        use: PersonUse,
+        job: Job,
+        on_info: OnInfo = lambda info: None,
+    ) -> Result:
+        self._refuse()
+
+    def request(
+        self, identity: IdentityId, use: PersonUse
+    ) -> AbstractAsyncContextManager[RunSearch]:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise SearchRefused(Code.ENGINE_BUSY, "this server has no engine")
 
 
 class Studies(Protocol):
@@ -144,6 +195,9 @@ class Ports:
     new_id: Callable[[], str]
     metrics: Metrics = field(default_factory=Metrics)
     studies: Studies = field(default_factory=NoStudies)
+    background: Background = field(default_factory=NoBackground)
+    #: The names of the chat commands, which clients learn when they join a room.
+    chat_commands: tuple[str, ...] = ()
     #: Called at each failpoint with its name.
     reached: Failpoint = no_failpoint
 

@@ -181,6 +181,11 @@ class Settings:
     limit_chat_room: int = 20
     #: Last lines of an identity in a room from which its next line must differ.
     limit_chat_repeats: int = 3
+    #: Questions to the room's bot that an identity may ask in a room in a minute; at most
+    #: CHAT_STAMPS.
+    limit_questions: int = 6
+    #: Questions to its bot that a room may receive in a minute; at most CHAT_STAMPS.
+    limit_questions_room: int = 20
 
     # Limits of the searches that an identity asks for: of questions on each node, of analyses on
     # all nodes together. 0 means no limit.
@@ -225,7 +230,7 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
             raise SettingError(
                 f"PLYROOM_{name.upper()} is {changes[name]}; a number up to 65535 was expected"
             )
-    for name in ("limit_chat", "limit_chat_room"):
+    for name in ("limit_chat", "limit_chat_room", "limit_questions", "limit_questions_room"):
         if changes.get(name, 0) not in range(CHAT_STAMPS + 1):
             raise SettingError(
                 f"PLYROOM_{name.upper()} is {changes[name]};"

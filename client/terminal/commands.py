@@ -34,6 +34,8 @@ class CommandName(Enum):
     RECLAIM = "reclaim"
     MUTE = "mute"
     UNMUTE = "unmute"
+    MUTE_ALL = "mute-all"
+    UNMUTE_ALL = "unmute-all"
     HELP = "help"
     QUIT = "quit"
 
@@ -107,6 +109,8 @@ def parse_line(line: str, model: Model) -> Action | None:
     if not text:
         return None
     if text.startswith("/") or text.lower().startswith("chat "):
+        if text[1:].partition(" ")[0].lower() in model.chat_commands:
+            return SendChat(text)
         chat = text[1:].strip() if text.startswith("/") else text[5:].strip()
         if not chat:
             return Unclear("What do you want to say? For example: /good luck")
@@ -219,6 +223,8 @@ HELP = (
     ("", CommandName.RECLAIM, "take your seat back from the AI that keeps it"),
     ("", CommandName.MUTE, "hide what a person writes: mute NAME"),
     ("", CommandName.UNMUTE, "show it again: unmute NAME"),
+    ("", CommandName.MUTE_ALL, "as the host, mute for everyone: mute-all NAME"),
+    ("", CommandName.UNMUTE_ALL, "as the host, end that: unmute-all NAME"),
     ("q", CommandName.QUIT, "leave"),
 )
 
@@ -238,6 +244,8 @@ PERMITTED_AS = {
     CommandName.CALL_DRAW: "call_draw",
     CommandName.LET_AI_PLAY: "let_ai_play",
     CommandName.RECLAIM: "reclaim_seat",
+    CommandName.MUTE_ALL: "mute",
+    CommandName.UNMUTE_ALL: "unmute",
 }
 
 

@@ -29,6 +29,7 @@ from client.terminal.commands import (
     moves_hint,
     parse_line,
 )
+from client.terminal.muting import mute_command
 from client.terminal.output import Output
 from client.terminal.queries import query_text
 from client.terminal.seats import seat_command
@@ -48,6 +49,7 @@ from server.protocol.messages import (
     ReclaimSeat,
     Rematch,
     Resign,
+    RoomCommand,
     Sit,
     Snapshot,
     Takeback,
@@ -89,6 +91,8 @@ ROOM_COMMANDS: Mapping[
 
 #: The commands about seats.
 SEAT_COMMANDS = (CommandName.SIT, CommandName.STAND, CommandName.AI)
+#: The commands that mute and unmute people for everyone.
+MUTE_COMMANDS = (CommandName.MUTE_ALL, CommandName.UNMUTE_ALL)
 
 #: The commands that a user on a terminal must confirm, each with the question.
 QUESTIONS = {
@@ -293,14 +297,17 @@ class LineMode:
             self._transcript.prompt(self._model)
         elif name in ROOM_COMMANDS:
             await self._run_room_command(name)
-        elif name in SEAT_COMMANDS:
-            await self._change_seats(name, argument)
+        elif name in SEAT_COMMANDS or name in MUTE_COMMANDS:
+            parse = seat_command if name in SEAT_COMMANDS else mute_command
+            await self._send_or_report(
+                parse(name, argument, self._model, self._connection.new_id())
+            )
         else:
             self._output.print(query_text(self._model, name, argument, self._output.colour))
             self._transcript.prompt(self._model)
 
-    async def _change_seats(self, name: CommandName, argument: str) -> None:
-        command = seat_command(name, argument, self._model, self._connection.new_id())
+    async def _send_or_report(self, command: RoomCommand | str) -> None:
+        """Sends a command, or prints the reason why there is none."""
         if isinstance(command, str):
             self._output.report(f"error: {command}")
         else:

@@ -16,12 +16,14 @@ from client.terminal.queries import current_board_text
 from client.tokens import state_folder
 from server.protocol.messages import (
     AiTookOver,
+    Answer,
     Configured,
     Declined,
     Finished,
     Joined,
     May,
     Moved,
+    Muted,
     Offered,
     Played,
     PlayerReturned,
@@ -35,6 +37,7 @@ from server.protocol.messages import (
     Thinking,
     TookBack,
     Turn,
+    Unmuted,
     View,
 )
 
@@ -133,6 +136,8 @@ class Transcript:
                     self.prompt_for_move(model)
             case Thinking():
                 self._show_thinking(model, message)
+            case Answer(text=text):
+                self._output.print(text)
             case Presence():
                 self._show_presence(before, model, message)
             case May():
@@ -195,6 +200,10 @@ class Transcript:
                 self._output.report(f"{old_name} is now {name}.")
             case Configured(thinking=setting) if setting in words.THINKING_SETTING_TEXTS:
                 self._output.report(words.THINKING_SETTING_TEXTS[setting])
+            case Muted(name=name):
+                self._output.report(f"The host has muted {name}.")
+            case Unmuted(name=name):
+                self._output.report(f"The host has unmuted {name}.")
             case Said(identity=identity) if identity in self._muted:
                 pass
             case Said(identity=identity, name=name, text=text, to=to):

@@ -63,7 +63,7 @@ async def authenticate(
 
 
 def _person(identity: Identity) -> Actor:
-    return Actor(identity.id, identity.name)
+    return Actor(identity.id, identity.name, since_ms=identity.created_ms)
 
 
 def _lost_guest_notice(new_name: str) -> str:

@@ -36,10 +36,11 @@ async def new_guest(
     Raises CommandRejected for the name, and LimitExceeded if the address has made too many guests.
     """
     guest_name = clean_name(name) if name else f"Guest {secrets.randbelow(9000) + 1000}"
-    identity = Identity(IdentityId(ports.new_id()), guest_name)
-    limits.guests.take(address, ports.now_ms() / 1000)
+    created_ms = ports.now_ms()
+    identity = Identity(IdentityId(ports.new_id()), guest_name, created_ms=created_ms)
+    limits.guests.take(address, created_ms / 1000)
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    await ports.store.identities.add_guest(identity, token_hash(token), ports.now_ms())
+    await ports.store.identities.add_guest(identity, token_hash(token), created_ms)
     return identity, token
 
 
@@ -70,7 +71,7 @@ async def rename_guest(
     # A guest may keep an old name even if a new guest may not have it now.
     if not name or guest.name == clean_text(name):
         return guest
-    renamed = Identity(guest.id, clean_name(name))
+    renamed = Identity(guest.id, clean_name(name), guest.seen_day, guest.created_ms)
     limits.guests.take(address, ports.now_ms() / 1000)
     await ports.store.identities.rename(renamed.id, renamed.name)
     return renamed

@@ -61,7 +61,7 @@ def parse_create(message: wire.Create) -> commands.Create:
     return commands.Create(
         message.id, message.game, message.options, message.visibility,
         tuple(_parse_seat(seat) for seat in message.seats),
-        message.start, message.one_screen, message.takeback, message.thinking,
+        message.start, message.one_screen, message.takeback, message.thinking, message.help,
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def format_create(command: commands.Create) -> wire.Create:
         id=command.id, game=command.game, options=command.options, visibility=command.visibility,
         seats=tuple(_format_seat(seat) for seat in command.seats),
         start=command.start, one_screen=command.one_screen, takeback=command.takeback,
-        thinking=command.thinking,
+        thinking=command.thinking, help=command.help,
     )  # fmt: skip
 
 

@@ -40,6 +40,10 @@ CommandId = Annotated[
         description="chosen by the client, unique per room and identity",
     ),
 ]
+#: The identity of a person.
+PersonId = Annotated[str, Meta(min_length=1, max_length=36, pattern=NO_NUL)]
+#: How much a hint shows.
+HintKind = Literal["piece", "move", "moves"]
 #: The id of a room.
 RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
 #: The number of a seat: 0 is the first side.

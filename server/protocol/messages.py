@@ -15,12 +15,46 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.search.job import NO_COUNTS, Counts, DepthBest, Persona, RootMove
-from engine.view import SEATS, MoveView, PositionView
+from engine.search.job import NO_COUNTS, Counts, DepthBest, RootMove
+from engine.view import MoveView, PositionView
 from server.codes import Code
 from server.protocol.assessments import Assessment as Assessment
 from server.protocol.assessments import Candidate as Candidate
 from server.protocol.assessments import DepthWords as DepthWords
+from server.protocol.client_messages import Abort as Abort
+from server.protocol.client_messages import Accept as Accept
+from server.protocol.client_messages import AddAi as AddAi
+from server.protocol.client_messages import AiSeat as AiSeat
+from server.protocol.client_messages import CallDraw as CallDraw
+from server.protocol.client_messages import Chat as Chat
+from server.protocol.client_messages import Claim as Claim
+from server.protocol.client_messages import ClaimWin as ClaimWin
+from server.protocol.client_messages import ClientMessage as ClientMessage
+from server.protocol.client_messages import Configure as Configure
+from server.protocol.client_messages import Create as Create
+from server.protocol.client_messages import Decline as Decline
+from server.protocol.client_messages import Hello as Hello
+from server.protocol.client_messages import Hint as Hint
+from server.protocol.client_messages import Incoming as Incoming
+from server.protocol.client_messages import Join as Join
+from server.protocol.client_messages import Leave as Leave
+from server.protocol.client_messages import LetAiPlay as LetAiPlay
+from server.protocol.client_messages import Move as Move
+from server.protocol.client_messages import Mute as Mute
+from server.protocol.client_messages import MySeat as MySeat
+from server.protocol.client_messages import OfferDraw as OfferDraw
+from server.protocol.client_messages import OpenSeat as OpenSeat
+from server.protocol.client_messages import Ping as Ping
+from server.protocol.client_messages import ReclaimSeat as ReclaimSeat
+from server.protocol.client_messages import Rematch as Rematch
+from server.protocol.client_messages import RemoveAi as RemoveAi
+from server.protocol.client_messages import Resign as Resign
+from server.protocol.client_messages import RoomCommand as RoomCommand
+from server.protocol.client_messages import Sit as Sit
+from server.protocol.client_messages import Stand as Stand
+from server.protocol.client_messages import Takeback as Takeback
+from server.protocol.client_messages import Unmute as Unmute
+from server.protocol.client_messages import WatchLobby as WatchLobby
 from server.protocol.events import AiTookOver as AiTookOver
 from server.protocol.events import AnyEvent as AnyEvent
 from server.protocol.events import Configured as Configured
@@ -30,6 +64,7 @@ from server.protocol.events import Event as Event
 from server.protocol.events import Finished as Finished
 from server.protocol.events import Hidden as Hidden
 from server.protocol.events import Moved as Moved
+from server.protocol.events import Muted as Muted
 from server.protocol.events import Occupant as Occupant
 from server.protocol.events import Offered as Offered
 from server.protocol.events import Player as Player
@@ -42,6 +77,7 @@ from server.protocol.events import SeatLeft as SeatLeft
 from server.protocol.events import SeatTaken as SeatTaken
 from server.protocol.events import Started as Started
 from server.protocol.events import TookBack as TookBack
+from server.protocol.events import Unmuted as Unmuted
 from server.protocol.events import Word as Word
 from server.protocol.limits import MAX_CHAT as MAX_CHAT
 from server.protocol.limits import MAX_DEPTH as MAX_DEPTH
@@ -56,8 +92,10 @@ from server.protocol.limits import CommandId as CommandId
 from server.protocol.limits import Count as Count
 from server.protocol.limits import Depth as Depth
 from server.protocol.limits import EvaluatorName as EvaluatorName
+from server.protocol.limits import HintKind as HintKind
 from server.protocol.limits import Level as Level
 from server.protocol.limits import OfferKind as OfferKind
+from server.protocol.limits import PersonId as PersonId
 from server.protocol.limits import RoomId as RoomId
 from server.protocol.limits import SeatNumber as SeatNumber
 from server.protocol.limits import StrategyName as StrategyName
@@ -71,298 +109,6 @@ from server.protocol.values import Proposal as Proposal
 from server.protocol.values import RoomDescription as RoomDescription
 from server.protocol.values import RoomSummary as RoomSummary
 from server.protocol.values import Substitution as Substitution
-
-# --- what clients send --------------------------------------------------------------------------
-
-
-class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
-    """A message from a client."""
-
-
-class Hello(Incoming, frozen=True, tag="hello"):
-    """The first message of a connection. It identifies the client by its secret `token`.
-
-    A client without a token is identified by the handshake's `Authorization: Bearer …` or the
-    browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and
-    returns the guest's token once, in `welcome`. An unknown token is refused.
-    """
-
-    protocol: int
-    token: Annotated[str, Meta(max_length=128)] | None = None
-    name: Annotated[str, Meta(max_length=200)] | None = None
-
-
-class Ping(Incoming, frozen=True, tag="ping"):
-    """Asks for a `pong`. Any message within 20 s keeps the connection open."""
-
-    id: CommandId | None = None
-
-
-class MySeat(Struct, frozen=True, tag_field="who", tag="me"):
-    """The creator of the room takes this seat."""
-
-
-class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
-    """The seat stays open for the first player to sit down."""
-
-
-class AiSeat(Struct, frozen=True, tag_field="who", tag="ai", omit_defaults=True):
-    """The AI takes this seat: at one of the game's levels, as a persona, or by a strategy.
-
-    `GET /api/strategies` lists the strategies and evaluators. A strategy without a `depth` searches
-    3 plies deep; one without an `evaluator` has the default of the game.
-    """
-
-    level: Level | None = None
-    persona: Persona | None = None
-    strategy: StrategyName | None = None
-    depth: Depth | None = None
-    evaluator: EvaluatorName | None = None
-
-
-class Create(Incoming, frozen=True, tag="create", kw_only=True):
-    """Creates a room.
-
-    The ack carries the room's id. The match starts as soon as both seats are taken.
-
-    - `start` is the text of a position from which the room's matches start, null for the game's
-      own start. `GET /api/position` checks such a text and shows the board.
-    - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides.
-    - `takeback` says whether players may take moves back.
-    - `thinking` says who may see an AI's thinking while a match is running.
-    """
-
-    id: CommandId
-    game: Annotated[str, Meta(max_length=64)]
-    options: Annotated[
-        dict[Annotated[str, Meta(max_length=40)], Annotated[str, Meta(max_length=200)]],
-        Meta(max_length=16),
-    ] = {}
-    visibility: Visibility = "public"
-    seats: Annotated[
-        tuple[MySeat | OpenSeat | AiSeat, ...], Meta(min_length=SEATS, max_length=SEATS)
-    ] = (
-        MySeat(),
-        OpenSeat(),
-    )
-    start: Annotated[str, Meta(max_length=MAX_START)] | None = None
-    one_screen: bool = False
-    takeback: bool = True
-    thinking: ThinkingSetting = "all"
-
-
-class RoomCommand(Incoming, frozen=True, kw_only=True):
-    """A command that concerns one room."""
-
-    id: CommandId
-    room: RoomId
-
-
-class Join(RoomCommand, frozen=True, tag="join", kw_only=True):
-    """Follows a room, or resumes following it after a reconnect.
-
-    The server answers with `ack` and `joined`, sends the missed events or a `snapshot`, and then
-    every later event. `since` is the version of the last event that the client has. The client
-    receives a `snapshot` when `since` is 0 or too far behind, or when `epoch` is not the server's.
-    """
-
-    since: Count = 0
-    epoch: Annotated[str, Meta(max_length=36)] | None = None
-
-
-class Leave(RoomCommand, frozen=True, tag="leave"):
-    """Stops following a room. A player keeps their seat."""
-
-
-class Sit(RoomCommand, frozen=True, tag="sit", kw_only=True):
-    """Takes an empty seat."""
-
-    seat: SeatNumber
-
-
-class Stand(RoomCommand, frozen=True, tag="stand"):
-    """Gives up one's own seat. Refused while a match is running."""
-
-
-class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
-    """Puts the AI on an empty seat, as the seat `ai` of `create` does. Host only."""
-
-    seat: SeatNumber
-    level: Level | None = None
-    persona: Persona | None = None
-    strategy: StrategyName | None = None
-    depth: Depth | None = None
-    evaluator: EvaluatorName | None = None
-
-
-class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
-    """Removes the AI from a seat. Host only; refused while a match is running."""
-
-    seat: SeatNumber
-
-
-class Configure(RoomCommand, frozen=True, tag="configure", kw_only=True):
-    """Chooses who may see an AI's thinking during the next matches. Host only; refused while a
-    match is running.
-    """
-
-    thinking: ThinkingSetting
-
-
-class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
-    """Plays a move.
-
-    `ply` is the number of moves already played, so that a late move cannot be played in another
-    position. `seat` is the seat that moves, null for the player's own.
-    """
-
-    ply: Count
-    move: Annotated[str, Meta(max_length=MAX_MOVE)]
-    seat: SeatNumber | None = None
-
-
-class Takeback(RoomCommand, frozen=True, tag="takeback", kw_only=True):
-    """Takes back the player's last move and the moves after it.
-
-    Against an AI, and in a room for one screen, this happens at once. Another player is asked
-    (`offered` with `takeback`), and may accept until the position changes.
-
-    `ply` is the number of moves that the player has seen. The command is refused if moves were
-    taken back since, or if it would take back a later move.
-    """
-
-    ply: Count
-
-
-class Resign(RoomCommand, frozen=True, tag="resign", kw_only=True):
-    """Resigns the running match.
-
-    `seat` is the side that resigns, null for the player's own; on one screen that is the side to
-    move.
-    """
-
-    seat: SeatNumber | None = None
-
-
-class Abort(RoomCommand, frozen=True, tag="abort"):
-    """Ends the match without a result.
-
-    A player may abort until both sides have moved; the host may abort when only AI seats play.
-    """
-
-
-class Rematch(RoomCommand, frozen=True, tag="rematch"):
-    """Offers another match with the sides swapped, or accepts that offer.
-
-    The match starts at once when the opponent is an AI, or when the host of a match between AI
-    seats asks.
-    """
-
-
-class Claim(RoomCommand, frozen=True, tag="claim"):
-    """Claims a draw under the game's rules.
-
-    Only the side to move may claim; the `claim` of `turn` says whether it can.
-    """
-
-
-class OfferDraw(RoomCommand, frozen=True, tag="offer_draw"):
-    """Offers a draw, or accepts the opponent's offer.
-
-    The offer stands until the opponent moves or declines.
-    """
-
-
-class Accept(RoomCommand, frozen=True, tag="accept", kw_only=True):
-    """Accepts the opponent's offer.
-
-    `what` names the offer; null stands for the draw while a match is running, otherwise for the
-    rematch, and for the takeback if nothing else is offered. `ply` is the number of moves at which
-    a takeback was asked for, so that a late answer cannot accept another one.
-    """
-
-    what: OfferKind | None = None
-    ply: Count | None = None
-
-
-class Decline(RoomCommand, frozen=True, tag="decline", kw_only=True):
-    """Declines the opponent's offer, or withdraws one's own. `what` is as for `accept`."""
-
-    what: OfferKind | None = None
-
-
-class ClaimWin(RoomCommand, frozen=True, tag="claim_win"):
-    """Claims the win of a match whose opponent has gone.
-
-    `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The
-    same holds for `call_draw` and `let_ai_play`. No player may claim against an AI.
-    """
-
-
-class CallDraw(RoomCommand, frozen=True, tag="call_draw"):
-    """Ends a match whose opponent has gone as a draw."""
-
-
-class LetAiPlay(RoomCommand, frozen=True, tag="let_ai_play"):
-    """Lets the AI play on for an opponent who has gone, at the middle one of the game's levels.
-
-    The AI keeps the seat for that player, who may take it back until the match ends.
-    """
-
-
-class ReclaimSeat(RoomCommand, frozen=True, tag="reclaim_seat"):
-    """Takes one's seat back from the AI that keeps it."""
-
-
-class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
-    """Sends a line of chat to the whole room, or to the spectators only.
-
-    Players receive a `hidden` event for a line to the spectators. A line that equals one of the
-    sender's last lines is refused.
-    """
-
-    text: Annotated[str, Meta(max_length=MAX_CHAT)]
-    to: ChatTo = "room"
-
-
-class WatchLobby(Incoming, frozen=True, tag="watch_lobby", kw_only=True):
-    """Subscribes to the list of public rooms, or unsubscribes from it."""
-
-    id: CommandId
-    on: bool = True
-
-
-#: Every message that a client may send.
-ClientMessage = (
-    Hello
-    | Ping
-    | Create
-    | Join
-    | Leave
-    | Sit
-    | Stand
-    | AddAi
-    | RemoveAi
-    | Configure
-    | Move
-    | Takeback
-    | Resign
-    | Abort
-    | Claim
-    | OfferDraw
-    | Accept
-    | Rematch
-    | Decline
-    | ClaimWin
-    | CallDraw
-    | LetAiPlay
-    | ReclaimSeat
-    | Chat
-    | WatchLobby
-)
-
-
-# --- what the server sends ----------------------------------------------------------------------
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -425,7 +171,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     the room can be read but not played, and is the error code that says why. `may` lists the
     commands that the viewer may give, like the message `may`. A server of an earlier version omits
     it; the client may then try any command. `start_view` is the position in which the room's first
-    match will start; null once it has started.
+    match will start; null once it has started. `chat_commands` are the words that mean a question
+    to the room's bot after a `/`.
     """
 
     room: str
@@ -436,6 +183,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     frozen: str | None = None
     may: tuple[str, ...] | None = None
     start_view: PositionView | None = None
+    chat_commands: tuple[str, ...] = ()
 
 
 class May(Outgoing, frozen=True, tag="may", kw_only=True):
@@ -464,7 +212,8 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
 
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
     rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking`
-    is the room's setting for its next matches, as in `configured`.
+    and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the
+    people whom the host has muted.
     """
 
     room: str
@@ -475,6 +224,8 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     chat: tuple[ChatLine, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     thinking: Word = "all"
+    help: bool = False
+    muted: tuple[Player, ...] = ()
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):
@@ -552,6 +303,31 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     withheld: str = ""
 
 
+class Arrow(Struct, frozen=True):
+    """An arrow to draw on the board, along the cells of a move; a ring around a single cell.
+
+    `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the
+    opponent would play.
+    """
+
+    cells: tuple[str, ...]
+    kind: Word = "best"
+
+
+class Answer(Outgoing, frozen=True, tag="answer", kw_only=True):
+    """The answer of the room's bot to the recipient alone. It is not in the log.
+
+    `v` is the version of the line that it answers, 0 for none. `arrows` are to be drawn until the
+    position changes. `candidates` are the moves that it names.
+    """
+
+    room: str
+    v: int
+    text: str
+    arrows: tuple[Arrow, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+
+
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     """Which seats are connected (an AI seat always is) and how many spectators watch.
 
@@ -593,6 +369,7 @@ ServerMessage = (
     | View
     | Turn
     | Thinking
+    | Answer
     | Presence
     | Lobby
 )

@@ -16,7 +16,8 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
     then. `level_names` are the levels' names, the lowest first. `view` is null when this server
-    does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`.
+    does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in
+    `created`.
     """
 
     game: str
@@ -32,6 +33,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     takeback: bool = True
     search: Word = "production"
     level_names: tuple[str, ...] = ()
+    rated: bool = False
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -104,7 +106,8 @@ class Proposal(Struct, frozen=True, omit_defaults=True):
 class ChatLine(Struct, frozen=True, omit_defaults=True):
     """One line of chat with the version and the time of its event.
 
-    A server of an earlier version omits the identity of its author.
+    A server of an earlier version omits the identity of its author. `by`, `answers` and `links`
+    mean the same as in `said`.
     """
 
     v: int
@@ -113,6 +116,9 @@ class ChatLine(Struct, frozen=True, omit_defaults=True):
     text: str
     to: Word = "room"
     identity: str = ""
+    by: Word = ""
+    answers: int | None = None
+    links: bool = False
 
 
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):

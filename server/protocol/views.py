@@ -6,6 +6,7 @@ it (`server.protocol.codec.event_frame`).
 
 from collections.abc import Sequence
 
+from msgspec import structs
 from msgspec.structs import replace
 
 from engine.game import GameFault, OptionError, PositionError
@@ -33,7 +34,7 @@ def description(room: Room) -> wire.RoomDescription:
         host=room.host, created_ms=room.created_ms,
         levels=levels, level_names=level_names(levels) if room.game else (), view=board,
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
-        search=room.game.rules.SEARCH if room.game else "production",
+        search=room.game.rules.SEARCH if room.game else "production", rated=room.rated,
     )  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def start_view(room: Room) -> PositionView | None:
 def snapshot(room: Room, player: bool) -> wire.Snapshot:
     """The whole room as a player, or as a spectator, may see it."""
     chat = tuple(
-        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to, line.identity)
+        wire.ChatLine(*structs.astuple(line))
         for line in room.chat
         if line.to == "room" or (line.to == "spectators" and not player)
     )
@@ -61,6 +62,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
         offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
+        help=room.help, muted=tuple([wire.Player(*structs.astuple(each)) for each in room.muted]),
     )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ Visibility = Literal["public", "unlisted"]
 ThinkingSetting = Literal["all", "spectators", "after"]
 #: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
+#: How much a hint shows: the piece to move, the best move, or the best moves.
+HintKind = Literal["piece", "move", "moves"]
 #: What a player may offer the opponent.
 OfferKind = Literal["draw", "rematch", "takeback"]
 
@@ -52,7 +54,8 @@ class Create(Struct, frozen=True):
 
     The match starts as soon as both seats are taken. `start` is the text of the position from which
     the matches start, None for the game's own start. With `one_screen` the creator takes both
-    seats, whatever `seats` says. `takeback` says whether players may take moves back.
+    seats, whatever `seats` says. `takeback` says whether players may take moves back, and `help`
+    whether the room gives help with positions while two people play each other.
     """
 
     id: str
@@ -64,6 +67,7 @@ class Create(Struct, frozen=True):
     one_screen: bool = False
     takeback: bool = True
     thinking: ThinkingSetting = "all"
+    help: bool = False
 
 
 class Command(Struct, frozen=True):
@@ -100,11 +104,14 @@ class RemoveAi(Command, frozen=True):
 
 
 class Configure(Command, frozen=True):
-    """Chooses who may see an AI's thinking during the next matches. Host only; refused while a
-    match is running.
+    """Chooses who may see an AI's thinking during the next matches, and whether the room gives help
+    with positions while two people play; None leaves that as it is.
+
+    Host only; refused while a match is running.
     """
 
     thinking: ThinkingSetting
+    help: bool | None = None
 
 
 class Move(Command, frozen=True):
@@ -198,6 +205,33 @@ class Chat(Command, frozen=True):
     """Says a line to the whole room, or to the spectators only."""
 
     text: str
+    to: ChatTo = "room"
+
+
+class Hint(Command, frozen=True):
+    """Asks the engine for the best moves in the position at `ply`. It makes no events."""
+
+    ply: int
+    what: HintKind = "moves"
+
+
+class Mute(Command, frozen=True):
+    """Mutes a person: the room refuses that person's lines of chat. Host only."""
+
+    identity: str
+
+
+class Unmute(Command, frozen=True):
+    """Unmutes a person. Host only."""
+
+    identity: str
+
+
+class BotLine(Command, frozen=True):
+    """The bot's own command: its public answer to the line with the version `answers`."""
+
+    text: str
+    answers: int
     to: ChatTo = "room"
 
 

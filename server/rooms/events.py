@@ -58,6 +58,8 @@ class Created(Event, frozen=True, tag="created"):
       own start.
     - `one_screen` says that one player holds both seats.
     - `takeback` says whether players may take moves back.
+    - `rated` says that the results count for ratings. No command of this version sets it.
+    - `help` says whether the room gives help with positions while two people play each other.
     """
 
     game: str
@@ -67,26 +69,31 @@ class Created(Event, frozen=True, tag="created"):
     start: str | None = None
     one_screen: bool = False
     takeback: bool = True
+    rated: bool = False
+    help: bool = False
 
 
 class Required(Event, frozen=True, tag="required"):
     """From now on the room needs a capability of the server's program.
 
     A program that does not define `what` shows the room, but does not play it. `what` is
-    `strategies`: a strategy may hold a seat; `start` or `one_screen`: those fields of `created`.
+    `strategies`: a strategy may hold a seat; `start`, `one_screen` or `rated`: those fields of
+    `created`.
     """
 
     what: Word
 
 
 class Configured(Event, frozen=True, tag="configured"):
-    """The host chose a setting of the room. It applies to matches that start later.
+    """The host chose settings of the room. They apply to matches that start later.
 
-    `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or
-    `after` (nobody before the match is over).
+    - `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or
+      `after` (nobody before the match is over).
+    - `help` is as in `created`; null leaves it as it was.
     """
 
     thinking: Word
+    help: bool | None = None
 
 
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
@@ -232,18 +239,44 @@ class Renamed(Event, frozen=True, tag="renamed"):
     name: str
 
 
+class Muted(Event, frozen=True, tag="muted"):
+    """The host muted a person, whose lines of chat the room then refuses.
+
+    `name` is the person's name at that time.
+    """
+
+    identity: str
+    name: str
+
+
+class Unmuted(Event, frozen=True, tag="unmuted"):
+    """The host unmuted a person. The fields are those of `muted`."""
+
+    identity: str
+    name: str
+
+
 class Said(Event, frozen=True, tag="said"):
-    """A line of chat. `to` is `room` or `spectators`."""
+    """A line of chat.
+
+    - `to` is `room` or `spectators`.
+    - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then
+      the version of the line that it answers.
+    - `links` says whether clients may show the addresses in the line as links.
+    """
 
     identity: str
     name: str
     text: str
     to: Word = "room"
+    by: Word = ""
+    answers: int | None = None
+    links: bool = False
 
 
 #: The capabilities that `Required` names and this version has.
-STRATEGIES, START, ONE_SCREEN = "strategies", "start", "one_screen"
-CAPABILITIES = frozenset({STRATEGIES, START, ONE_SCREEN})
+STRATEGIES, START, ONE_SCREEN, RATED = "strategies", "start", "one_screen", "rated"
+CAPABILITIES = frozenset({STRATEGIES, START, ONE_SCREEN, RATED})
 
 
 class Unknown(Struct, frozen=True):
@@ -272,6 +305,8 @@ KnownEvent = (
     | AiTookOver
     | PlayerReturned
     | Renamed
+    | Muted
+    | Unmuted
     | Said
 )
 #: Every event that a log may contain.

@@ -23,6 +23,7 @@ from server.rooms.events import (
     Declined,
     Finished,
     Moved,
+    Muted,
     Occupant,
     Offered,
     Player,
@@ -36,6 +37,7 @@ from server.rooms.events import (
     Started,
     TookBack,
     Unknown,
+    Unmuted,
 )
 from server.rooms.matches import result_of
 from server.rooms.model import (
@@ -49,6 +51,7 @@ from server.rooms.model import (
     Substitution,
     TakebackOffer,
 )
+from server.rooms.questions import parse_question
 
 #: The offers that this version supports, besides the takeback.
 OFFERS = frozenset({"draw", "rematch"})
@@ -86,6 +89,7 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
         visibility=event.visibility, host=IdentityId(event.host),
         created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
         start=event.start, one_screen=event.one_screen, takeback=event.takeback,
+        rated=event.rated, help=event.help,
     )  # fmt: skip
 
 
@@ -99,12 +103,7 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Moved():
             return _evolve_moved(room, event)
         case Said():
-            line = ChatLine(room.v, at_ms, event.name, event.text, event.to, event.identity)
-            stamp = ChatStamp(IdentityId(event.identity), at_ms)
-            stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
-            return replace(
-                room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line), chat_stamps=stamps
-            )
+            return _evolve_said(room, event, at_ms)
         case SeatTaken():
             return _with_seat(room, event.seat, event.occupant)
         case SeatLeft():
@@ -128,7 +127,15 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Declined():
             return _evolve_declined(room, event)
         case Configured():
-            return replace(room, thinking=event.thinking)
+            is_help_set = event.help is not None
+            return replace(
+                room, thinking=event.thinking, help=event.help if is_help_set else room.help
+            )
+        case Muted():
+            person = Player(event.identity, event.name)
+            return replace(room, muted=(*_without(room.muted, event.identity), person))
+        case Unmuted():
+            return replace(room, muted=_without(room.muted, event.identity))
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
@@ -137,6 +144,27 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return replace(room, frozen=Code.ROOM_NEWER)
         case _:
             assert_never(event)
+
+
+def _evolve_said(room: Room, event: Said, at_ms: int) -> Room:
+    """The room with another line of chat. The lines of people count for the rate limits."""
+    line = ChatLine(
+        room.v, at_ms, event.name, event.text, event.to, event.identity,
+        event.by, event.answers, event.links,
+    )  # fmt: skip
+    room = replace(room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line))
+    if event.by:
+        return room
+    stamp = ChatStamp(IdentityId(event.identity), at_ms)
+    stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
+    if parse_question(event.text, room.has_ai) is None:
+        return replace(room, chat_stamps=stamps)
+    questions = (*room.question_stamps[-(CHAT_STAMPS - 1) :], stamp)
+    return replace(room, chat_stamps=stamps, question_stamps=questions)
+
+
+def _without(people: tuple[Player, ...], identity: str) -> tuple[Player, ...]:
+    return tuple([person for person in people if person.identity != identity])
 
 
 def _evolve_started(room: Room, event: Started) -> Room:

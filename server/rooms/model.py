@@ -10,7 +10,7 @@ from engine.game import Game, GameFault, Position
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId, MatchId, RoomId
-from server.rooms.events import Occupant, RoomEvent
+from server.rooms.events import Occupant, Player, RoomEvent
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 from server.settings import Settings
 
@@ -24,6 +24,10 @@ RECENT_POSITIONS = 4
 #: The identity of AI seats and of the server's own commands in the log. People have random
 #: identities of 12 characters, so none can equal it.
 AI_IDENTITY = IdentityId("ai")
+#: The identity of the room's bot.
+BOT_IDENTITY = IdentityId("bot")
+#: The name of the room's bot, which guests may not have.
+BOT_NAME = "Plyroom"
 
 
 class CommandRejected(Exception):
@@ -41,6 +45,8 @@ class ActorKind(Enum):
     PERSON = "person"
     #: An AI seat.
     AI = "ai"
+    #: The room's bot.
+    BOT = "bot"
     #: The server itself.
     SERVER = "server"
 
@@ -48,17 +54,21 @@ class ActorKind(Enum):
 class Actor(Struct, frozen=True):
     """The sender of a command: an identity, with its current name, kind and roles.
 
-    `roles` are for further permissions; no actor has one yet.
+    `roles` are for further permissions; no actor has one yet. `since_ms` is the time at which the
+    identity was made, in ms since 1970; None if it is unknown.
     """
 
     identity: IdentityId
     name: str
     kind: ActorKind = ActorKind.PERSON
     roles: frozenset[str] = frozenset()
+    since_ms: int | None = None
 
 
 #: The actor of AI seats.
 AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
+#: The actor of the room's bot.
+BOT = Actor(BOT_IDENTITY, BOT_NAME, ActorKind.BOT)
 #: The actor of the server's other commands.
 SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
@@ -89,6 +99,19 @@ FindAbsence = Callable[[IdentityId], Absence | None]
 
 def nobody_absent(_identity: IdentityId) -> None:
     """Returns None: every player counts as connected. A FindAbsence."""
+
+
+class Viewer(Struct, frozen=True):
+    """The role of an identity in a room: the seat that it holds, and whether it is the host.
+
+    `absence` is that of the opponent at the time `now_ms`; `viewer_at` fills in both.
+    """
+
+    identity: IdentityId
+    seat: int | None
+    is_host: bool
+    now_ms: int = 0
+    absence: Absence | None = None
 
 
 class Moment(Struct, frozen=True):
@@ -164,6 +187,11 @@ class ChatLine(Struct, frozen=True):
     text: str
     to: str = "room"
     identity: str = ""
+    #: `bot` for a line of the room's bot, which answers the line with the version `answers`.
+    by: str = ""
+    answers: int | None = None
+    #: Whether clients may show the addresses in the line as links.
+    links: bool = False
 
 
 class Match(Struct, frozen=True):
@@ -261,6 +289,14 @@ class Room(Struct, frozen=True):
     frozen: Code | None = None
     #: The setting of the next matches, like `Match.thinking`.
     thinking: str = "all"
+    #: Whether the results count for ratings.
+    rated: bool = False
+    #: Whether the room gives help with positions while two people play each other.
+    help: bool = False
+    #: The people whose lines of chat the room refuses.
+    muted: tuple[Player, ...] = ()
+    #: Authors and times of the last CHAT_STAMPS questions to the room's bot.
+    question_stamps: tuple[ChatStamp, ...] = ()
 
     @property
     def running_match(self) -> Match | None:
@@ -305,6 +341,10 @@ class Room(Struct, frozen=True):
             if occupant.kept_for is not None and occupant.kept_for.identity == identity:
                 return occupant.kept_for.name
         return None
+
+    def is_muted(self, identity: IdentityId) -> bool:
+        """Whether the host has muted a person."""
+        return any(person.identity == identity for person in self.muted)
 
     @property
     def has_ai(self) -> bool:

@@ -9,13 +9,11 @@ checks the command's own fields, such as a legal move or a level that the game h
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from msgspec import Struct
-
 from engine.game import Game, GameFault, OptionError, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId
-from server.rooms import chat, takebacks
+from server.rooms import chat_limits, muting, takebacks
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -26,7 +24,9 @@ from server.rooms.commands import (
     Command,
     Configure,
     Decline,
+    Hint,
     LetAiPlay,
+    Mute,
     OfferDraw,
     OfferKind,
     ReclaimSeat,
@@ -36,16 +36,17 @@ from server.rooms.commands import (
     Sit,
     Stand,
     Takeback,
+    Unmute,
 )
 from server.rooms.events import Moved, Occupant, RoomEvent
 from server.rooms.model import (
-    Absence,
     Actor,
     CommandRejected,
     FindAbsence,
     Match,
     Moment,
     Room,
+    Viewer,
     nobody_absent,
 )
 from server.rooms.refusals import (
@@ -55,6 +56,8 @@ from server.rooms.refusals import (
     AI_LOCKED,
     CANNOT_PLAY_ON,
     HAS_SEAT,
+    HELP_BETWEEN_PEOPLE,
+    HELP_IN_RATED_MATCH,
     MATCH_OVER,
     MATCH_RUNNING,
     NEWER,
@@ -90,19 +93,6 @@ from server.settings import Settings
 #: Turns after an offer before the player may offer a draw again, so that repeated offers do not
 #: harass the opponent. A turn is one ply, or more in games with extra turns.
 OFFER_AGAIN_TURNS = 10
-
-
-class Viewer(Struct, frozen=True):
-    """The role of an identity in a room: the seat that it holds, and whether it is the host.
-
-    `absence` is that of the opponent at the time `now_ms`; `viewer_at` fills in both.
-    """
-
-    identity: IdentityId
-    seat: int | None
-    is_host: bool
-    now_ms: int = 0
-    absence: Absence | None = None
 
 
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
@@ -279,8 +269,9 @@ def takeback(room: Room, viewer: Viewer) -> Refusal | None:
         return refusal_unless_running(room)
     if not room.takeback:
         return NO_TAKEBACKS
-    if match.position is None or room.frozen is not None:
-        return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
+    refusal = _refusal_unless_playable(room, match)
+    if refusal is not None:
+        return refusal
     to_ply = takebacks.takeback_ply(room, match, seat)
     if to_ply is None:
         return NO_MOVE_TO_TAKE_BACK
@@ -296,12 +287,13 @@ def accept(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal
     """`what` is the offer to accept; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
-    if (
-        what in (None, "takeback")
-        and takebacks.takeback_offer_of(room, 1 - viewer.seat) is not None
-    ):
-        return None
-    if 1 - viewer.seat not in room.offers or what not in (None, draw_or_rematch(room)):
+    match, is_other_open = room.running_match, 1 - viewer.seat in room.offers
+    takeback_offer = takebacks.takeback_offer_of(room, 1 - viewer.seat)
+    if match is not None and what in (None, "takeback") and takeback_offer is not None:
+        refusal = _refusal_unless_playable(room, match)
+        if refusal is None or what == "takeback" or not is_other_open:
+            return refusal
+    if not is_other_open or what not in (None, draw_or_rematch(room)):
         return NO_OFFER_BY_OPPONENT
     return rematch(room, viewer) if room.running_match is None else None
 
@@ -345,6 +337,29 @@ def reclaim_seat(room: Room, viewer: Viewer) -> Refusal | None:
     return NO_KEPT_SEAT if room.kept_seat(viewer.identity) is None else None
 
 
+def position_help(room: Room, viewer: Viewer | None = None) -> Refusal | None:
+    """The one condition of all help with positions, the same for players and for spectators.
+
+    Nobody gets help in a running match that is rated, or between two people unless the room allows
+    it. An AI that keeps a seat for a person counts as that person. One person who plays both sides
+    on one screen may have help.
+    """
+    match = room.running_match
+    if match is None:
+        return None
+    if room.rated:
+        return HELP_IN_RATED_MATCH
+    are_people = all(seat.kind != "ai" or seat.kept_for is not None for seat in match.seats)
+    return HELP_BETWEEN_PEOPLE if are_people and not (room.help or room.one_screen) else None
+
+
+def hint(room: Room, viewer: Viewer) -> Refusal | None:
+    match = room.running_match
+    if match is None:
+        return refusal_unless_running(room)
+    return _refusal_unless_playable(room, match) or position_help(room, viewer)
+
+
 # --- shared conditions --------------------------------------------------------------------------
 
 
@@ -382,6 +397,13 @@ def refusal_unless_running(room: Room) -> Refusal | None:
     if room.match is None:
         return NOT_STARTED
     return MATCH_OVER if room.match.over is not None else None
+
+
+def _refusal_unless_playable(room: Room, match: Match) -> Refusal | None:
+    """The reason to refuse a command that needs the match's position: it can only be read."""
+    if match.position is not None and room.frozen is None:
+        return None
+    return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
 
 
 def refusal_without_game(room: Room) -> Refusal | None:
@@ -460,6 +482,9 @@ DURING_MATCH: dict[type[Command], Condition] = {
     CallDraw: call_draw,
     LetAiPlay: let_ai_play,
     ReclaimSeat: reclaim_seat,
+    Hint: hint,
+    Mute: muting.mute,
+    Unmute: muting.unmute,
 }
 #: The conditions of the commands that may be accepted while no match is running.
 BETWEEN_MATCHES: dict[type[Command], Condition] = {
@@ -471,6 +496,8 @@ BETWEEN_MATCHES: dict[type[Command], Condition] = {
     Accept: accept,
     Decline: decline,
     Configure: configure,
+    Mute: muting.mute,
+    Unmute: muting.unmute,
 }
 
 #: The draw offers of a match in which none was made.
@@ -500,7 +527,10 @@ def permitted(
                 types.append(command_type)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
-    if chat.next_line_ms(room, identity, now_ms, settings) <= now_ms:
+    if (
+        not room.is_muted(identity)
+        and chat_limits.next_line_ms(room, identity, now_ms, settings) <= now_ms
+    ):
         types.append(Chat)
     return _share(tuple(types))
 
@@ -524,7 +554,7 @@ def next_change_ms(
     """
     if refusal_if_newer(room) is not None:
         return None
-    times_ms = [chat.next_line_ms(room, identity, now_ms, settings)]
+    times_ms = [chat_limits.next_line_ms(room, identity, now_ms, settings)]
     absence = viewer_at(room, identity, now_ms, find_absence).absence
     if absence is not None and absence.claimable_ms is not None:
         times_ms.append(absence.claimable_ms)
@@ -548,6 +578,7 @@ def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> boo
         and _has_moved_before(match)
         and room.frozen is None
         and match.position is not None
+        and not match.substitutions
     )
 
 

@@ -68,4 +68,17 @@ UNSURE = Refusal(
     "the server is not sure yet that your opponent has gone for so long; try again later",
 )
 CANNOT_PLAY_ON = Refusal(Code.ROOM_FROZEN, "the AI cannot play this match on")
+HELP_IN_RATED_MATCH = Refusal(
+    Code.HELP_NONE, "nobody gets help with positions in a rated match before it is over"
+)
+HELP_BETWEEN_PEOPLE = Refusal(
+    Code.HELP_NONE,
+    "two people play each other, and the host has not allowed help with positions;"
+    " ask again when the match is over",
+)
+MUTED = Refusal(Code.CHAT_MUTED, "the host of this room has muted you; you cannot write here")
+MUTE_SELF = Refusal(Code.MUTE_NONE, "you cannot mute yourself")
+MUTE_UNKNOWN = Refusal(Code.MUTE_NONE, "nobody of that identity has a seat or has written here")
+MUTE_TOO_MANY = Refusal(Code.MUTE_NONE, "too many people are muted in this room; unmute one first")
+NOT_MUTED = Refusal(Code.MUTE_NONE, "nobody of that identity is muted here")
 NO_KEPT_SEAT = Refusal(Code.SEAT_NONE, "the AI keeps no seat for you")

@@ -11,10 +11,11 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, gone, moves, offers, permissions, seats, thinking
+from server.rooms import chat, gone, hints, moves, offers, permissions, seats, thinking
 from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
 from server.rooms.events import (
     ONE_SCREEN,
+    RATED,
     START,
     Configured,
     Created,
@@ -71,13 +72,17 @@ def _created(actor: Actor, command: Create, game: Game, start: Position) -> Crea
         text = start.text()
     return Created(
         game.id, dict(start.options), command.visibility, actor.identity,
-        text, command.one_screen, command.takeback,
+        text, command.one_screen, command.takeback, help=command.help,
     )  # fmt: skip
 
 
 def _requirements(created: Created) -> list[Required]:
     """The capabilities without which a program would misread the room."""
-    uses = ((START, created.start is not None), (ONE_SCREEN, created.one_screen))
+    uses = (
+        (START, created.start is not None),
+        (ONE_SCREEN, created.one_screen),
+        (RATED, created.rated),
+    )
     return [Required(what) for what, is_used in uses if is_used]
 
 
@@ -88,6 +93,7 @@ RULES: dict[type[Command], Rule] = {
     **seats.RULES,
     **gone.RULES,
     **chat.RULES,
+    **hints.RULES,
     **thinking.RULES,
 }
 

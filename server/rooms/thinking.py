@@ -53,7 +53,7 @@ def search_seed(match_id: str, ply: int) -> int:
 
 def configure(room: Room, command: Configure, moment: Moment) -> list[RoomEvent]:
     check(permissions.configure(room, viewer_of(room, moment.actor.identity)))
-    return [Configured(command.thinking)]
+    return [Configured(command.thinking, command.help)]
 
 
 #: The rules of this module.

@@ -146,7 +146,7 @@ class Feed:
             room=room.id, v=room.v, epoch=self._ports.store.epoch,
             description=views.description(room), seat=room.seat_of(follower.identity),
             frozen=room.frozen, may=self._permissions.list_at_join(room, follower),
-            start_view=views.start_view(room),
+            start_view=views.start_view(room), chat_commands=self._ports.chat_commands,
         )  # fmt: skip
 
     def _event_messages(self, events: Sequence[StoredEvent], is_player: bool) -> list[Outbound]:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from server.ports import Engines
+from server.ports import Engines, Follower
 from server.process.metrics import Metrics
+from server.rooms.commands import Hint
 from server.rooms.events import (
     AiTookOver,
     Finished,
@@ -27,6 +28,9 @@ RoomCommit = Committed[Room, RoomEvent]
 #: Called in the event loop after every commit in an open room of this node, in the order of its
 #: log. It does no I/O and does not block.
 Observer = Callable[[RoomCommit], None]
+#: Called in the event loop with a request for a hint that the room has accepted. It does no I/O and
+#: does not block.
+HintObserver = Callable[[Room, Follower, Hint], None]
 
 #: Events that change the board, or who may move.
 BOARD_EVENTS = frozenset({Moved, TookBack, Started, Finished, AiTookOver, PlayerReturned})
@@ -56,6 +60,7 @@ class Observers:
 
     def __init__(self) -> None:
         self._observers: tuple[Observer, ...] = ()
+        self._hint_observers: tuple[HintObserver, ...] = ()
 
     def subscribe(self, observer: Observer) -> Callable[[], None]:
         """Calls `observer` after every commit, until the returned function is called."""
@@ -65,6 +70,15 @@ class Observers:
             self._observers = tuple(o for o in self._observers if o is not observer)
 
         return unsubscribe
+
+    def subscribe_hints(self, observer: HintObserver) -> None:
+        """Calls `observer` with each request for a hint that a room accepts on this node."""
+        self._hint_observers = (*self._hint_observers, observer)
+
+    def on_hint(self, room: Room, follower: Follower, hint: Hint) -> None:
+        """Passes a request for a hint on to those who give hints."""
+        for observer in self._hint_observers:
+            observer(room, follower, hint)
 
     def on_commit(self, commit: RoomCommit) -> None:
         """Calls all observers. If one fails, the room and the other observers go on."""

@@ -15,7 +15,7 @@ from server.ids import RoomId
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command, Tick
+from server.rooms.commands import Command, Hint, Tick
 from server.rooms.events import RoomEvent
 from server.rooms.model import SERVER, Actor, Room
 from server.runtime.ai_seat import AiTasks
@@ -305,7 +305,10 @@ class RoomRunner:
         finally:
             self._serving = None
         is_answered = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
-        if not is_answered:
+        if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
+            follower.send(Outbound(wire.Ack(command.id, None)))
+            self._observers.on_hint(self._log.state, follower, command)
+        elif not is_answered:
             reply(request, outcome)
 
     async def _tick(self, at_ms: int) -> None:

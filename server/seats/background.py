@@ -1,7 +1,7 @@
 """Searches that people ask for: a question about a position (ask), or the analysis of a match
 (study).
 
-A caller makes one `BackgroundSearches` for each node. A request is one search, or several in turn:
+A node has one `BackgroundSearches` (`Ports.background`). A request is one search, or several:
 
     result = await searches.search(identity, "ask", job)
 
@@ -14,10 +14,9 @@ identity, class and node, and in memory.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -26,23 +25,20 @@ from engine.search.job import Info, Job, Result
 from server.codes import Code
 from server.ids import IdentityId
 from server.limits.by_address import LimitExceeded, RateLimit
-from server.ports import Engines, EngineUnavailable, OnInfo
-from server.rooms.model import CommandRejected
+from server.ports import (
+    Engines,
+    EngineUnavailable,
+    OnInfo,
+    PersonUse,
+    RunSearch,
+    SearchRefused,
+)
 from server.settings import Settings
 
 #: Maximum number of nodes of a job. A search that is preempted begins anew, so it must be short.
 MAX_NODES = 200_000
-#: The classes of searches that people ask for.
-PersonUse = Literal["ask", "study"]
 #: What a request of each class is, for people.
 SUBJECTS: dict[PersonUse, str] = {"ask": "questions to the engine", "study": "analyses"}
-
-#: Runs one search of a request.
-RunSearch = Callable[..., Awaitable[Result]]
-
-
-class SearchRefused(CommandRejected):
-    """The server runs no search for this person now; the message says why, in words."""
 
 
 @dataclass(slots=True)

@@ -183,11 +183,15 @@ class RoomHead(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """An identity that may hold seats, and the last day on which it was seen (None: never)."""
+    """An identity that may hold seats, and the last day on which it was seen (None: never).
+
+    `created_ms` is the time at which it was made; None where that does not matter.
+    """
 
     id: IdentityId
     name: str
     seen_day: int | None = None
+    created_ms: int | None = None
 
 
 class StoredMatch(Struct, frozen=True):

@@ -374,7 +374,9 @@ class MemoryIdentities:
         await asyncio.sleep(0)
         if identity.id in self._identities or token_hash in self._tables.tokens:
             raise StoreUnavailable("the identity or its token exists already")
-        self._identities[identity.id] = replace(identity, seen_day=day_of(created_ms))
+        self._identities[identity.id] = replace(
+            identity, seen_day=day_of(created_ms), created_ms=created_ms
+        )
         self._tables.tokens[token_hash] = identity.id
 
     async def by_token(self, token_hash: bytes) -> Identity | None:

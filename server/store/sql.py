@@ -435,14 +435,14 @@ class SqlIdentities:
     async def by_token(self, token_hash: bytes) -> Identity | None:
         c = t.identities.c
         rows = await self._database.select(
-            select(c.id, c.name, c.seen_day).where(c.token_hash == token_hash)
+            select(c.id, c.name, c.seen_day, c.created_ms).where(c.token_hash == token_hash)
         )
         return Identity(*rows[0]) if rows else None
 
     async def find(self, identity: IdentityId) -> Identity | None:
         c = t.identities.c
         rows = await self._database.select(
-            select(c.id, c.name, c.seen_day).where(c.id == identity)
+            select(c.id, c.name, c.seen_day, c.created_ms).where(c.id == identity)
         )  # fmt: skip
         return Identity(*rows[0]) if rows else None
 

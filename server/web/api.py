@@ -29,6 +29,7 @@ from server.web.answers import (
     too_many_requests,
 )
 from server.web.bodies import read_body
+from server.web.chat_commands import chat_commands
 from server.web.cookies import set_guest_cookie
 from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
@@ -110,6 +111,7 @@ def make_app(
             *MyMatches(api.ports, matches).routes(),
             *Links(api.ports).routes(),
             web.get("/api/strategies", strategies),
+            web.get("/api/chat-commands", chat_commands),
             *Positions(api.ports).routes(),
             *Lessons(studies).routes(),
             *Traces(api.ports, studies, matches).routes(),

@@ -7,13 +7,15 @@ from typing import get_args
 from client.model import Model
 from client.terminal.commands import CommandName
 from client.terminal.line import ROOM_COMMANDS
+from client.terminal.muting import mute_command
 from client.terminal.seats import seat_command
-from server.protocol.messages import ClientMessage, Occupant, RoomCommand
+from server.protocol.messages import ChatLine, ClientMessage, Occupant, Player, RoomCommand
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
-#: that is a move or begins with / is played or said. `thinking` with an argument configures.
-WITHOUT_A_WORD = {"join", "leave", "move", "chat", "configure"}
+#: that is a move or begins with / is played or said, and /hint asks the bot. `thinking` with an
+#: argument configures.
+WITHOUT_A_WORD = {"join", "leave", "move", "chat", "configure", "hint"}
 
 
 def protocol_commands() -> set[str]:
@@ -43,6 +45,12 @@ def line_mode_commands() -> set[str]:
     seats = [seat_command(name, argument, model, "1") for name, argument, model in words]
     types = [type(command) for command in seats if not isinstance(command, str)]
     assert len(types) == len(words)
+    kim = Player("kim", "Kim")
+    model = Model(room="r", chat=(ChatLine(1, 0, "Kim", "hi", identity="kim"),), muted=(kim,))
+    for name in (CommandName.MUTE_ALL, CommandName.UNMUTE_ALL):
+        command = mute_command(name, "kim", model, "1")
+        assert not isinstance(command, str)
+        types.append(type(command))
     return {str(message.__struct_config__.tag) for message in (*types, *ROOM_COMMANDS.values())}
 
 
@@ -58,8 +66,9 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     shown = {"board", "moves", "last", "pieces", "thinking", "help", "quit"}
     of_seats = {"sit", "stand", "ai"}
     of_reader = {"mute", "unmute"}
+    of_host = {"mute-all", "unmute-all"}
     of_room = {name.value for name in ROOM_COMMANDS}
-    assert shown | of_seats | of_reader | of_room == {name.value for name in CommandName}
+    assert shown | of_seats | of_reader | of_host | of_room == {name.value for name in CommandName}
 
 
 def test_seats_are_named_by_their_sides() -> None:

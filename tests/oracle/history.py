@@ -19,6 +19,7 @@ The checker uses none of the server's code. It checks these invariants:
 - I18: no rematch starts, no draw is agreed and no opponent's move is taken back without an offer;
   a seat offers once, and a takeback returns to the last move of the seat that wanted it.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
+- I31: the room's bot answers a line at most once, an earlier line of a person.
 - I33: no player loses by a claim who has had a connection to the room in the last 20 s.
 
 Some tests name further invariants, which this checker does not check:
@@ -56,7 +57,7 @@ Direction = Literal["open", "close", "out", "in"]
 UNCERTAIN_CODES = {"store.retry", "server.fault", "room.busy"}
 
 #: Types of client messages that add nothing to the log.
-NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
+NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby", "hint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ def check(history: History) -> list[str]:
     faults += _check_answers(entries)
     faults += _check_commands(entries, logs, identities)
     faults += _check_claims(entries, logs, identities)
+    faults += _check_bot(logs)
     return faults
 
 
@@ -294,6 +296,22 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
             )
 
 
+def _check_bot(logs: dict[str, RoomLog]) -> Iterator[str]:
+    """Checks I31: each line of the bot answers a line of a person, and no line has two answers."""
+    for log in logs.values():
+        answered: Counter[int] = Counter()
+        for v, event in sorted(log.events.items()):
+            if event["kind"] != "said" or event.get("by") != "bot":
+                continue
+            question = log.events.get(event.get("answers", 0), {})
+            answered[event.get("answers", 0)] += 1
+            if question.get("kind") != "said" or question.get("by") or question["v"] >= v:
+                yield f"I31: v {v} of room {log.room} answers no line of a person"
+        for question_v, times in answered.items():
+            if times > 1:
+                yield f"I31: v {question_v} of room {log.room} is answered {times} times"
+
+
 # --- the outcome of each command
 
 
@@ -443,6 +461,8 @@ LAST_EVENT_KINDS = {
     "call_draw": {"finished"},
     "let_ai_play": {"ai_took_over"},
     "reclaim_seat": {"player_returned"},
+    "mute": {"muted"},
+    "unmute": {"unmuted"},
 }
 #: The claims against an opponent who has gone.
 CLAIMS = ("claim_win", "call_draw", "let_ai_play")

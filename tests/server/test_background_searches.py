@@ -12,8 +12,8 @@ from engine.search.job import Job, Limit, SearchFailed
 from server.codes import Code
 from server.ids import IdentityId
 from server.limits.by_address import NO_LIMITS
-from server.ports import EngineUnavailable
-from server.seats.background import MAX_NODES, BackgroundSearches, PersonUse, SearchRefused
+from server.ports import EngineUnavailable, PersonUse, SearchRefused
+from server.seats.background import MAX_NODES, BackgroundSearches
 from server.settings import Settings
 from tests.server.test_remote_engines import job
 from tests.support.fake_server import ScriptedEngines, virtual

@@ -14,7 +14,7 @@ from tests.support.wire_samples import CLIENT
 ROOM_MESSAGES = [message for message in CLIENT if isinstance(message, wire.RoomCommand)]
 COMMANDS = [m for m in ROOM_MESSAGES if not isinstance(m, wire.Join | wire.Leave)]
 #: The commands that only the server gives to a room.
-OWN = {"AiMove", "AiFailure", "AiReply", "Rename", "Tick"}
+OWN = {"AiMove", "AiFailure", "AiReply", "BotLine", "Rename", "Tick"}
 
 
 @pytest.mark.parametrize("message", COMMANDS, ids=lambda message: type(message).__name__)

@@ -16,12 +16,14 @@ from server.rooms.commands import (
     Configure,
     Decline,
     LetAiPlay,
+    Mute,
     ReclaimSeat,
     Rematch,
     Rename,
     Resign,
     Stand,
     Takeback,
+    Unmute,
 )
 from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
 from server.rooms.model import AI, SERVER, Absence, CommandRejected, Room
@@ -76,6 +78,8 @@ def test_the_log_alone_makes_the_room() -> None:
     played.find_absence = lambda _: Absence(-(10**9), -(10**9), 0)
     played.do(BEN, plain(LetAiPlay))
     played.do(CYD, plain(ReclaimSeat))
+    played.do(ADA, Mute("m", CYD.identity))
+    played.do(ADA, Unmute("u", CYD.identity))
     played.do(SERVER, Rename("r", CYD.identity, "Cydney"))
     kinds = {type(parse_event_body(body)) for _, body in played.log}
     assert kinds == set(KnownEvent.__args__)

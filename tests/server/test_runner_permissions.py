@@ -9,7 +9,7 @@ import pytest
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.commands import format_command_types
-from server.rooms.chat import WINDOW_MS
+from server.rooms.chat_limits import WINDOW_MS
 from server.rooms.model import Room
 from server.rooms.permissions import permitted
 from server.runtime.hub import Hub

@@ -171,7 +171,7 @@ async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
         assert await store.logs.find_command("r1", CommandKey(text, text)) == (v + 1, v + 1)
         assert msgspec.json.decode((await store.logs.events("r1", v, 1))[0].body)["text"] == text
         assert await store.identities.by_token(text.encode()) == Identity(
-            IdentityId(text), text, TODAY
+            IdentityId(text), text, TODAY, NOW_MS
         )
     assert await store.logs.find_command("r1", CommandKey("1", " 1")) is None
     assert [room.summary for room in await store.projections.rooms(1)] == [listing(ids[-1]).summary]

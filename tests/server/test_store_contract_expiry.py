@@ -68,9 +68,11 @@ async def test_old_guests_who_never_sat_expire(store: Store) -> None:
     assert await expire_guests(store) == ["gone"]
     assert await expire_guests(store) == []
     assert await store.identities.by_token(b"gone") is None
-    assert await store.identities.by_token(b"sat") == Identity(IdentityId("sat"), "sat", TODAY)
+    assert await store.identities.by_token(b"sat") == Identity(
+        IdentityId("sat"), "sat", TODAY, NOW_MS
+    )
     assert await store.identities.by_token(b"seen") == Identity(
-        IdentityId("seen"), "seen", TODAY + 1
+        IdentityId("seen"), "seen", TODAY + 1, NOW_MS
     )
     assert await store.expiry.mark_identities_seen(["gone"], TODAY) == frozenset()
 
@@ -82,7 +84,9 @@ async def test_a_last_seen_day_never_decreases(store: Store) -> None:
     for day in (TODAY + 5, TODAY - 5):
         assert await store.expiry.mark_identities_seen(["a1"], day) == {"a1"}
         assert await store.expiry.mark_rooms_seen(["r1"], day) == {"r1"}
-    assert await store.identities.by_token(b"hash") == Identity(IdentityId("a1"), "Ada", TODAY + 5)
+    assert await store.identities.by_token(b"hash") == Identity(
+        IdentityId("a1"), "Ada", TODAY + 5, NOW_MS
+    )
     assert await store.logs.head("r1") == RoomHead(2, "n1", None, TODAY + 5)
 
 

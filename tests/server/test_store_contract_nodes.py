@@ -173,10 +173,12 @@ async def test_identities_are_found_by_token(store: Store) -> None:
     """An identity is found by its token's hash, with its latest name; unknown tokens give None."""
     await store.identities.add_guest(Identity(ADA, "Ada"), b"\x00hash\xff", NOW_MS)
     await store.identities.add_guest(Identity(BEN, "Ben"), b"other", NOW_MS)
-    assert await store.identities.by_token(b"\x00hash\xff") == Identity(ADA, "Ada", TODAY)
+    assert await store.identities.by_token(b"\x00hash\xff") == Identity(ADA, "Ada", TODAY, NOW_MS)
     await store.identities.rename(ADA, "Ada L.")
-    assert await store.identities.by_token(b"\x00hash\xff") == Identity(ADA, "Ada L.", TODAY)
-    assert await store.identities.by_token(b"other") == Identity(BEN, "Ben", TODAY)
+    assert await store.identities.by_token(b"\x00hash\xff") == Identity(
+        ADA, "Ada L.", TODAY, NOW_MS
+    )
+    assert await store.identities.by_token(b"other") == Identity(BEN, "Ben", TODAY, NOW_MS)
     assert await store.identities.by_token(b"\x00hash") is None
 
 
@@ -189,5 +191,5 @@ async def test_a_token_belongs_to_one_identity(store: Store) -> None:
     ):
         with pytest.raises(StoreError):
             await store.identities.add_guest(identity, token_hash, NOW_MS)
-    assert await store.identities.by_token(b"hash") == Identity(ADA, "Ada", TODAY)
+    assert await store.identities.by_token(b"hash") == Identity(ADA, "Ada", TODAY, NOW_MS)
     assert await store.identities.by_token(b"new") is None

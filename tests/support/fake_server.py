@@ -38,6 +38,7 @@ from server.rooms.model import Actor
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.runtime.requests import Request
+from server.seats.background import BackgroundSearches
 from server.settings import Settings
 from server.store.base import Store, StoreUnavailable
 from server.store.memory import MemoryStore
@@ -472,7 +473,13 @@ class FakeServer:
             now_ms=self.now_ms,
             new_id=self.new_id,
         )
-        return replace(ports, **changes)
+        ports = replace(ports, **changes)
+        if "background" in changes:
+            return ports
+        background = BackgroundSearches(
+            ports.engines, ports.settings, lambda: asyncio.get_running_loop().time()
+        )
+        return replace(ports, background=background)
 
     @asynccontextmanager
     async def hub(self, node: str = "n1", **changes: Any) -> AsyncIterator[Hub]:

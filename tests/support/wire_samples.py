@@ -12,6 +12,7 @@ from server.rooms.events import (
     Declined,
     Finished,
     Moved,
+    Muted,
     Occupant,
     Offered,
     Player,
@@ -24,6 +25,7 @@ from server.rooms.events import (
     SeatTaken,
     Started,
     TookBack,
+    Unmuted,
     format_event_body,
 )
 
@@ -65,6 +67,9 @@ CLIENT: tuple[wire.Incoming, ...] = (
     wire.CallDraw(id="c19", room=ROOM),
     wire.LetAiPlay(id="c20", room=ROOM),
     wire.ReclaimSeat(id="c21", room=ROOM),
+    wire.Hint(id="c22", room=ROOM, ply=1, what="piece"),
+    wire.Mute(id="c23", room=ROOM, identity="g-kim"),
+    wire.Unmute(id="c24", room=ROOM, identity="g-kim"),
 )
 
 #: The room's events in order, from v 1.
@@ -93,6 +98,8 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     Renamed("g-ada", "Ada Lovelace"),
     PlayerReturned(MATCH, 0, 1, Occupant("g-ada", "Ada Lovelace")),
     Configured("spectators"),
+    Muted("g-kim", "Kim"),
+    Unmuted("g-kim", "Kim"),
 )
 
 BOARD = BoardView(
@@ -163,6 +170,13 @@ SERVER: tuple[wire.Outgoing, ...] = (
         moves=(RootMove("d", -12), RootMove("c", -40, "upper")),
         number="2.",
     ),
+    wire.Answer(
+        room=ROOM,
+        v=5,
+        text="d2 is best: 62 % to win.",
+        arrows=(wire.Arrow(("d2",)), wire.Arrow(("c1",), "other")),
+        candidates=(wire.Candidate(move="d", text="d2", says="62 %", chance=62, cells=("d2",)),),
+    ),
     wire.Presence(room=ROOM, seats=(True, True), watching=7),
     wire.Lobby(
         full=False,
@@ -185,6 +199,21 @@ SERVER: tuple[wire.Outgoing, ...] = (
 
 #: Further samples of messages with fields that were added later, by the name of their golden file.
 LATER: dict[str, wire.Incoming | wire.Outgoing] = {
+    "client-configure-help": wire.Configure(id="c19", room=ROOM, thinking="all", help=True),
+    "client-create-helped": wire.Create(id="c1", game="sticks", help=True),
+    "server-snapshot-muted": wire.Snapshot(
+        room=ROOM,
+        v=9,
+        seats=(ADA, None),
+        match=None,
+        chat=(
+            wire.ChatLine(7, AT_MS, "Kim", "see https://example.org", identity="g-kim", links=True),
+            wire.ChatLine(8, AT_MS, "Kim", "/why", identity="g-kim"),
+            wire.ChatLine(9, AT_MS, "Plyroom", "it wins", identity="bot", by="bot", answers=8),
+        ),
+        help=True,
+        muted=(wire.Player("g-kim", "Kim"),),
+    ),
     "client-create-restricted": wire.Create(id="c1", game="sticks", thinking="after"),
     "server-thinking-assessed": wire.Thinking(
         room=ROOM,

@@ -14,14 +14,21 @@ const HEAD_WIDTH = 0.2;
 /** The radius of the ring around the cell of a move that places a piece, in cells. */
 const RING_RADIUS = 0.42;
 
+/** The cells of a move, in order, and what the arrow means: the best move, another one, or a threat.
+ * @typedef {string[] | {cells: string[], kind?: string}} BoardArrow */
+
 /**
  * An arrow for each move: along its cells, or a ring around its only cell.
  * @param {Layout} layout
- * @param {string[][]} moves the cells of each move, in order
+ * @param {BoardArrow[]} moves
  * @returns {VNode}
  */
 export function drawArrows({ byId }, moves) {
-    const arrows = moves.map((cells) => drawArrow(cells.flatMap((cell) => byId.get(cell) ?? [])));
+    const arrows = moves.map((move) => {
+        const { cells, kind = "best" } = Array.isArray(move) ? { cells: move } : move;
+        const places = cells.flatMap((cell) => byId.get(cell) ?? []);
+        return h("g", { class: `arrow ${kind}` }, drawArrow(places));
+    });
     return h("g", { key: "arrows", class: "arrows", "aria-hidden": "true" }, arrows);
 }
 

@@ -6,6 +6,7 @@
  * screen readers) and `ply-prompt` (detail: what the player must choose to complete a move, or "").
  *
  * @import {BoardView, MoveView, PositionView} from "../shell/protocol.js"
+ * @import {BoardArrow} from "./arrows.js"
  * @import {Layout, Place} from "./geometry.js"
  */
 
@@ -27,7 +28,7 @@ import { takeText } from "../shell/words.js";
  * @property {MoveView | null} pending the move that was sent and is not in the match yet
  * @property {boolean} flip whether to turn the board by 180 degrees
  * @property {string} label the board's name for screen readers
- * @property {string[][]} [arrows] the cells of each move that is shown with an arrow
+ * @property {BoardArrow[]} [arrows] the moves that are shown with an arrow
  */
 
 /**

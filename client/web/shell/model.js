@@ -2,13 +2,14 @@
  * The browser's model: an immutable value, which `apply` updates with the server's messages. `apply`
  * is a pure function, so a room that was resumed equals one that was never left.
  *
+ * @import {RoomAnswer} from "./chat-lines.js"
  * @import {Assessment, BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState,
- *     Message, MoveView, Occupant, Played, PositionView, Proposal, RoomDescription, RoomSummary,
+ *     Message, MoveView, Occupant, Played, Player, PositionView, Proposal, RoomDescription, RoomSummary,
  *     Snapshot, Thinking, Turn} from "./protocol.js"
  */
 
-/** Maximum number of lines of chat in the model; older lines are dropped. */
-export const MAX_CHAT_LINES = 300;
+import { withAnswer, withChatEvent } from "./chat-lines.js";
+import { isReadable } from "./readable.js";
 
 /**
  * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
@@ -48,6 +49,9 @@ export const MAX_CHAT_LINES = 300;
  * @property {Record<number, PositionView>} views
  * @property {Record<number, Thought>} thoughts
  * @property {string} thinking who may see an AI's thinking during the next matches
+ * @property {boolean} help whether people who play each other get help with positions
+ * @property {Player[]} muted the people whom the host has muted
+ * @property {RoomAnswer[]} answers the bot's answers to you alone
  */
 
 /**
@@ -96,6 +100,9 @@ function emptyRoom(id) {
         views: {},
         thoughts: {},
         thinking: "all",
+        help: false,
+        muted: [],
+        answers: [],
     };
 }
 
@@ -172,6 +179,8 @@ function applyToRoom(room, message) {
             return { ...room, turn: turnOf(message) };
         case "thinking":
             return applyThinking(room, message);
+        case "answer":
+            return withAnswer(room, message);
         case "presence":
             return {
                 ...room,
@@ -219,6 +228,8 @@ function applySnapshot(room, message) {
         views: upTo(room.views, common),
         thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
         thinking: message.thinking ?? "all",
+        help: message.help ?? false,
+        muted: message.muted ?? [],
     };
 }
 
@@ -247,43 +258,6 @@ function applyEventMessage(room, event) {
 }
 
 /**
- * Whether the event's fields have the types that this client expects. A newer server may send
- * others.
- * @param {EventMessage | HiddenMessage} event
- */
-function isReadable(event) {
-    switch (event.kind) {
-        case "configured":
-            return typeof event.thinking === "string";
-        case "seat_taken":
-        case "ai_took_over":
-        case "player_returned":
-            return Number.isInteger(event.seat) && typeof event.occupant?.name === "string";
-        case "renamed":
-            return [event.identity, event.name].every((text) => typeof text === "string");
-        case "seat_left":
-        case "offered":
-        case "declined":
-            return Number.isInteger(event.seat);
-        case "started":
-            return Number.isInteger(event.number) && Array.isArray(event.seats);
-        case "moved":
-            return Number.isInteger(event.ply) && typeof event.move === "string";
-        case "took_back":
-            return Number.isInteger(event.to_ply);
-        case "finished":
-            return (
-                [event.how, event.reason].every((text) => typeof text === "string") &&
-                (event.points == null || (Array.isArray(event.points) && event.points.length === 2))
-            );
-        case "said":
-            return [event.name, event.text].every((text) => typeof text === "string");
-        default:
-            return true;
-    }
-}
-
-/**
  * @param {Room} room
  * @param {EventMessage | HiddenMessage} event
  * @returns {Room}
@@ -291,7 +265,7 @@ function isReadable(event) {
 function applyEvent(room, event) {
     switch (event.kind) {
         case "configured":
-            return { ...room, thinking: event.thinking };
+            return { ...room, thinking: event.thinking, help: event.help ?? room.help };
         case "seat_taken":
             return { ...room, seats: withItem(room.seats, event.seat, event.occupant) };
         case "seat_left":
@@ -339,11 +313,10 @@ function applyEvent(room, event) {
         case "declined":
             if (event.what === "takeback") return { ...room, takebacks: afterDecline(room.takebacks, event.seat) };
             return isKnownOffer(event) ? { ...room, offers: [] } : room;
-        case "said": {
-            const { v, at, identity, name, text, to } = event;
-            const line = to === undefined ? { v, at, name, text, identity } : { v, at, name, text, to, identity };
-            return { ...room, chat: [...room.chat, line].slice(-MAX_CHAT_LINES) };
-        }
+        case "said":
+        case "muted":
+        case "unmuted":
+            return withChatEvent(room, event);
         default: // "created", "required", "hidden", and kinds that only a newer server sends
             return room;
     }

@@ -14,7 +14,7 @@ export interface Ping {
     id?: string | null;
 }
 
-/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. - `takeback` says whether players may take moves back. - `thinking` says who may see an AI's thinking while a match is running. */
+/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. - `takeback` says whether players may take moves back. - `thinking` says who may see an AI's thinking while a match is running. - `help` says whether the room gives help with positions while two people play each other. */
 export interface Create {
     t: "create";
     id: string;
@@ -26,6 +26,7 @@ export interface Create {
     one_screen?: boolean;
     takeback?: boolean;
     thinking?: "after" | "all" | "spectators";
+    help?: boolean;
 }
 
 /** The creator of the room takes this seat. */
@@ -100,12 +101,13 @@ export interface RemoveAi {
     seat: number;
 }
 
-/** Chooses who may see an AI's thinking during the next matches. Host only; refused while a match is running. */
+/** Chooses settings of the next matches. Host only; refused while a match is running. `thinking` says who may see an AI's thinking. `help` says whether the room gives help with positions while two people play each other; null leaves that as it is. */
 export interface Configure {
     t: "configure";
     id: string;
     room: string;
     thinking: "after" | "all" | "spectators";
+    help?: boolean | null;
 }
 
 /** Plays a move. `ply` is the number of moves already played, so that a late move cannot be played in another position. `seat` is the seat that moves, null for the player's own. */
@@ -207,13 +209,38 @@ export interface ReclaimSeat {
     room: string;
 }
 
-/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. */
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI. The bot answers with an `answer`, or with a `said` for all. The server refuses a seventh question of a person in a minute. */
 export interface Chat {
     t: "chat";
     id: string;
     room: string;
     text: string;
     to?: "room" | "spectators";
+}
+
+/** Asks the engine for the best moves of the running match in the position at `ply`. The server sends an `answer` with the version 0 when the search has ended. The ack comes at once, and its `v` is null. `what` says how much the answer shows: the `piece` to move, the best `move`, or the best `moves`. */
+export interface Hint {
+    t: "hint";
+    id: string;
+    room: string;
+    ply: number;
+    what?: "move" | "moves" | "piece";
+}
+
+/** Mutes a person: the room refuses that person's lines of chat. Host only. */
+export interface Mute {
+    t: "mute";
+    id: string;
+    room: string;
+    identity: string;
+}
+
+/** Unmutes a person. Host only. */
+export interface Unmute {
+    t: "unmute";
+    id: string;
+    room: string;
+    identity: string;
 }
 
 /** Subscribes to the list of public rooms, or unsubscribes from it. */
@@ -252,7 +279,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -261,7 +288,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. `chat_commands` are the words that mean a question to the room's bot after a `/`. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -272,9 +299,10 @@ export interface Joined {
     frozen?: string | null;
     may?: string[] | null;
     start_view?: PositionView | null;
+    chat_commands?: string[];
 }
 
-/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen` and `takeback` mean the same as in `created`. */
+/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -289,6 +317,7 @@ export interface RoomDescription {
     takeback?: boolean;
     search?: string;
     level_names?: string[];
+    rated?: boolean;
 }
 
 /** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
@@ -373,7 +402,7 @@ export interface May {
     may: string[];
 }
 
-/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking` is the room's setting for its next matches, as in `configured`. */
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted. */
 export interface Snapshot {
     t: "snapshot";
     room: string;
@@ -384,6 +413,8 @@ export interface Snapshot {
     chat?: ChatLine[];
     proposals?: Proposal[];
     thinking?: string;
+    help?: boolean;
+    muted?: Player[];
 }
 
 /** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI that plays on for a player who has gone keeps the seat for that player, `kept_for`. */
@@ -443,7 +474,7 @@ export interface Substitution {
     occupant: Occupant;
 }
 
-/** One line of chat with the version and the time of its event. A server of an earlier version omits the identity of its author. */
+/** One line of chat with the version and the time of its event. A server of an earlier version omits the identity of its author. `by`, `answers` and `links` mean the same as in `said`. */
 export interface ChatLine {
     v: number;
     at: number;
@@ -451,6 +482,9 @@ export interface ChatLine {
     text: string;
     to?: string;
     identity?: string;
+    by?: string;
+    answers?: number | null;
+    links?: boolean;
 }
 
 /** An open offer that is neither of a draw nor of a rematch. The fields mean the same as in `offered`. */
@@ -573,6 +607,22 @@ export interface DepthWords {
     chance: number;
 }
 
+/** The answer of the room's bot to the recipient alone. It is not in the log. `v` is the version of the line that it answers, 0 for none. `arrows` are to be drawn until the position changes. `candidates` are the moves that it names. */
+export interface Answer {
+    t: "answer";
+    room: string;
+    v: number;
+    text: string;
+    arrows?: Arrow[];
+    candidates?: Candidate[];
+}
+
+/** An arrow to draw on the board, along the cells of a move; a ring around a single cell. `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the opponent would play. */
+export interface Arrow {
+    cells: string[];
+    kind?: string;
+}
+
 /** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means now. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. May be dropped. */
 export interface Presence {
     t: "presence";
@@ -604,7 +654,7 @@ export interface RoomSummary {
     length?: string;
 }
 
-/** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. */
+/** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. - `rated` says that the results count for ratings. No command of this version sets it. - `help` says whether the room gives help with positions while two people play each other. */
 export interface Created {
     kind: "created";
     game: string;
@@ -614,18 +664,21 @@ export interface Created {
     start?: string | null;
     one_screen?: boolean;
     takeback?: boolean;
+    rated?: boolean;
+    help?: boolean;
 }
 
-/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat; `start` or `one_screen`: those fields of `created`. */
+/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat; `start`, `one_screen` or `rated`: those fields of `created`. */
 export interface Required {
     kind: "required";
     what: string;
 }
 
-/** The host chose a setting of the room. It applies to matches that start later. `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or `after` (nobody before the match is over). */
+/** The host chose settings of the room. They apply to matches that start later. - `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or `after` (nobody before the match is over). - `help` is as in `created`; null leaves it as it was. */
 export interface Configured {
     kind: "configured";
     thinking: string;
+    help?: boolean | null;
 }
 
 /** A player or the AI took a seat. */
@@ -725,13 +778,30 @@ export interface Renamed {
     name: string;
 }
 
-/** A line of chat. `to` is `room` or `spectators`. */
+/** The host muted a person, whose lines of chat the room then refuses. `name` is the person's name at that time. */
+export interface Muted {
+    kind: "muted";
+    identity: string;
+    name: string;
+}
+
+/** The host unmuted a person. The fields are those of `muted`. */
+export interface Unmuted {
+    kind: "unmuted";
+    identity: string;
+    name: string;
+}
+
+/** A line of chat. - `to` is `room` or `spectators`. - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then the version of the line that it answers. - `links` says whether clients may show the addresses in the line as links. */
 export interface Said {
     kind: "said";
     identity: string;
     name: string;
     text: string;
     to?: string;
+    by?: string;
+    answers?: number | null;
+    links?: boolean;
 }
 
 /** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. `depths` are the last 32 depths of the search. */
@@ -750,11 +820,11 @@ export interface Info {
     depths?: DepthBest[];
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | Hint | Mute | Unmute | WatchLobby;
 
-export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Presence | Lobby;
+export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Answer | Presence | Lobby;
 
-export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Said;
+export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;

@@ -3,6 +3,8 @@
  *
  * @import {ChatLine} from "../../shell/protocol.js"
  * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {Room} from "../../shell/model.js"
+ * @import {ChatExtras} from "./chat-extras.js"
  * @import {LogLine} from "./feedback.js"
  * @import {Muted} from "./muted.js"
  */
@@ -17,7 +19,8 @@ const END_TOLERANCE_PX = 30;
 
 /**
  * @typedef {object} Chat
- * @property {ChatLine[]} lines
+ * @property {Room} room
+ * @property {ChatExtras | null} extras null until they are loaded
  * @property {LogLine[]} log
  * @property {string | null} error why the server refused the last line
  * @property {() => void} clearError
@@ -37,8 +40,8 @@ const END_TOLERANCE_PX = 30;
  * @returns {VNode}
  */
 export function drawChat(chat) {
-    const { lines, log, error, clearError, send, isSpectator, onScroll, muted } = chat;
-    const shown = lines.filter(({ identity }) => !muted.has(identity));
+    const { room, extras, log, error, clearError, send, isSpectator, onScroll, muted } = chat;
+    const shown = room.chat.filter(({ identity }) => !muted.has(identity));
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         const form = event.currentTarget;
@@ -50,6 +53,7 @@ export function drawChat(chat) {
         if (!(field instanceof HTMLInputElement)) return;
         field.focus();
         field.value = "";
+        extras?.onInput("");
         // A refused line comes back, unless the user has begun another one.
         void send(text, isSpectator && data.get("to") === "spectators" ? "spectators" : "room").then(
             (isAccepted) => !isAccepted && field.value === "" && (field.value = text),
@@ -75,8 +79,15 @@ export function drawChat(chat) {
         "aria-label": "Say something",
         "aria-invalid": error !== null,
         "aria-describedby": error === null ? null : "say-error",
-        oninput: clearError,
-        onblur: clearError,
+        oninput: (/** @type {Event} */ event) => {
+            clearError();
+            if (event.currentTarget instanceof HTMLInputElement) extras?.onInput(event.currentTarget.value);
+        },
+        onblur: () => {
+            clearError();
+            extras?.onInput("");
+        },
+        ...extras?.fieldAttributes(),
     };
     return h(
         "section",
@@ -86,9 +97,11 @@ export function drawChat(chat) {
             "div",
             list,
             withLog(shown, log, chat),
-            shown.length + log.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
+            shown.length + log.length + room.answers.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
         ),
         drawMutedPeople(chat),
+        extras?.drawMuted(room),
+        extras?.drawCommands(),
         h(
             "form",
             { id: "say", onsubmit: submit },
@@ -110,6 +123,7 @@ function withLog(lines, log, chat) {
     const all = [
         ...lines.map((line) => ({ v: line.v, drawn: drawLine(line, chat) })),
         ...log.map(({ v, key, text }) => ({ v, drawn: h("p", { key, class: "event" }, text) })),
+        ...(chat.extras?.drawAnswers(chat.room) ?? []),
     ];
     return all.sort((a, b) => a.v - b.v).map(({ drawn }) => drawn);
 }
@@ -128,7 +142,8 @@ function drawRecipientChoice() {
  * @param {ChatLine} line
  * @param {Chat} chat
  */
-function drawLine({ v, identity, name, text, to }, { me, marks, muted, redraw }) {
+function drawLine(line, { room, extras, me, marks, muted, redraw }) {
+    const { v, identity, name, text, to, by } = line;
     const aside = to === "spectators" ? h("span", { class: "badge", title: "for spectators only" }, "aside") : null;
     const author = `${name}${marks.get(identity ?? "") ?? ""}`;
     const mute = () => {
@@ -137,10 +152,11 @@ function drawLine({ v, identity, name, text, to }, { me, marks, muted, redraw })
     };
     const label = `Mute ${author}`;
     const button =
-        identity && identity !== me
+        identity && identity !== me && !by
             ? h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute")
             : null;
-    return h("p", { key: v }, h("b", null, author), aside, " ", h("span", { class: "said" }, text), button);
+    const said = h("span", { class: "said" }, extras?.drawText(line) ?? text);
+    return h("p", { key: v, class: by && "by-bot" }, h("b", null, author), aside, " ", said, button, extras?.drawMute(line, room));
 }
 
 /**
@@ -148,10 +164,10 @@ function drawLine({ v, identity, name, text, to }, { me, marks, muted, redraw })
  * @param {Chat} chat
  * @returns {Content}
  */
-function drawMutedPeople({ lines, marks, muted, redraw }) {
+function drawMutedPeople({ room, marks, muted, redraw }) {
     /** @type {Map<string, string>} */
     const names = new Map();
-    for (const { identity, name } of lines) if (identity && muted.has(identity)) names.set(identity, name);
+    for (const { identity, name } of room.chat) if (identity && muted.has(identity)) names.set(identity, name);
     return [...names].map(([identity, name]) => {
         const unmute = () => {
             muted.remove(identity);

@@ -49,6 +49,9 @@ export function logLine(event, room, seat) {
             return `${event.occupant.name} plays on for ${event.occupant.kept_for?.name ?? subjectOf(room, event.seat, seat)}`;
         case "player_returned":
             return `${event.occupant.name} is back and plays on`;
+        case "muted":
+        case "unmuted":
+            return `The host has ${event.kind} ${event.name}`;
         case "renamed": {
             const before = room.seats.map((each) => each?.kept_for ?? each).find((each) => each?.identity === event.identity);
             return `${before?.name ?? "A player"} is now ${event.name}`;

@@ -6,6 +6,8 @@
  * @import {Content} from "../../shell/elements.js"
  * @import {Model, Room} from "../../shell/model.js"
  * @import {Player} from "../../ui/players.js"
+ * @import {ChatExtras} from "./chat-extras.js"
+ * @import {BoardArrow} from "../../board/arrows.js"
  */
 
 import { drawBell } from "./bell.js";
@@ -71,6 +73,8 @@ export class RoomPage {
     #wantsSeat = false;
     /** What the player must choose on the board to complete a move, or "". */
     #prompt = "";
+    /** The parts of the chat that are loaded after the first drawing. @type {ChatExtras | null} */
+    #extras = null;
     /** Why the server refused the last line of chat. @type {string | null} */
     #chatError = null;
 
@@ -102,6 +106,13 @@ export class RoomPage {
         history.replaceState(null, "");
         this.#app.session.followRoom(this.#id);
         void this.#share.load();
+        requestAnimationFrame(() => void this.#loadExtras());
+    }
+
+    async #loadExtras() {
+        const loaded = await import("./chat-extras.js").catch(() => null);
+        this.#extras = loaded && new loaded.ChatExtras(this.#app);
+        this.#app.update();
     }
 
     stop() {
@@ -232,7 +243,7 @@ export class RoomPage {
             pending: sentMove,
             flip: isFlipped(board.board, side, this.#isTurned),
             label: `${room.description?.title} board`,
-            arrows: this.#thinking.arrows,
+            arrows: this.#thinking.arrows.length > 0 ? this.#thinking.arrows : this.#answerArrows(room),
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
         return drawTable({
@@ -379,7 +390,8 @@ export class RoomPage {
         const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
             (await this.#app.command({ t: "chat", room: room.id, text, to }, refuse)) !== null;
         return drawChat({
-            lines: room.chat,
+            room,
+            extras: this.#extras,
             log: this.#feedback.lines,
             error: this.#chatError,
             clearError: () => this.#chatError !== null && refuse(null),
@@ -391,6 +403,16 @@ export class RoomPage {
             muted: this.#muted,
             redraw: () => this.#app.update(),
         });
+    }
+
+    /**
+     * The arrows of the bot's last answer to you, while the board shows the position of then.
+     * @param {Room} room
+     * @returns {BoardArrow[]}
+     */
+    #answerArrows(room) {
+        const answer = room.answers.at(-1);
+        return answer?.arrows && this.#shown === null && answer.ply === headPly(room) ? answer.arrows : this.#thinking.arrows;
     }
 
     /** @param {number} ply */

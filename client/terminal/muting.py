@@ -1,0 +1,26 @@
+"""The commands `mute-all` and `unmute-all` as messages. This module does no I/O."""
+
+from client.model import Model
+from client.terminal import names
+from client.terminal.commands import CommandName
+from server.protocol.messages import Mute, RoomCommand, Unmute
+
+
+def mute_command(
+    name: CommandName, argument: str, model: Model, command_id: str
+) -> RoomCommand | str:
+    """Returns the message that mutes or unmutes a person for everyone, or why there is none.
+
+    `argument` is the person's name, with a mark if several have it: "Ada (2)".
+    """
+    if not argument:
+        return f"Whom? For example: {name.value} Ada"
+    if name is CommandName.UNMUTE_ALL:
+        muted = {each.name.casefold(): each.identity for each in model.muted}
+        identity = muted.get(argument.casefold())
+    else:
+        identity = names.find(model, argument)
+    if identity is None:
+        return f"Nobody here has the name {argument!r}."
+    kind = Mute if name is CommandName.MUTE_ALL else Unmute
+    return kind(id=command_id, room=model.room, identity=identity)

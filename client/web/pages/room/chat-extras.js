@@ -1,0 +1,235 @@
+/**
+ * What a room's chat needs besides its lines: links, the answers of the bot, the list of commands
+ * while you type one, and the host's buttons. The page loads it after its first drawing.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {RoomAnswer} from "../../shell/chat-lines.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {Room} from "../../shell/model.js"
+ * @import {ChatLine} from "../../shell/protocol.js"
+ */
+
+import { request } from "../../shell/api.js";
+import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/router.js";
+import { permits } from "../../shell/viewer.js";
+
+void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
+
+/** An address in a line of a person. */
+const ADDRESS = /https?:\/\/[^\s<>"]+[^\s<>".,;:!?)\]]/g;
+/** A page of this server in a line of the bot. */
+const PAGE = /\/(?:match|glass|learn)[\w/?=&.%-]*[\w/=%-]/g;
+/** Maximum number of commands in the list. */
+const MAX_SHOWN = 8;
+
+/** A chat command, as the server lists it. @typedef {{name: string, about: string}} ChatCommand */
+
+export class ChatExtras {
+    #app;
+    /** The commands; null until they are wanted and have arrived. @type {ChatCommand[] | null} */
+    #commands = null;
+    #isWanted = false;
+    /** What is typed, if it is the beginning of a command; otherwise "". */
+    #typed = "";
+    #selected = 0;
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+    }
+
+    /**
+     * The text of a line, with links where the server allows them.
+     * @param {ChatLine} line
+     * @returns {Content}
+     */
+    drawText({ text, by, links }) {
+        if (by === "bot") return withLinks(text, PAGE, {});
+        return links ? withLinks(text, ADDRESS, { target: "_blank", rel: "noopener noreferrer nofollow ugc" }) : text;
+    }
+
+    /**
+     * The bot's answers to you alone, each with the number after which it stands among the lines.
+     * @param {Room} room
+     * @returns {{v: number, drawn: VNode}[]}
+     */
+    drawAnswers(room) {
+        return room.answers.map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
+    }
+
+    /**
+     * The host's button to mute the author of a line for everyone; nothing for anyone else.
+     * @param {ChatLine} line
+     * @param {Room} room
+     * @returns {Content}
+     */
+    drawMute({ identity, name, by }, room) {
+        const isMuted = room.muted.some((person) => person.identity === identity);
+        if (!identity || by || isMuted || !this.#isHost(room) || identity === this.#app.model.you?.identity) return null;
+        const mute = () => void this.#app.command({ t: "mute", room: room.id, identity });
+        const label = `Mute ${name} for everyone`;
+        return h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute for all");
+    }
+
+    /**
+     * The people whom the host has muted, each with the host's button to end that.
+     * @param {Room} room
+     * @returns {Content}
+     */
+    drawMuted(room) {
+        const isHost = this.#isHost(room);
+        return room.muted.map(({ identity, name }) => {
+            const unmute = () => void this.#app.command({ t: "unmute", room: room.id, identity });
+            const isMe = identity === this.#app.model.you?.identity;
+            return h(
+                "p",
+                { class: "muted muted-person", key: `all ${identity}` },
+                isMe ? "The host has muted you: you cannot write here. " : `The host has muted ${name}. `,
+                isHost && permits(this.#app.model, "unmute")
+                    ? h("button", { class: "small", onclick: unmute }, `Unmute ${name}`)
+                    : null,
+            );
+        });
+    }
+
+    /** @param {Room} room */
+    #isHost(room) {
+        return room.description?.host === this.#app.model.you?.identity;
+    }
+
+    // --- the list of commands while you type one
+
+    /**
+     * The attributes of the field that the list needs.
+     * @returns {Record<string, unknown>}
+     */
+    fieldAttributes() {
+        const shown = this.#matches();
+        const isOpen = shown.length > 0;
+        return {
+            role: "combobox",
+            "aria-autocomplete": "list",
+            "aria-expanded": String(isOpen),
+            "aria-controls": isOpen ? "commands" : null,
+            "aria-activedescendant": isOpen ? `command-${shown[this.#selected]?.name}` : null,
+            onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
+        };
+    }
+
+    /**
+     * Notices what is typed.
+     * @param {string} text
+     */
+    onInput(text) {
+        const typed = /^\/[a-z-]*$/i.test(text) ? text.toLowerCase() : "";
+        if (typed === this.#typed) return;
+        this.#typed = typed;
+        this.#selected = 0;
+        if (typed && !this.#isWanted) void this.#load();
+        this.#app.update();
+    }
+
+    /**
+     * The list of the commands that begin with what is typed; nothing if none does.
+     * @returns {Content}
+     */
+    drawCommands() {
+        const shown = this.#matches();
+        if (shown.length === 0) return null;
+        const options = shown.map(({ name, about }, index) => {
+            const attributes = {
+                key: name,
+                id: `command-${name}`,
+                role: "option",
+                "aria-selected": String(index === this.#selected),
+                // The field keeps the focus.
+                onmousedown: (/** @type {Event} */ event) => event.preventDefault(),
+                onclick: () => this.#take(name),
+            };
+            return h("li", attributes, h("b", null, `/${name}`), " ", h("span", { class: "muted" }, about));
+        });
+        return h("ul", { id: "commands", class: "commands", role: "listbox", "aria-label": "Commands" }, options);
+    }
+
+    async #load() {
+        this.#isWanted = true;
+        try {
+            this.#commands = (await request("/api/chat-commands")).commands;
+        } catch {
+            this.#isWanted = false; // the next slash tries again
+        }
+        this.#app.update();
+    }
+
+    /** @returns {ChatCommand[]} */
+    #matches() {
+        if (this.#typed === "") return [];
+        const matches = (this.#commands ?? []).filter(({ name }) => `/${name}`.startsWith(this.#typed));
+        return matches.some(({ name }) => `/${name}` === this.#typed) && matches.length === 1 ? [] : matches.slice(0, MAX_SHOWN);
+    }
+
+    /** @param {KeyboardEvent} event */
+    #onKey(event) {
+        const shown = this.#matches();
+        if (shown.length === 0) return;
+        const steps = { ArrowDown: 1, ArrowUp: -1 };
+        if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+            this.#selected = (this.#selected + steps[event.key] + shown.length) % shown.length;
+            this.#app.update();
+        } else if (event.key === "Escape") {
+            this.onInput("");
+        } else if (event.key === "Tab" || (event.key === "Enter" && `/${shown[this.#selected]?.name}` !== this.#typed)) {
+            this.#take(shown[this.#selected]?.name ?? "");
+        } else {
+            return;
+        }
+        event.preventDefault();
+        event.stopPropagation();
+    }
+
+    /**
+     * Writes a command into the field.
+     * @param {string} name
+     */
+    #take(name) {
+        const field = document.querySelector("#say input");
+        if (field instanceof HTMLInputElement) {
+            field.value = `/${name} `;
+            field.focus();
+        }
+        this.onInput("");
+    }
+}
+
+/**
+ * An answer of the bot to you alone.
+ * @param {RoomAnswer} answer
+ * @param {number} index
+ */
+function drawAnswer({ text, at_v }, index) {
+    return h(
+        "div",
+        { key: `answer ${at_v} ${index}`, class: "answer" },
+        h("p", { class: "answer-head" }, h("b", null, "Plyroom"), " ", h("span", { class: "badge" }, "only you see this")),
+        h("p", { class: "said" }, withLinks(text, PAGE, {})),
+    );
+}
+
+/**
+ * A text whose addresses are links.
+ * @param {string} text
+ * @param {RegExp} pattern
+ * @param {Record<string, string>} attributes
+ * @returns {Content[]}
+ */
+export function withLinks(text, pattern, attributes) {
+    /** @type {Content[]} */
+    const parts = [];
+    let end = 0;
+    for (const match of text.matchAll(pattern)) {
+        parts.push(text.slice(end, match.index), h("a", { href: match[0], ...attributes }, match[0]));
+        end = match.index + match[0].length;
+    }
+    return [...parts, text.slice(end)];
+}

@@ -1,0 +1,172 @@
+"""The interface of chat commands. A command is a function from a question to a reply.
+
+    @command("dice", "throws a die")
+    def dice(ask: Ask) -> Answer:
+        return Answer(f"You throw a {1 + ask.v % 6}.", is_public=True)
+
+Packages register their commands as entry points of the group `plyroom.chat`; see
+docs/how-to/chat-commands.md. A command gets no store and no connections. It runs in a thread and
+has COMMAND_S of time; a reply may ask for a search, or for a command of the room, instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from engine.game import Game, Position
+from engine.search.job import Job, Result
+from server.protocol.assessments import Candidate as Candidate
+from server.protocol.messages import Arrow as Arrow
+from server.protocol.wording import StoredThought
+from server.rooms import commands as room_commands
+from server.rooms import permissions
+from server.rooms.evolve import position_at
+from server.rooms.model import Match, Room, Viewer
+from server.rooms.refusals import NO_MATCH, NO_SEAT, Refusal
+
+#: Time limit for one call of a command, in seconds.
+COMMAND_S = 2.0
+
+#: When a command is allowed: returns None, or the reason to refuse it from this viewer.
+When = Callable[[Room, Viewer], Refusal | None]
+
+
+def always(room: Room, viewer: Viewer) -> Refusal | None:
+    """Allows a command at any time."""
+    return None
+
+
+def after_start(room: Room, viewer: Viewer) -> Refusal | None:
+    """Allows a command once the room has had a match, or has one now."""
+    return NO_MATCH if room.match is None else None
+
+
+def with_help(room: Room, viewer: Viewer) -> Refusal | None:
+    """Allows a command that helps with the positions of the match, where nobody forbids it."""
+    return after_start(room, viewer) or permissions.position_help(room, viewer)
+
+
+def for_players(room: Room, viewer: Viewer) -> Refusal | None:
+    """Allows a command of those who have a seat."""
+    return NO_SEAT if viewer.seat is None else None
+
+
+class Ask(Struct, frozen=True):
+    """A question: the room in which it was asked, and the person who asked.
+
+    - `words` are those after the command.
+    - `v` is the version of the line, 0 for a question without one.
+    - `thoughts` are the AI's searches for its moves in the room's match, by ply. They are there
+      only for a command that asks for them.
+    - `switches` are the names of the switches that are on for the asker.
+    """
+
+    room: Room
+    viewer: Viewer
+    words: tuple[str, ...] = ()
+    v: int = 0
+    thoughts: Mapping[int, StoredThought] = {}
+    language: str = "en"
+    switches: frozenset[str] = frozenset()
+
+    @property
+    def match(self) -> Match | None:
+        """The running match, or the last one."""
+        return self.room.match
+
+    @property
+    def game(self) -> Game | None:
+        """The room's game; None if this server does not have it."""
+        return self.room.game
+
+    def position(self, ply: int | None = None) -> Position | None:
+        """The position of the match at a ply, or now; None if this server cannot play the match.
+
+        Raises GameError and GameFault.
+        """
+        match = self.room.match
+        if match is None or match.position is None or ply in (None, match.ply):
+            return None if match is None else match.position
+        return position_at(self.room, match, ply)
+
+
+class Answer(Struct, frozen=True):
+    """What the bot says: to the asker alone, or to everyone whom the question reached.
+
+    A private answer may have several lines, arrows for the asker's board, and moves with their
+    chances. A public one is a single line of chat.
+    """
+
+    text: str
+    is_public: bool = False
+    arrows: tuple[Arrow, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+
+
+class Search(Struct, frozen=True):
+    """Asks for a search, and for a call of `then` with its result.
+
+    The job needs a limit of nodes. The search counts for the asker's limits.
+    """
+
+    job: Job
+    then: Callable[[Result], Reply]
+
+
+class Act(Struct, frozen=True):
+    """Asks for a command of the room with the asker as its actor, and says `text` when it is done.
+
+    The bot gives the command its id.
+    """
+
+    command: room_commands.Command
+    text: str
+
+
+class Switch(Struct, frozen=True):
+    """Turns a switch of the asker on or off, and says `text`.
+
+    The switch belongs to the asker's connections to this room, and ends with them.
+    """
+
+    name: str
+    is_on: bool
+    text: str
+
+
+Reply = Answer | Search | Act | Switch
+#: The function of a command.
+Run = Callable[[Ask], Reply]
+
+
+class ChatCommand(Struct, frozen=True):
+    """A command of the chat: its name without the slash, and a few words for the list of commands.
+
+    - `when` is when it is allowed; it is checked again before the bot answers.
+    - `cost` is the maximum number of searches that one question may take.
+    - `needs_thoughts` says whether the question comes with the AI's searches.
+    """
+
+    name: str
+    about: str
+    run: Run
+    when: When = always
+    cost: int = 0
+    needs_thoughts: bool = False
+
+
+def command(
+    name: str,
+    about: str,
+    when: When = always,
+    cost: int = 0,
+    needs_thoughts: bool = False,
+) -> Callable[[Run], ChatCommand]:
+    """Returns a decorator that makes a chat command of a function. See ChatCommand."""
+
+    def decorate(run: Run) -> ChatCommand:
+        return ChatCommand(name, about, run, when, cost, needs_thoughts)
+
+    return decorate

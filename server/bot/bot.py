@@ -1,0 +1,247 @@
+"""The room's bot on one node: it answers the questions in the lines of chat that the node commits.
+
+A line may stay unanswered, if the node dies or the queue is full, but is never answered twice: a
+public answer is a command of the room with an id made of the line's version.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import msgspec
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from engine.search.job import SearchError
+from server.bot.api import Act, Answer, Ask, ChatCommand, Reply, Search, Switch
+from server.bot.calls import Calls, CommandFailed
+from server.bot.registry import find_command, nearest_command
+from server.bot.switches import Switches
+from server.codes import Code
+from server.ids import IdentityId, RoomId
+from server.ports import Follower
+from server.protocol import messages as wire
+from server.protocol.outbound import Outbound
+from server.protocol.wording import StoredThought
+from server.rooms.commands import BotLine, ChatTo, Command
+from server.rooms.events import Said
+from server.rooms.model import BOT, Actor, CommandRejected, Room
+from server.rooms.permissions import viewer_of
+from server.rooms.questions import Question, parse_question
+from server.runtime.hub import Hub
+from server.runtime.log import Cause, Outcome, Rejected
+from server.runtime.observers import RoomCommit
+from server.store.base import StoreError
+
+log = structlog.get_logger()
+
+#: Capacity of the queue of questions.
+QUEUE = 64
+#: Maximum number of questions that are worked on at a time.
+SLOTS = 16
+#: Attempts at a command of the room while the store fails.
+MAX_ATTEMPTS = 3
+#: Time limit for a search, with the time that it waits for an engine, in seconds.
+SEARCH_S = 60.0
+
+_decode_thought = msgspec.json.Decoder(StoredThought).decode
+
+
+class Line(Struct, frozen=True):
+    """A line of chat with a question."""
+
+    room_id: RoomId
+    v: int
+    asker: Actor
+    to: str
+    question: Question
+
+
+class Bot:
+    """Answers the questions of a node's rooms. `open_bot` runs it."""
+
+    def __init__(self, hub: Hub, calls: Calls) -> None:
+        self.switches = Switches(hub)
+        self._hub = hub
+        self._calls = calls
+        self._queue: asyncio.Queue[Line] = asyncio.Queue(QUEUE)
+        self._slots = asyncio.Semaphore(SLOTS)
+
+    def on_commit(self, commit: RoomCommit) -> None:
+        """Queues the questions that this node commits. An observer."""
+        if commit.cause is not Cause.COMMITTED:
+            return
+        for event, entry in zip(commit.events, commit.entries, strict=True):
+            if type(event) is Said and not event.by:
+                question = parse_question(event.text, commit.after.has_ai)
+                if question is not None:
+                    asker = Actor(IdentityId(event.identity), event.name)
+                    self._enqueue(Line(commit.after.id, entry.v, asker, event.to, question))
+
+    async def run(self) -> None:
+        """Answers questions until it is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                line = await self._queue.get()
+                await self._slots.acquire()
+                task = tasks.create_task(self._answer(line), name=f"answer in {line.room_id}")
+                task.add_done_callback(lambda _: self._slots.release())
+
+    def followers_with(self, room_id: RoomId, switch: str) -> list[Follower]:
+        """The connections on this node of the people who have turned a switch on."""
+        people = self.switches.people(room_id, switch)
+        return [each for person in people for each in self.followers_of(room_id, person)]
+
+    def followers_of(self, room_id: RoomId, identity: IdentityId) -> list[Follower]:
+        """The connections of a person to a room on this node."""
+        runner = self._hub.runner(room_id)
+        if runner is None:
+            return []
+        return [follower for follower, _ in runner.followers if follower.identity == identity]
+
+    # --- one question
+
+    def _enqueue(self, line: Line) -> None:
+        try:
+            self._queue.put_nowait(line)
+        except asyncio.QueueFull:
+            self._tell(line, Answer("The bot has too many questions to answer; ask again later."))
+
+    async def _answer(self, line: Line) -> None:
+        """Answers one line, or tells the asker why not."""
+        try:
+            name = line.question.command
+            command = find_command(name)
+            if command is None:
+                nearest = nearest_command(name)
+                text = f"There is no /{name}. Did you mean /{nearest}? /help lists the commands."
+                self._tell(line, Answer(text))
+            else:
+                await self._deliver(line, command, await self._reply(line, command))
+        except CommandFailed as failure:
+            self._tell(line, Answer(str(failure)))
+        except CommandRejected as refusal:
+            self._tell(line, Answer(_sentence(refusal.message)))
+        except (SearchError, TimeoutError):
+            self._tell(line, Answer("The engine gave no answer; ask again later."))
+        except StoreError:
+            self._tell(line, Answer("The server cannot answer now; ask again later."))
+        except Exception:
+            log.exception("question failed", room=line.room_id, v=line.v)
+            self._tell(line, Answer("The server failed on this question; its log says why."))
+
+    async def _reply(self, line: Line, command: ChatCommand) -> Reply:
+        """Returns what a command replies, after its searches."""
+        ask = await self._ask(line, command)
+        reply = await self._calls.call(command, lambda: command.run(ask))
+        for _ in range(command.cost):
+            if not isinstance(reply, Search):
+                break
+            async with asyncio.timeout(SEARCH_S):
+                searches = self._hub.ports.background
+                result = await searches.search(line.asker.identity, "ask", reply.job)
+            then = reply.then
+            reply = await self._calls.call(command, lambda: then(result))  # noqa: B023
+        return reply
+
+    async def _ask(self, line: Line, command: ChatCommand) -> Ask:
+        """Returns the question for a command. Raises CommandRejected if it is not allowed now."""
+        room = self._check(line, command)
+        thoughts = await self._thoughts(room) if command.needs_thoughts else {}
+        identity = line.asker.identity
+        return Ask(
+            room, viewer_of(room, identity), line.question.words, line.v, thoughts,
+            switches=self.switches.names(room.id, identity),
+        )  # fmt: skip
+
+    def _check(self, line: Line, command: ChatCommand) -> Room:
+        """Returns the room as it is now. Raises CommandRejected if the command is not allowed."""
+        runner = self._hub.runner(line.room_id)
+        if runner is None or runner.room is None:
+            raise CommandFailed("The room is closed.")
+        refusal = command.when(runner.room, viewer_of(runner.room, line.asker.identity))
+        if refusal is not None:
+            raise CommandRejected(*refusal)
+        return runner.room
+
+    async def _thoughts(self, room: Room) -> dict[int, StoredThought]:
+        """The AI's searches for its moves in the room's match, by ply; of those not taken back."""
+        match = room.match
+        if match is None:
+            return {}
+        stored = await self._hub.ports.store.projections.thoughts(match.id)
+        newest = {each.ply: each.body for each in sorted(stored, key=lambda each: each.v)}
+        thoughts: dict[int, StoredThought] = {}
+        for ply, played in enumerate(match.moves):
+            if ply in newest:
+                thought = _decode_thought(newest[ply])
+                if thought.move == played.move:
+                    thoughts[ply] = thought
+        return thoughts
+
+    # --- what follows from a reply
+
+    async def _deliver(self, line: Line, command: ChatCommand, reply: Reply) -> None:
+        """Carries out a reply. The command must still be allowed."""
+        self._check(line, command)
+        match reply:
+            case Answer(is_public=True):
+                await self._say(line, reply.text)
+            case Answer():
+                self._tell(line, reply)
+            case Act():
+                await self._command(line, line.asker, replace(reply.command, id=f"bot:{line.v}"))
+                self._tell(line, Answer(reply.text))
+            case Switch():
+                self.switches.turn(line.room_id, line.asker.identity, reply.name, reply.is_on)
+                self._tell(line, Answer(reply.text))
+            case _:
+                log.warning("chat command replies with too much", command=command.name)
+                raise CommandFailed(f"/{command.name} gave no answer.")
+
+    async def _say(self, line: Line, text: str) -> None:
+        """Answers in the chat, for everyone whom the question reached."""
+        to: ChatTo = "spectators" if line.to == "spectators" else "room"
+        await self._command(line, BOT, BotLine(f"bot:{line.v}", text, line.v, to))
+
+    async def _command(self, line: Line, actor: Actor, command: Command) -> None:
+        """Gives the room a command, once. Raises CommandRejected if it is refused."""
+        outcome: Outcome = Rejected(Code.STORE_RETRY, "")
+        for _ in range(MAX_ATTEMPTS):
+            outcome = await self._hub.command(line.room_id, actor, command)
+            if not (isinstance(outcome, Rejected) and outcome.code is Code.STORE_RETRY):
+                break
+        if isinstance(outcome, Rejected):
+            raise CommandRejected(outcome.code, outcome.message)
+
+    def _tell(self, line: Line, answer: Answer) -> None:
+        """Sends an answer to the asker's connections on this node."""
+        message = Outbound(
+            wire.Answer(
+                room=line.room_id, v=line.v, text=answer.text,
+                arrows=answer.arrows, candidates=answer.candidates,
+            )
+        )  # fmt: skip
+        for follower in self.followers_of(line.room_id, line.asker.identity):
+            follower.send(message)
+
+
+def _sentence(refusal: str) -> str:
+    """The reason of a refusal as a sentence."""
+    return f"{refusal[:1].upper()}{refusal[1:]}."
+
+
+@asynccontextmanager
+async def open_bot(hub: Hub, calls: Calls | None = None) -> AsyncIterator[Bot]:
+    """Runs the bot of a node until the block ends."""
+    bot = Bot(hub, calls or Calls())
+    unsubscribe = hub.observers.subscribe(bot.on_commit)
+    task = asyncio.create_task(bot.run(), name="bot")
+    try:
+        yield bot
+    finally:
+        unsubscribe()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,1 @@
+"""The bot's own commands, besides those about positions (`server.bot.explanations`)."""

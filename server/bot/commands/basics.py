@@ -1,0 +1,85 @@
+"""Commands about the room: /help, /rules, /level, /persona and /clock. All answers are private."""
+
+from server.bot import registry
+from server.bot.api import Answer, Ask, command
+from server.protocol.levels import level_names
+from server.rooms.events import Occupant
+
+#: How each persona plays.
+PERSONA_TEXTS = {
+    "average": "expects you to play any move, good or bad, and plays for the best average",
+    "swindler": "picks, among the good moves, the one after which you can err most",
+    "random": "plays any legal move",
+}
+
+
+@command("help", "lists the commands, or explains one: /help why")
+def help_(ask: Ask) -> Answer:
+    """Lists the commands that are allowed now, or says what one does."""
+    commands = registry.all_commands()
+    if ask.words:
+        name = ask.words[0].lower().removeprefix("/")
+        if name not in commands:
+            return Answer(f"There is no /{name}. Try /{registry.nearest_command(name)}.")
+        refusal = commands[name].when(ask.room, ask.viewer)
+        note = "" if refusal is None else f" Not now: {refusal.message}."
+        return Answer(f"/{name} {commands[name].about}.{note}")
+    allowed = [each for each in commands.values() if each.when(ask.room, ask.viewer) is None]
+    lines = [f"/{each.name} {each.about}" for each in allowed]
+    return Answer("\n".join(["You may ask:", *lines]))
+
+
+@command("rules", "says how the game is played")
+def rules(ask: Ask) -> Answer:
+    """Gives the rules of the game."""
+    if ask.game is None:
+        return Answer("This server does not have the game of this room.")
+    return Answer(f"{ask.game.title}\n{ask.game.rules.RULES.strip()}")
+
+
+@command("level", "says how strong the AI plays")
+def level(ask: Ask) -> Answer:
+    """Says at which level each AI plays."""
+    lines = [_strength(seat, ask) for seat in _ai_seats(ask)]
+    return Answer("\n".join(lines) or "No AI plays here.")
+
+
+@command("persona", "says who the AI is")
+def persona(ask: Ask) -> Answer:
+    """Says how each AI chooses its moves."""
+    lines = [_character(seat, ask) for seat in _ai_seats(ask)]
+    return Answer("\n".join(lines) or "No AI plays here: all players are people.")
+
+
+@command("clock", "says how much time is left")
+def clock(ask: Ask) -> Answer:
+    """Says that the room has no clock."""
+    return Answer("This room has no clock. Take as long as you like.")
+
+
+def _ai_seats(ask: Ask) -> list[Occupant]:
+    return [seat for seat in ask.room.seats if seat is not None and seat.kind == "ai"]
+
+
+def _strength(seat: Occupant, ask: Ask) -> str:
+    """How strong an AI plays, in a sentence."""
+    if seat.strategy is not None:
+        depth = "" if seat.depth is None else f" and looks {_plies(seat.depth)} ahead"
+        return f"{seat.name} has no level: it plays by the strategy {seat.strategy}{depth}."
+    if seat.level is None or ask.game is None:
+        return f"{seat.name} has no level."
+    names = level_names(ask.game.levels)
+    name = f" ({names[seat.level - 1]})" if 0 < seat.level <= len(names) else ""
+    return f"The AI plays at level {seat.level} of {ask.game.levels}{name}."
+
+
+def _character(seat: Occupant, ask: Ask) -> str:
+    if seat.persona is not None:
+        return f"{seat.name} {PERSONA_TEXTS.get(seat.persona, 'has a style of its own')}."
+    if seat.kept_for is not None:
+        return f"{_strength(seat, ask)} It keeps the seat for {seat.kept_for.name}."
+    return _strength(seat, ask)
+
+
+def _plies(count: int) -> str:
+    return "1 ply" if count == 1 else f"{count} plies"

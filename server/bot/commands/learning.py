@@ -1,0 +1,41 @@
+"""Commands that lead to other pages: /analyse, /quiz and /teach. The bot answers privately."""
+
+from server.bot.api import Answer, Ask, after_start, command, with_help
+
+#: The lesson that shows most about a game, by the game.
+LESSONS = {
+    "chess": "horizon",
+    "connect-four": "move-order",
+    "gomoku": "evaluation",
+    "nim": "sticks",
+    "othello": "horizon",
+    "sticks": "sticks",
+    "tic-tac-toe": "tic-tac-toe",
+}
+#: The lesson for all other games.
+ANY_LESSON = "alpha-cut"
+
+
+@command("analyse", "analyses the match when it is over", when=after_start)
+def analyse(ask: Ask) -> Answer:
+    """Links to the analysis of the match."""
+    match = ask.match
+    if match is None or match.over is None:
+        return Answer("A match can be analysed when it is over.")
+    return Answer(f"The analysis of this match: /match/{match.id}?analyse")
+
+
+@command("quiz", "gives you a lesson with questions that fits this game")
+def quiz(ask: Ask) -> Answer:
+    """Links to a lesson with questions."""
+    lesson = LESSONS.get(ask.room.game_id, ANY_LESSON)
+    return Answer(f"Questions about searches like those for this game: /learn/{lesson}")
+
+
+@command("teach", "shows a search of this position, step by step", when=with_help)
+def teach(ask: Ask) -> Answer:
+    """Links to the position in the glass box."""
+    match = ask.match
+    if match is None:
+        return Answer("There is no position yet.")
+    return Answer(f"This position in the glass box: /glass?match={match.id}&ply={match.ply}")

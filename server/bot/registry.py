@@ -1,0 +1,71 @@
+"""The chat commands by name: the built-in ones, then those that other distributions register."""
+
+import re
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import MappingProxyType
+
+import structlog
+
+from server.bot.api import ChatCommand
+
+log = structlog.get_logger()
+
+#: The entry point group in which other distributions register chat commands.
+ENTRY_POINT_GROUP = "plyroom.chat"
+#: The modules of the built-in commands, in the order of the list of commands.
+BUILT_IN = (
+    "server.bot.commands.basics",
+    "server.bot.commands.actions",
+    "server.bot.commands.learning",
+)
+#: The names that a command may have.
+NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
+
+
+def find_command(name: str) -> ChatCommand | None:
+    """Returns the command with a name, or None."""
+    return all_commands().get(name)
+
+
+def nearest_command(name: str) -> str:
+    """Returns the name of the command that is most like a name; `help` if none is."""
+    matches = get_close_matches(name, all_commands(), n=1, cutoff=0.5)
+    return matches[0] if matches else "help"
+
+
+@cache
+def all_commands() -> MappingProxyType[str, ChatCommand]:
+    """Returns all commands by name, the built-in ones first."""
+    built_in = {
+        each.name: each
+        for module in BUILT_IN
+        for each in vars(import_module(module)).values()
+        if isinstance(each, ChatCommand)
+    }
+    return MappingProxyType(built_in | _plugged_in(built_in))
+
+
+def clear() -> None:
+    """Clears the registry, so that a test can install a command while it runs."""
+    all_commands.cache_clear()
+
+
+def _plugged_in(built_in: dict[str, ChatCommand]) -> dict[str, ChatCommand]:
+    """Returns the commands of other distributions. One that cannot be loaded is left out."""
+    commands: dict[str, ChatCommand] = {}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            each = entry.load()
+        except Exception as error:  # a plug-in's module may raise anything
+            log.warning("chat command cannot be loaded", entry=entry.value, error=str(error))
+            continue
+        if not isinstance(each, ChatCommand) or not NAME.fullmatch(each.name):
+            log.warning("not a chat command", entry=entry.value)
+        elif each.name in built_in or each.name in commands:
+            log.warning("the name of a chat command is taken", entry=entry.value, name=each.name)
+        else:
+            commands[each.name] = each
+    return commands

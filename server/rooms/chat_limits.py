@@ -1,0 +1,85 @@
+"""The rate limits of the chat, of each identity and of the room, and of repeated lines.
+
+The limits count the lines in the log, so all nodes decide alike. A question to the room's bot
+counts for limits of its own, too.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from server.codes import Code
+from server.rooms.model import ChatStamp, CommandRejected, Room
+from server.settings import Settings
+
+#: The window in which lines of chat are counted, in ms.
+WINDOW_MS = 10_000
+#: The window in which questions to the bot are counted, in ms.
+QUESTION_WINDOW_MS = 60_000
+
+
+def check_rate_limits(
+    room: Room, identity: str, now_ms: int, identity_limit: int, room_limit: int
+) -> None:
+    """Raises CommandRejected, with the time to wait, if a limit of lines in WINDOW_MS is reached.
+
+    The limits are those of the identity and of the room, in lines; 0 means no limit. Lines more
+    than WINDOW_MS in the future are ignored: a clock that was set back must not mute players.
+    """
+    subjects = "you write too fast", "all of you together write too fast"
+    limits = identity_limit, room_limit
+    _check(_reached_limits(room.chat_stamps, identity, now_ms, limits, subjects), now_ms)
+
+
+def check_question_limits(room: Room, identity: str, now_ms: int, settings: Settings) -> None:
+    """Raises CommandRejected, with the time to wait, if a limit of questions in QUESTION_WINDOW_MS
+    is reached.
+    """
+    subjects = "you ask the bot too often", "all of you together ask the bot too often"
+    limits = settings.limit_questions, settings.limit_questions_room
+    reached = _reached_limits(
+        room.question_stamps, identity, now_ms, limits, subjects, QUESTION_WINDOW_MS
+    )
+    _check(reached, now_ms)
+
+
+def check_repeat(room: Room, identity: str, text: str, limit: int) -> None:
+    """Raises CommandRejected if the text equals one of the identity's last `limit` lines.
+
+    Only the lines that the room keeps in memory count, SNAPSHOT_CHAT_LINES of all people.
+    """
+    own = [line.text for line in room.chat if line.identity == identity]
+    if limit and text in own[-limit:]:
+        raise CommandRejected(Code.CHAT_REPEATED, "you have just said that; say something else")
+
+
+def next_line_ms(room: Room, identity: str, now_ms: int, settings: Settings) -> int:
+    """The time at which the limits allow an identity its next line; `now_ms` if they do now."""
+    if not room.chat_stamps:
+        return now_ms
+    limits = settings.limit_chat, settings.limit_chat_room
+    reached = _reached_limits(room.chat_stamps, identity, now_ms, limits)
+    return max((until_ms for _, until_ms in reached), default=now_ms)
+
+
+def _check(reached: Iterator[tuple[str, int]], now_ms: int) -> None:
+    """Raises CommandRejected for the first limit that is reached."""
+    for subject, until_ms in reached:
+        wait_s = -((now_ms - until_ms) // 1000)
+        raise CommandRejected(Code.RATE_EXCEEDED, f"{subject}; try again in {wait_s} s")
+
+
+def _reached_limits(
+    stamps: Sequence[ChatStamp],
+    identity: str,
+    now_ms: int,
+    limits: tuple[int, int],
+    subjects: tuple[str, str] = ("", ""),
+    window_ms: int = WINDOW_MS,
+) -> Iterator[tuple[str, int]]:
+    """Yields each limit that is reached, of the identity and of the room: its subject, and the time
+    until which it holds.
+    """
+    recent = [stamp for stamp in stamps if abs(now_ms - stamp.at_ms) < window_ms]
+    own = [stamp for stamp in recent if stamp.identity == identity]
+    for counted, limit, subject in zip((own, recent), limits, subjects, strict=True):
+        if limit and len(counted) >= limit:
+            yield subject, counted[-limit].at_ms + window_ms

@@ -1,0 +1,48 @@
+"""Which people the host of a room may mute: the conditions of the commands. Pure functions."""
+
+from server.rooms.events import Player
+from server.rooms.model import Room, Viewer
+from server.rooms.refusals import (
+    MUTE_SELF,
+    MUTE_TOO_MANY,
+    MUTE_UNKNOWN,
+    NOT_HOST,
+    NOT_MUTED,
+    Refusal,
+)
+
+#: Maximum number of people that are muted in a room.
+MAX_MUTED = 64
+
+
+def mute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
+    """`identity` is the person to mute; None stands for any."""
+    if not viewer.is_host:
+        return NOT_HOST
+    if identity == viewer.identity:
+        return MUTE_SELF
+    if not people_to_mute(room, identity):
+        return MUTE_UNKNOWN
+    return MUTE_TOO_MANY if len(room.muted) >= MAX_MUTED else None
+
+
+def unmute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
+    """`identity` is the person to unmute; None stands for any."""
+    if not viewer.is_host:
+        return NOT_HOST
+    is_muted = any(identity in (None, person.identity) for person in room.muted)
+    return None if is_muted else NOT_MUTED
+
+
+def people_to_mute(room: Room, identity: str | None = None) -> list[Player]:
+    """The people whose lines the room keeps in memory, besides the host and those who are muted.
+
+    With an `identity` it is that person at most.
+    """
+    muted = {person.identity for person in room.muted} | {room.host}
+    lines = {line.identity: line.name for line in room.chat if not line.by}
+    return [
+        Player(author, name)
+        for author, name in lines.items()
+        if author not in muted and identity in (None, author)
+    ]
