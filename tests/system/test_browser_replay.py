@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, TimeoutError, expect
+from playwright.async_api import Browser, Locator, TimeoutError, expect
 
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
@@ -135,6 +135,10 @@ async def test_the_list_of_matches_is_limited_by_its_address(
 ) -> None:
     """A choice limits the list and stands in the address, which shows the same list again."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
+
+        def choice(name: str) -> Locator:
+            return ada.page.get_by_role("combobox", name=name, exact=True)
+
         await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
         await ada.play("b2")
         await ada.button("Resign").click()
@@ -143,17 +147,17 @@ async def test_the_list_of_matches_is_limited_by_its_address(
         await ada.go("/replays")
         row = ada.page.locator(".matches li")
         await row.first.wait_for()
-        await ada.page.get_by_label("Player", exact=True).select_option("Me")
-        await ada.page.get_by_label("Result", exact=True).select_option("Won")
+        await choice("Player").select_option("Me")
+        await choice("Result").select_option("Won")
         await expect(ada.page.get_by_text("No finished match is like that.")).to_be_visible()
-        await ada.page.get_by_label("Result", exact=True).select_option("Lost")
+        await choice("Result").select_option("Lost")
         await expect(row).to_have_count(1)
         await expect(ada.page).to_have_url(re.compile(r"/replays\?player=\w+&result=lost$"))
         assert await audit(ada.page) == []
         await ada.page.reload()
         await expect(row).to_have_count(1)
-        await expect(ada.page.get_by_label("Result", exact=True)).to_have_value("lost")
-        await ada.page.get_by_label("Length", exact=True).select_option("Over 60 plies")
+        await expect(choice("Result")).to_have_value("lost")
+        await choice("Length").select_option("Over 60 plies")
         await expect(row).to_have_count(0)
         await ada.button("Show all").click()
         await row.first.wait_for()
