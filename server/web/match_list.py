@@ -1,7 +1,7 @@
 """The query of the list of matches: its filters, and the cursors of its pages."""
 
 from http import HTTPStatus
-from typing import get_args
+from typing import cast, get_args
 
 from aiohttp import web
 
@@ -33,7 +33,7 @@ def parse_filter(request: web.Request) -> MatchFilter:
     return MatchFilter(
         player=player,
         game=_text(query.get("game")),
-        result=result,
+        result=cast(Result | None, result),
         min_plies=query_number(request, "min_plies", 1, 1, MAX_PLIES),
         max_plies=_number(request, "max_plies", MAX_PLIES),
         since_ms=_seconds(request, "since"),

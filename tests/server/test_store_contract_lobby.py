@@ -1,6 +1,7 @@
 """The contract of server/store/base.py: the lobby's list, a player's matches, popular games."""
 
 import itertools
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -70,7 +71,7 @@ async def test_finished_matches_are_filtered_by_player_and_game(store: Store) ->
     )
     game = played("m1", "ada", "ben").game
 
-    async def found(**filters: str) -> list[str]:
+    async def found(**filters: Any) -> list[str]:
         wanted = MatchFilter(**filters)
         rows = await store.projections.matches(9, None, wanted)
         first = await store.projections.matches(1, None, wanted)
@@ -99,16 +100,17 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
     for n, (over, seats) in enumerate(itertools.product(overs, (("ada", "ben"), ("ben", "ada")))):
         ended = replace(finished(f"m{n}", at_ms=NOW_MS + n // 2), over=over, plies=n + 1)
         rows.append((played(f"m{n}", *seats), ended))
-    await store_matches(store, *([start, end] for start, end in rows))
+    groups: list[list[Projection]] = [[start, end] for start, end in rows]
+    await store_matches(store, *groups)
     results = (None, "won", "lost", "drawn", "first", "second")
-    limits = (
+    limits: tuple[dict[str, Any], ...] = (
         {},
         {"min_plies": 3},
         {"max_plies": 4},
         {"since_ms": NOW_MS + 2, "until_ms": NOW_MS + 3},
     )
     for result, player, limit in itertools.product(results, (None, "ada", "cyd"), limits):
-        wanted = MatchFilter(result=result, player=player, **limit)  # type: ignore[arg-type]
+        wanted = MatchFilter(result=result, player=player, **limit)
         expected = [
             start.match
             for start, end in reversed(rows)
