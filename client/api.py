@@ -165,7 +165,7 @@ def _get(address: Address, path: str, response_type: type[T]) -> T:
         with urllib.request.build_opener(*handlers).open(url, timeout=TIMEOUT_S) as response:
             body = response.read(MAX_BODY_BYTES)
     except urllib.error.HTTPError as error:
-        raise _refusal(error, url) from error
+        raise refusal_of(error, url) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise Unreachable(f"no server can be reached at {address}: {reason}") from error
@@ -175,7 +175,7 @@ def _get(address: Address, path: str, response_type: type[T]) -> T:
         raise ProtocolMismatch(f"what answers at {url} is not a Plyroom server: {error}") from error
 
 
-def _refusal(error: urllib.error.HTTPError, url: str) -> PlyroomError:
+def refusal_of(error: urllib.error.HTTPError, url: str) -> PlyroomError:
     """Returns Refused with the server's error message; Unreachable when the response has none."""
     with error:
         try:

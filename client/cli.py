@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+from client.subcommands.analyse import analyse
 from client.subcommands.games import games
 from client.subcommands.join import join
 from client.subcommands.play import play
@@ -31,5 +32,5 @@ def main() -> None:
     """Board games with people and with an AI whose thinking anyone can watch."""
 
 
-for _command in (serve, *SERVER_PROGRAMS, games, rooms, play, join, watch, replay, teach):
+for _command in (serve, *SERVER_PROGRAMS, games, rooms, play, join, watch, replay, analyse, teach):
     main.add_command(_command)

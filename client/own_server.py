@@ -45,6 +45,11 @@ def worker_command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "server.worker", *arguments]
 
 
+def analyse_command(*arguments: str) -> list[str]:
+    """The command line that analyses a game in a file."""
+    return [sys.executable, "-P", "-m", "server.ops.analyse", *arguments]
+
+
 def teach_command(*arguments: str) -> list[str]:
     """The command line that runs the lessons of game search."""
     return [sys.executable, "-P", "-m", "engine.teach", *arguments]

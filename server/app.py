@@ -27,6 +27,8 @@ from engine.study_pool.pool import StudyPool
 from server.address import Origin, Proxies, parse_proxies
 from server.analysis.runner import open_analyses
 from server.bot.bot import open_bot
+from server.bot.coach import open_coach
+from server.bot.hints import open_hints
 from server.bot.registry import all_commands
 from server.bus.base import Bus
 from server.bus.broker import broker_of
@@ -208,7 +210,13 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
-    async with open_hub(ports) as hub, open_bot(hub), open_analyses(ports) as feed:
+    async with (
+        open_hub(ports) as hub,
+        open_analyses(ports) as feed,
+        open_bot(hub) as bot,
+        open_hints(hub),
+        open_coach(hub, bot),
+    ):
         sessions = Sessions(hub)
         watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms, hub.rename, feed)

@@ -20,6 +20,7 @@ from client.subcommands.options import (
 from client.subcommands.running import call_api, run_to_end
 
 if TYPE_CHECKING:
+    from client.analyses import Report
     from client.api import MatchRecord
     from client.terminal.output import Output
     from client.terminal.replay import Views
@@ -30,12 +31,21 @@ if TYPE_CHECKING:
 @click.option(
     "--ply", type=click.IntRange(0), help="Print only the position after this many plies."
 )
+@click.option(
+    "--analyse", "is_analysed", is_flag=True, help="Analyse the match, and show what was better."
+)
 @url_option
 @data_option
 @json_option
 @plain_option
 def replay(
-    match: str, ply: int | None, url: Address | None, data: Path | None, as_json: bool, plain: bool
+    match: str,
+    ply: int | None,
+    is_analysed: bool,
+    url: Address | None,
+    data: Path | None,
+    as_json: bool,
+    plain: bool,
 ) -> None:
     """Replay a match.
 
@@ -45,19 +55,22 @@ def replay(
     linked_server, match_id = parse_link_argument(match)
     ply = linked_ply(match) if ply is None else ply
     if data is None or linked_server is not None or url is not None:
-        _replay(linked_server or url or parse_address(DEFAULT_SERVER), match_id, ply, as_json)
+        address = linked_server or url or parse_address(DEFAULT_SERVER)
+        _replay(address, match_id, ply, as_json, is_analysed)
         return
 
     import asyncio
 
     async def run() -> None:
         async with server_address(None, data) as address:
-            await asyncio.to_thread(_replay, address, match_id, ply, as_json)
+            await asyncio.to_thread(_replay, address, match_id, ply, as_json, is_analysed)
 
     run_to_end(run())
 
 
-def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> None:
+def _replay(
+    address: Address, match_id: str, ply: int | None, as_json: bool, is_analysed: bool
+) -> None:
     from msgspec.structs import replace
 
     from client.api import fetch_assessments, fetch_match, fetch_views
@@ -75,26 +88,33 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
     first, last = (0, len(record.moves)) if ply is None else (max(0, ply - 1), ply)
     if sys.stdout.isatty():  # the user may step to any ply
         first, last = 0, len(record.moves)
+    report = None
+    if is_analysed:
+        from client.subcommands.analyse import wait_for_analysis
+
+        report = wait_for_analysis(address, match_id)
     record = replace(
         record, assessments=call_api(lambda: fetch_assessments(address, record, first, last))
     )
     output = standard_output()
     if as_json:
-        print_json(record, views, output, ply)
+        print_json(record, views, output, ply, report)
     elif output.interactive:
-        _step_through(record, views, output, ply or 0)
+        _step_through(record, views, output, ply or 0, report)
     else:
-        print_match(record, views, output, ply)
+        print_match(record, views, output, ply, report)
 
 
-def _step_through(record: "MatchRecord", views: "Views", output: "Output", ply: int) -> None:
+def _step_through(
+    record: "MatchRecord", views: "Views", output: "Output", ply: int, report: "Report | None"
+) -> None:
     """Steps through a match by keys, or by lines on a dumb terminal and where keys need Enter."""
     from client.terminal.keys import StepReader, pressed_keys
     from client.terminal.replay import step_through
 
     if os.environ.get("TERM", "dumb") == "dumb" or os.name == "nt":
-        step_through(record, views, output, lambda: sys.stdin.readline() or None, ply)
+        step_through(record, views, output, lambda: sys.stdin.readline() or None, ply, report)
         return
     with suppress(EOFError, KeyboardInterrupt), pressed_keys(sys.stdin.fileno()) as read:
         steps = StepReader(read, lambda text: click.echo(text, nl=False))
-        step_through(record, views, output, steps.next, ply)
+        step_through(record, views, output, steps.next, ply, report)

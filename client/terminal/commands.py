@@ -17,6 +17,7 @@ class CommandName(Enum):
     LAST = "last"
     PIECES = "pieces"
     THINKING = "thinking"
+    HINT = "hint"
     RESIGN = "resign"
     CLAIM = "claim"
     DRAW = "draw"
@@ -206,6 +207,7 @@ HELP = (
     ("l", CommandName.LAST, "repeat the last move"),
     ("p", CommandName.PIECES, "name the pieces in words; pieces c: only on cells with a c"),
     ("t", CommandName.THINKING, "the best moves that the AI knows, with their chances"),
+    ("", CommandName.HINT, "the best moves in words; hint piece: less help"),
     ("", CommandName.RESIGN, "resign the match"),
     ("", CommandName.ABORT, "end it without a result"),
     ("", CommandName.DRAW, "offer a draw, or accept one"),
@@ -231,6 +233,7 @@ HELP = (
 
 #: The commands that need the server's permission, with the names that `may` has for them.
 PERMITTED_AS = {
+    CommandName.HINT: "hint",
     CommandName.RESIGN: "resign",
     CommandName.ABORT: "abort",
     CommandName.DRAW: "offer_draw",

@@ -8,7 +8,7 @@ that a list of moves can be piped in, and it ends with the match.
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -43,6 +43,8 @@ from server.protocol.messages import (
     ClaimWin,
     Configure,
     Decline,
+    Hint,
+    HintKind,
     LetAiPlay,
     Move,
     OfferDraw,
@@ -93,6 +95,9 @@ ROOM_COMMANDS: Mapping[
 SEAT_COMMANDS = (CommandName.SIT, CommandName.STAND, CommandName.AI)
 #: The commands that mute and unmute people for everyone.
 MUTE_COMMANDS = (CommandName.MUTE_ALL, CommandName.UNMUTE_ALL)
+
+#: What may follow the command `hint`.
+HINT_KINDS = ("", "piece", "move", "moves")
 
 #: The commands that a user on a terminal must confirm, each with the question.
 QUESTIONS = {
@@ -297,6 +302,8 @@ class LineMode:
             self._transcript.prompt(self._model)
         elif name in ROOM_COMMANDS:
             await self._run_room_command(name)
+        elif name is CommandName.HINT:
+            await self._ask_for_hint(argument)
         elif name in SEAT_COMMANDS or name in MUTE_COMMANDS:
             parse = seat_command if name in SEAT_COMMANDS else mute_command
             await self._send_or_report(
@@ -312,6 +319,18 @@ class LineMode:
             self._output.report(f"error: {command}")
         else:
             await self._send_and_wait(command)
+        self._transcript.prompt(self._model)
+
+    async def _ask_for_hint(self, argument: str) -> None:
+        """Asks for a hint, which arrives as an answer; `argument` may be "piece" or "move"."""
+        if argument not in HINT_KINDS:
+            self._output.report("error: type hint, hint move or hint piece")
+        else:
+            self._output.print("Looking for a hint ...")
+            model, what = self._model, cast(HintKind, argument or "moves")
+            await self._send(
+                Hint(id=self._connection.new_id(), room=model.room, ply=model.ply, what=what)
+            )
         self._transcript.prompt(self._model)
 
     async def _run_room_command(self, name: CommandName) -> None:

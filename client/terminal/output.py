@@ -9,6 +9,8 @@ from typing import TextIO
 
 #: Returns to the beginning of the line and erases it.
 ERASE_LINE = "\r\x1b[K"
+#: The width of a graph where the output is no terminal, in characters.
+PIPE_WIDTH = 80
 #: The least width to which text is wrapped, in characters.
 MIN_WIDTH = 20
 
@@ -44,6 +46,20 @@ class Output:
     def has_prompt(self) -> bool:
         """Whether a prompt waits for input."""
         return self._prompt != ""
+
+    @property
+    def width(self) -> int:
+        """The width of a line in characters: the terminal's less one, elsewhere PIPE_WIDTH."""
+        return shutil.get_terminal_size().columns - 1 if self._data.isatty() else PIPE_WIDTH
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether the output can show block characters."""
+        try:
+            "▁█".encode(getattr(self._data, "encoding", None) or "ascii")
+        except (UnicodeEncodeError, LookupError):
+            return False
+        return True
 
     def print(self, text: str) -> None:
         """Prints data: moves, boards, results, chat, the output of commands."""

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from client.analyses import Report
 from client.api import MatchRecord
 from client.terminal import words
+from client.terminal.analysis import position_lines, report_lines
 from client.terminal.board import board_text
 from client.terminal.output import Output
 from engine.view import PositionView
@@ -51,8 +53,16 @@ def move_numbers(record: MatchRecord) -> list[str]:
     return ["0", *(words.move_number(ply, played) for ply, played in enumerate(record.moves))]
 
 
-def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False) -> list[str]:
-    """The position after `ply` plies: last move, AI's search, board, and at the end the result."""
+def ply_lines(
+    record: MatchRecord,
+    views: Views,
+    ply: int,
+    colour: bool = False,
+    report: Report | None = None,
+) -> list[str]:
+    """The position after `ply` plies: last move, AI's search, analysis, board, and at the end the
+    result.
+    """
     after = views[ply] if ply < len(views) else None
     lines = ["Start"]
     if ply > 0:
@@ -70,6 +80,8 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
     elif search is not None:
         text = words.search_text(search.depth, search.score, search.nodes, search.pv, search.value)
         lines.append(f"  AI: {text}")
+    if report is not None:
+        lines += position_lines(record, {each.ply: each for each in report.moves}, ply)
     result = None
     if ply == len(record.moves) and record.over is not None:
         result = words.result_text(record.view, record.over)
@@ -80,19 +92,44 @@ def ply_lines(record: MatchRecord, views: Views, ply: int, colour: bool = False)
     return lines
 
 
-def print_match(record: MatchRecord, views: Views, output: Output, only: int | None = None) -> None:
+def print_match(
+    record: MatchRecord,
+    views: Views,
+    output: Output,
+    only: int | None = None,
+    report: Report | None = None,
+) -> None:
     """Prints the whole match, or only the position after `only` plies."""
-    for line in title_lines(record):
-        output.print(line)
+    _print_head(record, output, report)
     for ply in range(len(record.moves) + 1) if only is None else [only]:
         output.print("")
-        for line in ply_lines(record, views, ply, output.colour):
+        for line in ply_lines(record, views, ply, output.colour, report):
             output.print(line)
 
 
-def print_json(record: MatchRecord, views: Views, output: Output, only: int | None = None) -> None:
-    """Prints the match as a line of JSON, then each position (or only one) as a line."""
+def _print_head(record: MatchRecord, output: Output, report: Report | None) -> None:
+    """Prints the title, and the analysis if there is one."""
+    for line in title_lines(record):
+        output.print(line)
+    if report is not None:
+        output.print("")
+        for line in report_lines(record, report, output.width, output.has_blocks):
+            output.print(line)
+
+
+def print_json(
+    record: MatchRecord,
+    views: Views,
+    output: Output,
+    only: int | None = None,
+    report: Report | None = None,
+) -> None:
+    """Prints the match as a line of JSON, then its analysis if there is one, then each position (or
+    only one) as a line.
+    """
     output.print(msgspec.json.encode(record).decode())
+    if report is not None:
+        output.print(msgspec.json.encode(report).decode())
     for ply in range(len(record.moves) + 1) if only is None else [only]:
         played = record.moves[ply - 1] if ply else None
         body = {
@@ -104,15 +141,19 @@ def print_json(record: MatchRecord, views: Views, output: Output, only: int | No
 
 
 def step_through(
-    record: MatchRecord, views: Views, output: Output, read: Callable[[], str | None], ply: int = 0
+    record: MatchRecord,
+    views: Views,
+    output: Output,
+    read: Callable[[], str | None],
+    ply: int = 0,
+    report: Report | None = None,
 ) -> None:
     """Shows a position and prompts for the next one until the user quits."""
-    for line in title_lines(record):
-        output.print(line)
+    _print_head(record, output, report)
     numbers = move_numbers(record)
     while True:
         output.print("")
-        for line in ply_lines(record, views, ply, output.colour):
+        for line in ply_lines(record, views, ply, output.colour, report):
             output.print(line)
         chosen = _prompt_for_ply(output, read, ply, numbers, length_text(record))
         if chosen is None:

@@ -243,3 +243,13 @@ def thinker(model: Model, thinking: Thinking) -> str:
     """The AI that thinks, with its side: "AI level 5 (Yellow)"."""
     side = side_name(board_of(model), thinking.seat)
     return f"{player_name(model, thinking.seat)} ({side})"
+
+
+def possessive(name: str) -> str:
+    """The possessive of a name: "White's"."""
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """A number with its noun: "1 mistake", "2 mistakes"."""
+    return f"{count} {one if count == 1 else many}"

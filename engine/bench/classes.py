@@ -59,7 +59,7 @@ def job_at(position: Position, room: str, level: int | None, use: Use = "live") 
     game, limit = position.game, Limit() if level is not None else Limit(nodes=NODES)
     return Job(
         game.id, game.digest, dict(position.options), position.text(), (), room,
-        level=level, limit=limit, use=use,
+        level=level, limit=limit, use=use, lines=1 if level is not None else 3,
     )  # fmt: skip
 
 

@@ -34,6 +34,8 @@ LEASE_MS = 10_000
 RENEW_S = 3.0
 #: Time between two queries for analyses that other nodes have left, in seconds.
 POLL_S = 5.0
+#: Time between two looks at the engines while none is ready, in seconds.
+ENGINES_POLL_S = 0.5
 #: Time between two attempts while no engine has room, in seconds.
 BUSY_RETRY_S = 1.0
 #: Number of searches of a position that may fail before the analysis does.
@@ -55,11 +57,18 @@ class AnalysisRunner:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Claims and runs analyses until it is cancelled; it then returns their leases."""
+        """Claims and runs analyses until it is cancelled; it then returns their leases.
+
+        A sole node first ends the leases of the runs before it: no other node has any.
+        """
+        are_leases_valid = not self._ports.settings.is_sole_node
         try:
             while True:
                 self._feed.any_changed.clear()
                 try:
+                    if not are_leases_valid:
+                        await self._ports.store.analyses.end_leases()
+                        are_leases_valid = True
                     await self._fill()
                 except StoreError as error:
                     log.warning("store unavailable", duty="analyses", error=str(error))
@@ -90,9 +99,9 @@ class AnalysisRunner:
         return min(MAX_RUNNING, max(1, workers - 1)) if workers else 0
 
     async def _wait(self) -> None:
-        """Waits for a change of an analysis, at most POLL_S."""
+        """Waits for a change of an analysis, at most POLL_S; for engines, if there are none."""
         try:
-            async with asyncio.timeout(POLL_S):
+            async with asyncio.timeout(POLL_S if self._slots else ENGINES_POLL_S):
                 await self._feed.any_changed.wait()
         except TimeoutError:
             pass

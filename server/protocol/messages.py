@@ -318,7 +318,8 @@ class Answer(Outgoing, frozen=True, tag="answer", kw_only=True):
     """The answer of the room's bot to the recipient alone. It is not in the log.
 
     `v` is the version of the line that it answers, 0 for none. `arrows` are to be drawn until the
-    position changes. `candidates` are the moves that it names.
+    position changes. `candidates` are the moves that it names. Of an answer to no line, `about`
+    says what it is: a `hint`, or a comment of the `coach`.
     """
 
     room: str
@@ -326,6 +327,7 @@ class Answer(Outgoing, frozen=True, tag="answer", kw_only=True):
     text: str
     arrows: tuple[Arrow, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    about: Word = ""
 
 
 class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):

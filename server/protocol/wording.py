@@ -199,7 +199,7 @@ class Wording:
         """The moves after the first, with their numbers: "5. b3 Bg4"."""
         text = self._lines.get(tokens)
         if text is None:
-            text = self._lines[tokens] = _line_text(self._position, self._ply, tokens)
+            text = self._lines[tokens] = line_text(self._position, self._ply, tokens)
         return text
 
     @property
@@ -276,7 +276,7 @@ def careless_note(game: Game, level: int | None, seed: int, digest: str, depth: 
     return f"Level {level} was careless here on purpose." if is_careless else ""
 
 
-def _line_text(position: Position, ply: int, tokens: Sequence[str]) -> str:
+def line_text(position: Position, ply: int, tokens: Sequence[str]) -> str:
     """The moves after the first, with their numbers, as far as the rules can play them."""
     words: list[str] = []
     try:

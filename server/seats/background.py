@@ -9,8 +9,10 @@ A node has one `BackgroundSearches` (`Ports.background`). A request is one searc
         for job in jobs:
             result = await search(job)
 
+The result of an ask is kept for some minutes: the same position is searched once for all who ask.
 The engines give way to live searches, so a request may take any time. The limits are for each
-identity, class and node, and in memory.
+identity, class and node, and in memory. The analysis of a match does not pass here: its limits hold
+for all nodes together, in the store (server/analysis/requests.py).
 """
 
 import asyncio
@@ -18,6 +20,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from engine.dispatch.dispatcher import QueueFull
@@ -37,8 +40,12 @@ from server.settings import Settings
 
 #: Maximum number of nodes of a job. A search that is preempted begins anew, so it must be short.
 MAX_NODES = 200_000
+#: How long the result of an ask is kept, in seconds, and how many results are kept.
+KEEP_S, MAX_KEPT = 300.0, 256
 #: What a request of each class is, for people.
 SUBJECTS: dict[PersonUse, str] = {"ask": "questions to the engine", "study": "analyses"}
+
+_encode_job = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
@@ -57,6 +64,8 @@ class BackgroundSearches:
         self._settings = settings
         self._now_s = now_s
         self._people: dict[tuple[IdentityId, PersonUse], _Person] = {}
+        #: The results of asks by job, the oldest first, each with the time at which it ends.
+        self._kept: dict[bytes, tuple[float, Result]] = {}
         asks, studies = settings.limit_asks_per_hour, settings.limit_studies_per_day
         self._rates: dict[PersonUse, RateLimit] = {
             "ask": RateLimit(SUBJECTS["ask"], asks, asks / 60),
@@ -66,9 +75,20 @@ class BackgroundSearches:
     async def search(
         self, identity: IdentityId, use: PersonUse, job: Job, on_info: OnInfo = lambda info: None
     ) -> Result:
-        """Runs a request of one search, and returns its result. Raises as `request` does."""
+        """Runs a request of one search, and returns its result. Raises as `request` does.
+
+        An ask that was answered in the last minutes has its result at once, and counts for no
+        limit.
+        """
+        key = _encode_job(replace(job, affinity=""))
+        kept = self._find(key) if use == "ask" else None
+        if kept is not None:
+            return kept
         async with self.request(identity, use) as search:
-            return await search(job, on_info)
+            result = await search(job, on_info)
+        if use == "ask" and not result.info.warming:
+            self._keep(key, result)
+        return result
 
     @asynccontextmanager
     async def request(self, identity: IdentityId, use: PersonUse) -> AsyncIterator[RunSearch]:
@@ -85,6 +105,17 @@ class BackgroundSearches:
             person.count -= 1
             if not person.count:
                 del self._people[identity, use]
+
+    def _find(self, key: bytes) -> Result | None:
+        """The kept result of a job; None if there is none any more."""
+        until_s, result = self._kept.get(key, (0.0, None))
+        return result if self._now_s() < until_s else None
+
+    def _keep(self, key: bytes, result: Result) -> None:
+        self._kept.pop(key, None)
+        self._kept[key] = self._now_s() + KEEP_S, result
+        while len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
 
     def _enter(self, identity: IdentityId, use: PersonUse) -> _Person:
         """Counts a request. Raises SearchRefused beyond a limit."""

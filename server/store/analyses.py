@@ -129,6 +129,15 @@ class SqlAnalyses:
             analysis, {"state": state, "reason": reason, "node": "", "lease_ms": 0, **ended}
         )
 
+    async def end_leases(self) -> None:
+        c = t.analyses.c
+        await self._database.execute(
+            update(t.analyses)
+            .where(c.state == "running")
+            .values(state="queued", node="", lease_ms=0)
+            .returning(c.match)
+        )
+
     async def plies(self, match: MatchId, engine: str) -> list[AnalysedPly]:
         c = t.analysis_plies.c
         rows = await self._database.select(

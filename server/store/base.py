@@ -472,6 +472,9 @@ class AnalysisStore(Protocol):
         Returns False if the lease is lost.
         """
 
+    async def end_leases(self) -> None:
+        """Ends the leases of all nodes: for the start of a node that is the store's only user."""
+
     async def plies(self, match: MatchId, engine: str) -> list[AnalysedPly]:
         """The results of an engine for a match, ordered by ply."""
 

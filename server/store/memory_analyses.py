@@ -127,6 +127,12 @@ class MemoryAnalyses:
                 self._tables.ended_ms[analysis.match] = self._now_ms()
         return current is not None
 
+    async def end_leases(self) -> None:
+        await asyncio.sleep(0)
+        for analysis in list(self._tables.analyses.values()):
+            if analysis.state == "running":
+                self._put(replace(analysis, state="queued", node="", lease_ms=0))
+
     async def plies(self, match: MatchId, engine: str) -> list[AnalysedPly]:
         await asyncio.sleep(0)
         return [

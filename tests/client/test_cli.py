@@ -36,7 +36,16 @@ def test_every_command_of_the_server_has_help(command: str) -> None:
 
 
 def test_the_client_has_these_commands() -> None:
-    assert CLIENT_COMMANDS == ["games", "join", "play", "replay", "rooms", "serve", "watch"]
+    assert CLIENT_COMMANDS == [
+        "analyse",
+        "games",
+        "join",
+        "play",
+        "replay",
+        "rooms",
+        "serve",
+        "watch",
+    ]
 
 
 @pytest.mark.parametrize("command", CLIENT_COMMANDS)

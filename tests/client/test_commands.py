@@ -103,7 +103,7 @@ def test_the_help_marks_commands_that_are_not_permitted_now() -> None:
     marked = {line.split()[0] for line in help_text(model).splitlines() if "(not now)" in line}
     assert marked == {
         *("abort", "claim", "rematch", "takeback", "accept", "decline", "sit", "stand", "ai"),
-        *("claim-win", "call-draw", "let-ai-play", "reclaim", "mute-all", "unmute-all"),
+        *("claim-win", "call-draw", "let-ai-play", "reclaim", "mute-all", "unmute-all", "hint"),
     }
     assert all(len(line) < 80 for line in help_text(model).splitlines())
 

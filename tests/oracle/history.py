@@ -27,6 +27,8 @@ Some tests name further invariants, which this checker does not check:
 - I7: every client catches up with the log in time.
 - I15: an unlisted room or match is in no list.
 - I20: memory, queues and the number of messages have limits.
+- I32: the analysis of a match is a function of its moves, the number of nodes and the engine; two
+  runs are equal (tests/oracle/analyses.py checks it).
 
 The client READER provides the committed logs: at the end of the test it joins every room and
 receives its whole log.

@@ -1,6 +1,7 @@
 """server/seats/background.py: the searches that people ask for, and their limits."""
 
 import asyncio
+import itertools
 from dataclasses import replace as with_settings
 from typing import Any
 
@@ -13,7 +14,7 @@ from server.codes import Code
 from server.ids import IdentityId
 from server.limits.by_address import NO_LIMITS
 from server.ports import EngineUnavailable, PersonUse, SearchRefused
-from server.seats.background import MAX_NODES, BackgroundSearches
+from server.seats.background import KEEP_S, MAX_KEPT, MAX_NODES, BackgroundSearches
 from server.settings import Settings
 from tests.server.test_remote_engines import job
 from tests.support.fake_server import ScriptedEngines, virtual
@@ -21,6 +22,13 @@ from tests.support.fake_server import ScriptedEngines, virtual
 ADA, BEN = IdentityId("ada"), IdentityId("ben")
 #: A job that a person may ask for.
 JOB = replace(job(), limit=Limit(nodes=1000))
+#: The seeds of jobs that are asked for once.
+SEEDS = itertools.count(1)
+
+
+def another_job() -> Job:
+    """A job that nobody has asked for before, so that no result of it is kept."""
+    return replace(JOB, seed=next(SEEDS))
 
 
 class Desk:
@@ -47,7 +55,7 @@ class Desk:
     async def refusal(self, identity: IdentityId, use: PersonUse = "study") -> SearchRefused:
         """Returns the refusal of a search, which must come at once."""
         with pytest.raises(SearchRefused) as refused:
-            await self.searches.search(identity, use, JOB)
+            await self.searches.search(identity, use, another_job())
         return refused.value
 
 
@@ -104,13 +112,13 @@ async def test_analyses_in_a_day_and_questions_in_an_hour() -> None:
     for use, count, wait_s in (("study", 2, 12 * 3600), ("ask", 3, 20 * 60)):
         kind: PersonUse = use  # type: ignore[assignment]
         for _ in range(count):
-            await desk.searches.search(ADA, kind, JOB)
+            await desk.searches.search(ADA, kind, another_job())
         refusal = await desk.refusal(ADA, kind)
         assert refusal.code == Code.RATE_EXCEEDED
         assert f"try again in {wait_s // 60} min" in refusal.message
-        await desk.searches.search(BEN, kind, JOB)
+        await desk.searches.search(BEN, kind, another_job())
         desk.now_s += wait_s + 1
-        await desk.searches.search(ADA, kind, JOB)
+        await desk.searches.search(ADA, kind, another_job())
         assert (await desk.refusal(ADA, kind)).message.startswith("you have reached the limit of")
 
 
@@ -191,3 +199,38 @@ def test_a_search_for_a_person_has_fixed_nodes(wrong: Job) -> None:
         assert desk.engines.jobs == []
 
     asyncio.run(run())
+
+
+@virtual
+async def test_the_result_of_an_ask_is_kept_for_a_while() -> None:
+    """The same ask of anyone has its result at once, counts for no limit, and is searched again
+    after KEEP_S. A study, and an ask whose search was cut short, are searched each time.
+    """
+    desk = Desk(limit_asks_per_hour=2, limit_background_running=0)
+    desk.may_answer.set()
+    first = await desk.searches.search(ADA, "ask", JOB)
+    for identity in (ADA, BEN, ADA):
+        assert await desk.searches.search(identity, "ask", JOB) == first
+    assert len(desk.engines.jobs) == 1
+    desk.now_s += KEEP_S
+    await desk.searches.search(ADA, "ask", JOB)
+    assert len(desk.engines.jobs) == 2
+    for _ in range(2):
+        await desk.searches.search(ADA, "study", JOB)
+    assert len(desk.engines.jobs) == 4
+    desk.engines.warming = True
+    shortened = another_job()
+    for _ in range(2):
+        await desk.searches.search(BEN, "ask", shortened)
+    assert len(desk.engines.jobs) == 6
+
+
+@virtual
+async def test_the_kept_results_are_bounded() -> None:
+    """The oldest result is dropped when there are too many."""
+    desk = Desk(limit_asks_per_hour=0)
+    desk.may_answer.set()
+    jobs = [another_job() for _ in range(MAX_KEPT + 1)]
+    for each in (*jobs, jobs[-1], jobs[0]):
+        await desk.searches.search(ADA, "ask", each)
+    assert len(desk.engines.jobs) == MAX_KEPT + 2

@@ -84,6 +84,18 @@ async def test_an_expired_lease_is_taken_over(store: Store) -> None:
     assert (await begun(store, "n3")).node == "n3"
 
 
+async def test_a_sole_node_ends_all_leases(store: Store) -> None:
+    """After `end_leases` no node has an analysis, and one that was running is queued."""
+    for match in (M1, M2):
+        await store.analyses.request(match, ADA, 3)
+    first = await begun(store, "dead")
+    await store.analyses.end_leases()
+    assert not await store.analyses.renew(first, HOUR_MS)
+    states = [await store.analyses.find(match) for match in (M1, M2)]
+    assert [each.state for each in states if each is not None] == ["queued", "queued"]
+    assert (await begun(store, "n2")).node == "n2"
+
+
 async def test_identities_take_turns(store: Store) -> None:
     """An identity with many analyses does not delay the first one of another, and has at most
     `per_identity` running.

@@ -69,11 +69,13 @@ def analysing_server(search_s: float = 0.1) -> FakeServer:
     return fake
 
 
-async def play_match(fake: FakeServer, *moves: str, resigns: bool = False) -> MatchId:
-    """Plays a match of tic-tac-toe between two guests; returns its id."""
+async def play_match(
+    fake: FakeServer, *moves: str, resigns: bool = False, game: str = "tic-tac-toe"
+) -> MatchId:
+    """Plays a match between two guests; returns its id."""
     async with fake.hub("played") as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
-        room = await ada.create(seats=(MySeat(), OpenSeat()))
+        room = await ada.create(game, seats=(MySeat(), OpenSeat()))
         await ada.ack(ada.join(room))
         await ben.ack(ben.join(room))
         await ben.ack(ben.sit(room, 1))

@@ -607,7 +607,7 @@ export interface DepthWords {
     chance: number;
 }
 
-/** The answer of the room's bot to the recipient alone. It is not in the log. `v` is the version of the line that it answers, 0 for none. `arrows` are to be drawn until the position changes. `candidates` are the moves that it names. */
+/** The answer of the room's bot to the recipient alone. It is not in the log. `v` is the version of the line that it answers, 0 for none. `arrows` are to be drawn until the position changes. `candidates` are the moves that it names. Of an answer to no line, `about` says what it is: a `hint`, or a comment of the `coach`. */
 export interface Answer {
     t: "answer";
     room: string;
@@ -615,6 +615,7 @@ export interface Answer {
     text: string;
     arrows?: Arrow[];
     candidates?: Candidate[];
+    about?: string;
 }
 
 /** An arrow to draw on the board, along the cells of a move; a ring around a single cell. `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the opponent would play. */

@@ -7,6 +7,7 @@
  * @import {Model, Room} from "../../shell/model.js"
  * @import {Player} from "../../ui/players.js"
  * @import {ChatExtras} from "./chat-extras.js"
+ * @import {Hints} from "./hints.js"
  * @import {BoardArrow} from "../../board/arrows.js"
  */
 
@@ -75,6 +76,8 @@ export class RoomPage {
     #prompt = "";
     /** The parts of the chat that are loaded after the first drawing. @type {ChatExtras | null} */
     #extras = null;
+    /** @type {Hints | null} */
+    #hints = null;
     /** Why the server refused the last line of chat. @type {string | null} */
     #chatError = null;
 
@@ -110,8 +113,11 @@ export class RoomPage {
     }
 
     async #loadExtras() {
+        const hints = import("./hints.js").catch(() => null);
         const loaded = await import("./chat-extras.js").catch(() => null);
         this.#extras = loaded && new loaded.ChatExtras(this.#app);
+        const withHints = await hints;
+        this.#hints = withHints && new withHints.Hints(this.#app);
         this.#app.update();
     }
 
@@ -314,7 +320,7 @@ export class RoomPage {
             over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
             room.match && !over ? drawGone(this.#app, room, this.#absence) : null,
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room), this.#hints?.draw(room)),
         );
     }
 

@@ -1,0 +1,224 @@
+"""Analyses of matches: followed over HTTP, or computed on this machine from a file."""
+
+import contextlib
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from client.address import Address
+from client.api import MAX_BODY_BYTES, MatchRecord, refusal_of
+from client.errors import ProtocolMismatch, Refused, Unreachable
+from client.own_server import analyse_command, server_environ
+from server.protocol.messages import Candidate
+
+#: Time without a byte after which the connection to a server counts as lost, in seconds.
+SILENCE_S = 15
+#: Pause before a lost stream is opened again, in seconds.
+RETRY_S = 1.0
+#: Number of lost connections in a row after which the client gives up.
+MAX_LOST = 10
+#: The states of an analysis that goes on.
+GOING_ON = ("queued", "running")
+
+
+class Position(Struct, frozen=True):
+    """The analysis of a position and of the move that was played there."""
+
+    ply: int
+    chance: int
+    seat: int
+    says: str = ""
+    text: str = ""
+    line: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    depth: int = 0
+    only: bool = False
+    loss: float | None = None
+    mark: str | None = None
+    says_mark: str = ""
+
+
+class Counts(Struct, frozen=True):
+    """The number of a side's moves with each mark."""
+
+    inaccuracy: int
+    mistake: int
+    blunder: int
+
+
+class TurningPoint(Struct, frozen=True):
+    """A move that decided the match, in a sentence."""
+
+    ply: int
+    sentence: str
+
+
+class Summary(Struct, frozen=True):
+    """The accuracy of both sides, their marks, and the moves that decided the match."""
+
+    accuracy: tuple[float | None, float | None]
+    counts: tuple[Counts, Counts]
+    turning_points: tuple[TurningPoint, ...]
+
+
+class Report(Struct, frozen=True):
+    """The analysis of a match, or a part of it that is new."""
+
+    state: str
+    plies: int
+    done_plies: int
+    reason: str = ""
+    ahead: int | None = None
+    moves: tuple[Position, ...] = ()
+    summary: Summary | None = None
+
+
+#: Called with each report of a growing analysis.
+OnReport = Callable[[Report], None]
+
+
+def analyse_match(
+    address: Address, match: str, token: str | None, on_report: OnReport
+) -> tuple[Report, str | None]:
+    """Requests the analysis of a match and waits for its end.
+
+    Returns the whole report, and the token of the guest that was created if `token` was None or
+    unknown. Raises Refused with the reason, Unreachable and ProtocolMismatch.
+    """
+    report = _read(address, match)
+    new_token = None
+    if report.state in ("none", "failed"):
+        report, new_token = _request(address, match, token)
+    lost = 0
+    while report.state in GOING_ON:
+        on_report(report)
+        try:
+            for report in _follow(address, match):
+                on_report(report)
+                lost = 0
+        except Unreachable:
+            lost += 1
+            if lost == MAX_LOST:
+                raise
+            time.sleep(RETRY_S)
+    if report.state != "done":
+        raise Refused("analysis.refused", report.reason or "the match cannot be analysed")
+    return _read(address, match), new_token
+
+
+def analyse_file(file: Path, on_report: OnReport) -> tuple[MatchRecord, Report]:
+    """Analyses a game in a file on this machine; returns the match and the whole report.
+
+    Raises Refused with the reason.
+    """
+    command = analyse_command(str(file))
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=server_environ()
+    ) as process:
+        assert process.stdout is not None, "it is a pipe"
+        assert process.stderr is not None, "it is a pipe"
+        try:
+            first = process.stdout.readline()
+            report = None
+            for report in _decode_lines(process.stdout):
+                on_report(report)
+        except BaseException:
+            process.kill()
+            raise
+        problem = process.stderr.read().decode("utf-8", "replace").strip()
+    if process.returncode or report is None:
+        last = problem.splitlines()[-1] if problem else "the analysis ended early"
+        raise Refused("analysis.refused", last.removeprefix("Error: "))
+    return msgspec.json.decode(first, type=MatchRecord), report
+
+
+def _read(address: Address, match: str) -> Report:
+    with _open(address, _path(match)) as response:
+        return _decode(response.read(MAX_BODY_BYTES))
+
+
+def _request(address: Address, match: str, token: str | None) -> tuple[Report, str | None]:
+    """Requests an analysis, as a new guest if there is no token or the server does not know it."""
+    if token is not None:
+        with contextlib.suppress(_UnknownGuest):
+            return _post(address, match, token), None
+    new_token = _new_guest(address)
+    return _post(address, match, new_token), new_token
+
+
+class _UnknownGuest(Refused):
+    """The server does not know the token."""
+
+
+def _post(address: Address, match: str, token: str) -> Report:
+    headers = {"Authorization": f"Bearer {token}"}
+    try:
+        with _open(address, _path(match), method="POST", data=b"", headers=headers) as response:
+            return _decode(response.read(MAX_BODY_BYTES))
+    except Refused as refusal:
+        if refusal.code == "token.unknown":
+            raise _UnknownGuest(refusal.code, refusal.message) from refusal
+        raise
+
+
+def _new_guest(address: Address) -> str:
+    """Creates a guest; returns its token."""
+    with _open(address, "guest", method="POST", data=b"{}") as response:
+        cookies = SimpleCookie(response.headers.get("Set-Cookie", ""))
+    if not cookies:
+        raise ProtocolMismatch(f"the server at {address} has created no guest")
+    return next(iter(cookies.values())).value
+
+
+def _follow(address: Address, match: str) -> Iterator[Report]:
+    """Yields the reports of a stream until it ends."""
+    with _open(address, f"{_path(match)}?follow") as response:
+        yield from _decode_lines(_until_lost(response, address))
+
+
+def _until_lost(lines: Iterable[bytes], address: Address) -> Iterator[bytes]:
+    """Yields lines; raises Unreachable when the connection breaks."""
+    try:
+        yield from lines
+    except OSError as error:
+        raise Unreachable(f"the connection to {address} is lost: {error}") from error
+
+
+def _decode_lines(lines: Iterable[bytes]) -> Iterator[Report]:
+    """Yields the reports in lines; empty lines keep a connection alive."""
+    for line in lines:
+        if line.strip():
+            yield _decode(line)
+
+
+def _decode(body: bytes) -> Report:
+    try:
+        return msgspec.json.decode(body, type=Report)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProtocolMismatch(f"the server sent no analysis: {error}") from error
+
+
+def _path(match: str) -> str:
+    return f"matches/{match}/analysis"
+
+
+def _open(address: Address, path: str, **options: Any) -> Any:
+    """Sends a request; returns the response. Raises Refused and Unreachable."""
+    url = address.api_url(path)
+    handlers = [urllib.request.ProxyHandler({})] if address.is_local else []
+    request = urllib.request.Request(url, **options)
+    try:
+        return urllib.request.build_opener(*handlers).open(request, timeout=SILENCE_S)
+    except urllib.error.HTTPError as error:
+        raise refusal_of(error, url) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise Unreachable(f"no server can be reached at {address}: {reason}") from error

@@ -1,0 +1,132 @@
+"""`plyroom analyse`: analyses a match that was played, or a game in a file."""
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from client.address import DEFAULT_SERVER, Address, parse_address
+from client.subcommands.connecting import server_address
+from client.subcommands.options import (
+    data_option,
+    json_option,
+    parse_link_argument,
+    url_option,
+)
+from client.subcommands.running import call_api, run_to_end
+
+if TYPE_CHECKING:
+    from client.analyses import Report
+    from client.api import MatchRecord
+
+T = TypeVar("T")
+
+
+@click.command()
+@click.argument("match_or_file", metavar="MATCH_OR_FILE")
+@url_option
+@data_option
+@json_option
+def analyse(match_or_file: str, url: Address | None, data: Path | None, as_json: bool) -> None:
+    """Analyse a match, by its id or link, or a game in a text file.
+
+    It prints a graph of the chance to win, the moves that lost much with what was better, and the
+    accuracy of both sides. A server analyses a match once, for all who ask. A file has the moves of
+    a game as in PGN; it is analysed on this machine, without a server. With --data the match is
+    read from that folder.
+    """
+    file = Path(match_or_file)
+    if file.is_file():
+        _print_file(file, as_json)
+        return
+    linked_server, match_id = parse_link_argument(match_or_file)
+    if data is None or linked_server is not None or url is not None:
+        _print_match(linked_server or url or parse_address(DEFAULT_SERVER), match_id, as_json)
+        return
+
+    import asyncio
+
+    async def run() -> None:
+        async with server_address(None, data) as address:
+            await asyncio.to_thread(_print_match, address, match_id, as_json)
+
+    run_to_end(run())
+
+
+def _print_file(file: Path, as_json: bool) -> None:
+    from client.analyses import analyse_file
+
+    progress = Progress()
+    record, report = call_api(lambda: progress.during(lambda: analyse_file(file, progress.show)))
+    _print(record, report, as_json)
+
+
+def _print_match(address: Address, match_id: str, as_json: bool) -> None:
+    from client.api import fetch_match
+
+    record = call_api(lambda: fetch_match(address, match_id))
+    _print(record, wait_for_analysis(address, match_id), as_json)
+
+
+def wait_for_analysis(address: Address, match_id: str) -> "Report":
+    """The analysis of a match: requested if needed, with its progress on a terminal."""
+    from client.analyses import analyse_match
+    from client.tokens import TokenFile, state_folder
+
+    tokens = TokenFile(state_folder() / "tokens.json")
+    token = tokens.find(str(address), None)
+    progress = Progress()
+    report, new_token = call_api(
+        lambda: progress.during(lambda: analyse_match(address, match_id, token, progress.show))
+    )
+    if new_token is not None:
+        with suppress(OSError):
+            tokens.store(str(address), None, new_token)
+    return report
+
+
+def _print(record: "MatchRecord", report: "Report", as_json: bool) -> None:
+    import msgspec
+
+    from client.terminal.analysis import report_lines
+    from client.terminal.output import standard_output
+    from client.terminal.replay import title_lines
+
+    output = standard_output()
+    if as_json:
+        output.print(msgspec.json.encode(report).decode())
+        return
+    analysis = report_lines(record, report, output.width, output.has_blocks)
+    for line in (*title_lines(record), "", *analysis):
+        output.print(line)
+
+
+class Progress:
+    """The progress of an analysis in one line of a terminal, erased at the end.
+
+    Where the messages go elsewhere, it says nothing.
+    """
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+
+    def show(self, report: "Report") -> None:
+        """Shows the progress."""
+        from client.terminal.analysis import progress_text
+        from client.terminal.output import ERASE_LINE
+
+        if self._is_shown:
+            click.echo(f"{ERASE_LINE}{progress_text(report)}", nl=False, err=True)
+
+    def during(self, work: Callable[[], T]) -> T:
+        """Does the work, and erases the line after it."""
+        from client.terminal.output import ERASE_LINE
+
+        try:
+            return work()
+        finally:
+            if self._is_shown:
+                click.echo(ERASE_LINE, nl=False, err=True)

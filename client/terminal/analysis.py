@@ -1,0 +1,132 @@
+"""Shows the analysis of a match on a terminal: a graph of the chances, the marked moves, a summary.
+
+This module does no I/O.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from client.analyses import Position, Report
+from client.api import MatchRecord
+from client.terminal import words
+
+#: The parts of a column of the graph, from empty to full, and the same in ASCII.
+BLOCKS, ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " ..::++##"
+#: The number of lines of the graph.
+GRAPH_LINES = 4
+#: The width of the labels beside the graph, in characters.
+LABEL_WIDTH = 7
+#: The sign of each mark below the graph.
+SIGNS = {"inaccuracy": "~", "mistake": "?", "blunder": "X"}
+#: The width of the progress bar, in characters.
+BAR_WIDTH = 30
+#: The plural of each mark.
+PLURALS = {"inaccuracy": "inaccuracies", "mistake": "mistakes", "blunder": "blunders"}
+
+
+def progress_text(report: Report) -> str:
+    """A progress bar: "[#####.........] 20 of 61 positions"; or what the analysis waits for."""
+    if report.state == "queued" and report.ahead:
+        noun = "analysis is" if report.ahead == 1 else "analyses are"
+        return f"Waiting: {report.ahead} {noun} before this one"
+    full = BAR_WIDTH * report.done_plies // max(1, report.plies)
+    bar = f"[{'#' * full}{'.' * (BAR_WIDTH - full)}]"
+    return f"{bar} {report.done_plies} of {report.plies} positions"
+
+
+def report_lines(record: MatchRecord, report: Report, width: int, has_blocks: bool) -> list[str]:
+    """The whole analysis: the graph, the marked moves with what was better, and the summary."""
+    return [
+        *graph_lines(record, report.moves, width, has_blocks),
+        "",
+        *_marked_lines(record, report.moves),
+        *_summary_lines(record, report),
+    ]
+
+
+def graph_lines(
+    record: MatchRecord, positions: Sequence[Position], width: int, has_blocks: bool
+) -> list[str]:
+    """The chance of the first side to win, from the start to the end, with the marks below.
+
+    A match with more positions than columns has several in each column: the last one counts, and
+    the worst mark.
+    """
+    name = words.side_name(record.view, 0)
+    columns = _columns(positions, max(8, width - LABEL_WIDTH))
+    blocks = BLOCKS if has_blocks else ASCII_BLOCKS
+    lines = [f"{words.possessive(name)} chance to win"]
+    for row in reversed(range(GRAPH_LINES)):
+        label = {GRAPH_LINES - 1: "100 %", 0: "0 %"}.get(row, "")
+        cells = "".join(_cell(column[-1].chance, row, blocks) for column in columns)
+        lines.append(f"{label:>{LABEL_WIDTH - 2}} |{cells}".rstrip())
+    marks = "".join(_sign(column) for column in columns)
+    if marks.strip():
+        lines.append(f"{'':{LABEL_WIDTH}}{marks}".rstrip())
+        used = [mark for mark, sign in SIGNS.items() if sign in marks]
+        lines.append(f"{'':{LABEL_WIDTH}}" + ", ".join(f"{SIGNS[mark]} {mark}" for mark in used))
+    return lines
+
+
+def position_lines(record: MatchRecord, positions: dict[int, Position], ply: int) -> list[str]:
+    """The analysis beside the position after `ply` plies: of the move before it, and of itself."""
+    lines = []
+    before, here = positions.get(ply - 1), positions.get(ply)
+    if before is not None and before.says_mark:
+        lines += [f"  {before.says_mark}", f"  Better: {before.line}"]
+    elif before is not None and before.only and before.loss == 0.0:
+        lines.append("  The only good move.")
+    if here is not None:
+        chance = f"{words.side_name(record.view, 0)} {here.chance} % to win"
+        best = f"; best: {here.line}" if here.line and ply < len(record.moves) else ""
+        lines.append(f"  Analysis: {chance}{best}")
+    return lines
+
+
+def _columns(positions: Sequence[Position], width: int) -> list[Sequence[Position]]:
+    """The positions in at most `width` columns of about the same length."""
+    count = min(width, len(positions))
+    edges = [i * len(positions) // count for i in range(count + 1)] if count else [0]
+    return [positions[first:end] for first, end in pairwise(edges)]
+
+
+def _cell(chance: int, row: int, blocks: str) -> str:
+    """The part of a column in one line of the graph. A chance above 0 shows in the lowest line."""
+    steps = len(blocks) - 1
+    filled = round(chance * GRAPH_LINES * steps / 100) - row * steps
+    if row == 0 and chance > 0:
+        filled = max(1, filled)
+    return blocks[min(steps, max(0, filled))]
+
+
+def _sign(column: Sequence[Position]) -> str:
+    worst = max(column, key=lambda position: position.loss or 0.0)
+    return SIGNS.get(worst.mark or "", " ")
+
+
+def _marked_lines(record: MatchRecord, positions: Sequence[Position]) -> Iterator[str]:
+    """The marked moves, each with what it lost and the better line."""
+    for position in positions:
+        if position.mark is not None and position.ply < len(record.moves):
+            played = record.moves[position.ply]
+            number = words.move_number(position.ply, played)
+            yield f"{number} {words.move_text(played)}  {position.says_mark}"
+            yield f"    Better: {position.line}"
+
+
+def _summary_lines(record: MatchRecord, report: Report) -> Iterator[str]:
+    if report.summary is None:
+        return
+    for seat, accuracy in enumerate(report.summary.accuracy):
+        if accuracy is None:
+            continue
+        counts = report.summary.counts[seat]
+        marks = [
+            words.counted(getattr(counts, mark), mark, PLURALS[mark]) for mark in PLURALS
+        ]  # fmt: skip
+        name = f"{words.side_name(record.view, seat)} ({record.seats[seat].name})"
+        yield f"{name}: accuracy {accuracy:g} %, {', '.join(marks)}"
+    if report.summary.turning_points:
+        yield "Turning points:"
+        for turning_point in report.summary.turning_points:
+            yield f"  {turning_point.sentence}"

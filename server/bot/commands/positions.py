@@ -1,0 +1,184 @@
+"""Commands about the position: /why, /eval, /best, /hint and /threat."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from engine.game import Position
+from engine.search.job import Result
+from server.bot.api import Answer, Arrow, Ask, Search, command, with_help
+from server.bot.explanations import english
+from server.bot.explanations.facts import move_facts
+from server.bot.searches import (
+    THREAT_NODES,
+    Findings,
+    hint_job,
+    passed_position,
+    position_job,
+)
+from server.rooms.events import Occupant
+from server.rooms.model import Match
+from server.rooms.thinking import ALL, reason_to_withhold
+
+#: What is said where there is no position to search.
+NO_POSITION = "This server cannot play the match, so the bot cannot help with it."
+#: The same after the end of the game.
+GAME_OVER = "The game is over in this position: there is no move left."
+
+
+@command(
+    "why",
+    "says why the AI played its last move; /why 12 explains move 12",
+    when=with_help,
+    needs_thoughts=True,
+)
+def why(ask: Ask) -> Answer:
+    """Explains a move of an AI from the search that was stored with it."""
+    match = ask.match
+    assert match is not None, "`when` requires a match"
+    reason = reason_to_withhold(match, ask.viewer.seat is not None)
+    if reason is not None:
+        return Answer(reason)
+    plies = sorted(ask.thoughts)
+    if not plies:
+        return Answer("No AI has played a move in this match yet.")
+    ply = plies[-1]
+    if ask.words:
+        chosen = _chosen_ply(match, plies, ask.words[0])
+        if chosen is None:
+            return Answer(f"An AI's search is stored for {_range(match, plies)}; try /why alone.")
+        ply = chosen
+    position = ask.position(ply)
+    if position is None:
+        return Answer(NO_POSITION)
+    facts = move_facts(position, ply, _mover(match, ply), match.id, ask.thoughts[ply])
+    text = english.explain_move(facts, f"{match.id}:{ply}")
+    return Answer(text, is_public=match.over is not None or match.thinking == ALL)
+
+
+@command("eval", "says how the position is judged, for you alone", when=with_help, cost=1)
+def evaluate(ask: Ask) -> Answer | Search:
+    """Tells the chance to win of the side to move."""
+
+    def answer(findings: Findings) -> Answer:
+        return Answer(english.evaluation(findings.side, findings.best))
+
+    return _search(ask, answer)
+
+
+@command("best", "shows the best move, for you alone", when=with_help, cost=1)
+def best(ask: Ask) -> Answer | Search:
+    """Shows the best move with an arrow."""
+
+    def answer(findings: Findings) -> Answer:
+        text = english.best_move(findings.best)
+        return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
+
+    return _search(ask, answer)
+
+
+@command(
+    "hint",
+    "helps you alone: /hint names three moves, /hint piece or /hint move less",
+    when=with_help,
+    cost=1,
+)
+def hint(ask: Ask) -> Answer | Search:
+    """Helps as much as the word after it says: which piece, which move, or the best moves."""
+    what = ask.words[0] if ask.words and ask.words[0] in ("piece", "move") else "moves"
+    return _search(ask, lambda findings: hint_answer(findings, what))
+
+
+@command("threat", "shows what the opponent would play now, for you alone", when=with_help, cost=1)
+def threat(ask: Ask) -> Answer | Search:
+    """Shows the move that the opponent would play if it were their turn."""
+    match, position = ask.match, _position(ask)
+    if match is None or position is None:
+        return Answer(NO_POSITION if ask.position() is None else GAME_OVER)
+    seat = position.turn if ask.viewer.seat is None else ask.viewer.seat
+    if seat != position.turn:
+        return _search(ask, lambda findings: _threat_answer(findings, is_their_turn=True))
+    passed = passed_position(position)
+    if passed is None:
+        return _search(ask, _expected_reply)
+    job = position_job(ask.room, passed.text(), THREAT_NODES)
+
+    def then(result: Result) -> Answer:
+        return _threat_answer(Findings(passed, match.ply + 1, result), is_their_turn=False)
+
+    return Search(job, then)
+
+
+def hint_answer(findings: Findings, what: str) -> Answer:
+    """The hint of this level: "piece" names a piece, "move" the best move, "moves" the best three.
+
+    A game whose moves place pieces has no piece to name; then three cells or moves are named, one
+    of which is the best.
+    """
+    if what == "piece":
+        piece = findings.piece()
+        texts = [each.text for each in findings.candidates]
+        ring = (Arrow(findings.candidates[0].cells[:1]),) if piece else ()
+        return Answer(english.piece_hint(piece, texts), arrows=ring)
+    if what == "move":
+        text = english.best_move(findings.best)
+        return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
+    text = english.best_moves(findings.verdicts)
+    return Answer(text, arrows=findings.arrows(), candidates=findings.candidates)
+
+
+def _search(ask: Ask, answer: Callable[[Findings], Answer]) -> Answer | Search:
+    """A search of the current position, and the answer that is made of it."""
+    match, position = ask.match, _position(ask)
+    if match is None or position is None:
+        return Answer(NO_POSITION if ask.position() is None else GAME_OVER)
+
+    def then(result: Result) -> Answer:
+        return answer(Findings(position, match.ply, result))
+
+    return Search(hint_job(ask.room, match), then)
+
+
+def _position(ask: Ask) -> Position | None:
+    """The current position, if it can be searched."""
+    position = ask.position()
+    return position if position is not None and position.moves() else None
+
+
+def _threat_answer(findings: Findings, *, is_their_turn: bool) -> Answer:
+    text = english.threat(findings.side, findings.best, is_their_turn=is_their_turn)
+    return Answer(
+        text, arrows=findings.arrows("threat", count=1), candidates=findings.candidates[:1]
+    )  # fmt: skip
+
+
+def _expected_reply(findings: Findings) -> Answer:
+    """The answer where the turn cannot be passed: the reply that the engine expects."""
+    return Answer(english.expected_reply(findings.title, findings.best))
+
+
+def _chosen_ply(match: Match, plies: Sequence[int], word: str) -> int | None:
+    """The ply of an AI's move that a move number such as "12" or "12..." names; None without one.
+
+    Of two AIs' moves with the same number it is the first one.
+    """
+    number = re.sub(r"\D", "", word)
+    numbered = (ply for ply in plies if re.sub(r"\D", "", match.moves[ply].number or "") == number)
+    return next(numbered, None)
+
+
+def _range(match: Match, plies: Sequence[int]) -> str:
+    """The numbers of the first and the last move of an AI, in words."""
+    first, last = (
+        re.sub(r"\D", "", match.moves[ply].number or "?") for ply in (plies[0], plies[-1])
+    )
+    return f"move {first}" if first == last else f"moves {first} to {last}"
+
+
+def _mover(match: Match, ply: int) -> Occupant:
+    """The occupant that made the move at a ply."""
+    seat = match.mover(ply)
+    occupant = match.seats[seat]
+    for change in match.substitutions:
+        if change.seat == seat and change.ply <= ply:
+            occupant = change.occupant
+    return occupant

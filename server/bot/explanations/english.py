@@ -1,0 +1,297 @@
+"""The bot's sentences about positions and moves, in English.
+
+A sentence is one of several templates. `seed` chooses it, so the same facts have the same words on
+every node. Pure.
+"""
+
+from collections.abc import Sequence
+
+from engine.search.levels import random_below
+from server.bot.explanations.facts import MoveFacts, Verdict
+from server.protocol.wording import JUDGEMENTS
+
+#: The move and its verdict, where it is the best one.
+BEST = (
+    "{side} chose {move}: {verdict}.",
+    "The best move that {side} found was {move}, with {verdict}.",
+    "{move} looked best to {side}: {verdict}.",
+    "{side} compared the moves and liked {move} most, with {verdict}.",
+    "{move} came out on top of the search by {side}: {verdict}.",
+)
+#: The same for the only legal move.
+ONLY = (
+    "{move} was the only legal move: {verdict}.",
+    "{side} had no choice, {move} was the only legal move: {verdict}.",
+)
+#: The same for a move that a level or a persona chose although another one looked better.
+NEAR = (
+    "{player} picks among moves that look nearly equal: {side} took {move}, with {verdict}, though"
+    " the search preferred {best}, with {best_verdict}.",
+    "{side} played {move}, with {verdict}. The search preferred {best}, with {best_verdict}, but"
+    " {player} does not always choose the best move.",
+)
+SWINDLE = (
+    "{side} set a trap with {move}: {verdict}, but an error costs most there. The search preferred"
+    " {best}, with {best_verdict}.",
+    "{side} played {move}, with {verdict}, because an error costs most after it. The search"
+    " preferred {best}, with {best_verdict}.",
+)
+OTHER = ("{side} played {move}, with {verdict}. The search preferred {best}, with {best_verdict}.",)
+#: The same for a persona that expects errors of its opponent.
+AVERAGE = (
+    "{player} expects the opponent to err; on average {move} gave {side} {verdict}.",
+    "{side} chose {move} against an opponent who errs: on average {verdict}.",
+)
+#: A move without a search, and one of a strategy.
+RANDOM = ("{side} played {move} at random.", "{move} was a random choice of {side}.")
+STRATEGY = (
+    "{side} chose {move} and valued the position at {value}.",
+    "{player} likes {move} here and values the position of {side} at {value}.",
+)
+#: A move after a search without a verdict on it.
+BARE = ("{side} played {move}.",)
+BARE_WORSE = ("{side} played {move}. The search preferred {best}, with {best_verdict}.",)
+CARELESS = (
+    "{side} played {move} after a glance. {note}",
+    "{note} {side} just played {move}.",
+    "Do not look for a deep idea in {move}. {note}",
+    "{move} was played without thinking it over. {note}",
+)
+CARELESS_BETTER = " Even that glance preferred {best}, with {best_verdict}."
+
+#: The moves that the search expected next.
+NEXT = (
+    "Expected next: {line}.",
+    "{side} expects {line} now.",
+    "The likely continuation is {line}.",
+    "As {side} sees it, {line} should follow.",
+)
+#: The next candidate, where it is certainly the second best.
+SECOND = (
+    "Second best was {text}, with {verdict}.",
+    "The runner-up was {text}: {verdict}.",
+    "{text} came second, with {verdict}.",
+)
+#: The next candidate, where another move may be better than it.
+ANOTHER = (
+    "{text} was weighed as well: {verdict}.",
+    "Among the other moves, {text} had {verdict}.",
+    "For comparison, {text} had {verdict}.",
+)
+NO_BETTER = (
+    "{text} was weighed as well and proved no better.",
+    "The search showed that {text} is no better.",
+)
+#: What the search expected after the next candidate.
+AFTER_IT = " After it the search expected {line}."
+#: Moves that lose by force.
+ALL_LOSE = ("Every other move loses by force.", "All other moves lose by force.")
+ONE_LOSES = ("One other move loses by force.",)
+SOME_LOSE = ("{count} other moves lose by force.", "{count} of the other moves lose by force.")
+LOSER = (" {text}, for example, is {verdict}.", " One of them is {text}: {verdict}.")
+#: The same after a sentence about a single move.
+THE_LOSER = (" It is {text}: {verdict}.",)
+
+DEPTH = ("The search went {depth} plies deep.", "{side} looked {depth} plies ahead.")
+SHORTENED = "The search was cut short because the game is still being compiled."
+
+
+#: What the coach says of a move that loses much, and of the only good one.
+MISTAKE = (
+    "Coach: {move} lowers the chance to win by about {loss} points. {better} was better{line}.",
+    "Coach: {move} costs about {loss} points of the chance to win. {better} was better{line}.",
+    "Coach: after {move} the chance to win is about {loss} points lower. Better was"
+    " {better}{line}.",
+)
+REFUTED = " {move} is answered by {line}."
+ONLY_MOVE = (
+    "Coach: well seen! {move} was the only good move; any other has {bound} % to win or less.",
+    "Coach: {move} was the only good move, and you found it. The others have {bound} % to win or"
+    " less.",
+    "Coach: very good. Without {move} the chance to win would be {bound} % or less.",
+)
+
+
+def explain_move(facts: MoveFacts, seed: str) -> str:
+    """The sentences that say why an AI played its move."""
+    parts = [
+        _choice(facts, seed),
+        _next(facts, seed),
+        _second(facts, seed),
+        _losing(facts, seed),
+        _depth(facts, seed),
+    ]
+    return " ".join(filter(None, parts))
+
+
+def evaluation(side: str, best: Verdict) -> str:
+    """The sentence about a position: the chance of the side to move."""
+    return f"{side} to move has {_judged(best)}."
+
+
+def best_move(best: Verdict) -> str:
+    """The sentences about the best move of a position."""
+    expected = f" After it, {best.line} is expected." if best.line else ""
+    return f"The best move is {best.text}: {_judged(best)}.{expected}"
+
+
+def best_moves(verdicts: Sequence[Verdict]) -> str:
+    """The best moves of a position, the best first, one in a line."""
+    lines = [
+        f"{number}. {each.text}: {verdict_text(each)}{f', then {each.line}' if each.line else ''}"
+        for number, each in enumerate(verdicts, 1)
+        if each.chance is not None
+    ]
+    return "\n".join(["The best moves:" if len(lines) > 1 else "The best move:", *lines])
+
+
+def piece_hint(piece: str, moves: Sequence[str]) -> str:
+    """The weakest hint: the piece to move or, where moves place pieces, moves to choose from."""
+    if piece:
+        return f"Look at the {piece}."
+    if len(moves) == 1:
+        return f"There is not much choice: look at {moves[0]}."
+    *others, last = sorted(moves)
+    return f"One of these is the best move: {', '.join(others)} or {last}."
+
+
+def threat(side: str, best: Verdict, *, is_their_turn: bool) -> str:
+    """The sentence about the move that the opponent would play."""
+    moves = f"{side} is to move, and its best move is" if is_their_turn else (
+        f"If {side} could move now, it would play"
+    )  # fmt: skip
+    return f"{moves} {best.text}: {_judged(best)}."
+
+
+def expected_reply(game: str, best: Verdict) -> str:
+    """What is said of a threat where the turn cannot be passed."""
+    text = f"In this position of {game} the turn cannot be passed, so nothing is known of a threat."
+    expected = f" After your best move {best.text}, {best.line} is expected." if best.line else ""
+    return text + expected
+
+
+def mistake(move: str, better: Verdict, loss: float, refutation: str, seed: str) -> str:
+    """The coach's sentences about a move that lowers the chance to win by `loss`, 0 to 1."""
+    line = f", with {better.line} to follow" if better.line else ""
+    text = pick(seed, "mistake", MISTAKE).format(
+        move=move, better=better.text, loss=round(100 * loss), line=line
+    )
+    return text + (REFUTED.format(move=move, line=refutation) if refutation else "")
+
+
+def only_move(move: str, bound: int, seed: str) -> str:
+    """The coach's praise of the only good move; any other has at most `bound` percent."""
+    return pick(seed, "only", ONLY_MOVE).format(move=move, bound=bound)
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win in 3 moves"."""
+    assert verdict.chance is not None, "a verdict has a meaning"
+    if verdict.forced:
+        return f"a forced {verdict.forced} {verdict.length}".rstrip()
+    bound = {"exact": "", "upper": "at most ", "lower": "at least "}[verdict.bound]
+    return f"{bound}{verdict.chance} % to win"
+
+
+def judgement(chance: int) -> str:
+    """A chance to win in words: "clearly better", "even"."""
+    for least, better, worse in JUDGEMENTS:
+        if chance >= least:
+            return better
+        if chance <= 100 - least:
+            return worse
+    return "even"
+
+
+def pick(seed: str, part: str, templates: tuple[str, ...]) -> str:
+    """The template that the seed chooses for a part of a text."""
+    return templates[random_below(f"{seed}:{part}", len(templates))]
+
+
+def _choice(facts: MoveFacts, seed: str) -> str:
+    """The sentence about the move that was played."""
+    return pick(seed, "choice", _templates(facts)).format(
+        side=facts.side, player=facts.player, move=facts.move, value=facts.value, note=facts.note,
+        verdict="" if facts.played is None else _judged(facts.played),
+        best="" if facts.best is None else facts.best.text,
+        best_verdict="" if facts.best is None else verdict_text(facts.best),
+    )  # fmt: skip
+
+
+def _templates(facts: MoveFacts) -> tuple[str, ...]:
+    """The templates that suit the reason of a choice."""
+    match facts.reason:
+        case "random":
+            return RANDOM
+        case "strategy":
+            return STRATEGY
+        case "careless":
+            is_worse = facts.best is not None and not facts.best.forced
+            return tuple(text + CARELESS_BETTER for text in CARELESS) if is_worse else CARELESS
+    if facts.played is None:
+        return BARE if facts.best is None else BARE_WORSE
+    if facts.reason == "only":
+        return ONLY
+    if facts.reason == "average":
+        return AVERAGE
+    if facts.best is None:
+        return BEST
+    return {"near": NEAR, "swindle": SWINDLE}.get(facts.reason, OTHER)
+
+
+def _judged(verdict: Verdict) -> str:
+    """A verdict with its judgement: "62 % to win, a little better"."""
+    text = verdict_text(verdict)
+    if verdict.forced or verdict.bound != "exact" or verdict.chance is None:
+        return text
+    return f"{text} ({judgement(verdict.chance)})"
+
+
+def _next(facts: MoveFacts, seed: str) -> str:
+    """The sentence about the expected continuation; "" without one."""
+    if facts.played is None or not facts.played.line:
+        return ""
+    return pick(seed, "next", NEXT).format(side=facts.side, line=facts.played.line)
+
+
+def _second(facts: MoveFacts, seed: str) -> str:
+    """The sentence about the next candidate; "" without one, or if it loses like all others."""
+    second = facts.second
+    if second is None or facts.reason in ("careless", "only"):
+        return ""
+    if facts.losing == facts.others > 0:
+        return ""
+    if second.chance is None or facts.is_no_better:
+        return (
+            pick(seed, "second", NO_BETTER).format(text=second.text) if facts.is_no_better else ""
+        )
+    templates = SECOND if facts.is_second_sure else ANOTHER
+    text = pick(seed, "second", templates).format(text=second.text, verdict=verdict_text(second))
+    return text + AFTER_IT.format(line=second.line) if second.line else text
+
+
+def _losing(facts: MoveFacts, seed: str) -> str:
+    """The sentence about the moves that lose by force; "" if there are none."""
+    if not facts.losing or facts.reason == "careless":
+        return ""
+    if facts.losing == facts.others > 1:
+        templates: tuple[str, ...] = ALL_LOSE
+    else:
+        templates = ONE_LOSES if facts.losing == 1 else SOME_LOSE
+    text = pick(seed, "losing", templates).format(count=facts.losing)
+    loser = facts.loser
+    is_named = facts.second is not None and loser is not None and facts.second.text == loser.text
+    if loser is None or (is_named and facts.losing < facts.others):
+        return text
+    examples: tuple[str, ...] = THE_LOSER if facts.losing == 1 else LOSER
+    return text + pick(seed, "loser", examples).format(text=loser.text, verdict=verdict_text(loser))
+
+
+def _depth(facts: MoveFacts, seed: str) -> str:
+    """The sentence about the depth of the search, of one in three texts; "" in the others."""
+    if facts.is_shortened:
+        return SHORTENED
+    is_searched = facts.depth > 1 and not facts.value and facts.played is not None
+    if not is_searched or random_below(f"{seed}:says depth", 3):
+        return ""
+    return pick(seed, "depth", DEPTH).format(side=facts.side, depth=facts.depth)

@@ -1,0 +1,124 @@
+"""The searches behind the help with positions: their jobs, and their results in words. Pure."""
+
+from engine.game import Game, GameError, GameFault, Position
+from engine.rules.call import RulesCall
+from engine.search.job import LINES, Job, Limit, Result, RootMove
+from server.bot.explanations.facts import Verdict, side_name, verdict
+from server.protocol.assessments import Candidate
+from server.protocol.messages import Arrow
+from server.protocol.wording import Wording
+from server.rooms.model import Match, Room
+
+#: Node limit of the search for a hint, and its number of best moves with exact scores.
+HINT_NODES, HINT_LINES = 100_000, 3
+#: Node limit of the search for a threat.
+THREAT_NODES = 60_000
+
+
+def match_job(room: Room, match: Match, ply: int, nodes: int, lines: int = 1) -> Job:
+    """The job for the position of a match at a ply."""
+    digest = match.digest if ply == match.ply else ""
+    return _job(_game_of(room), room, match.start, _moves(match, ply), nodes, lines, digest)
+
+
+def hint_job(room: Room, match: Match) -> Job:
+    """The job for a hint in the current position of a match."""
+    return match_job(room, match, match.ply, HINT_NODES, HINT_LINES)
+
+
+def position_job(room: Room, start: str, nodes: int) -> Job:
+    """The job for a position that is no position of the match."""
+    return _job(_game_of(room), room, start, (), nodes, 1, "")
+
+
+def passed_position(position: Position) -> Position | None:
+    """The same position with the other side to move.
+
+    None if the rules have no pass for the search, or none here, or the match would be over.
+    """
+    game = position.game
+    may_pass, pass_turn = game.rules.may_pass, game.rules.pass_turn
+    if may_pass is None or pass_turn is None:
+        return None
+    try:
+        with RulesCall(game.id, "may_pass") as call:
+            if not may_pass(position.state):
+                return None
+            call.hook = "pass_turn"
+            passed = Position(game, position.options, pass_turn(position.state))
+        is_playable = passed.turn != position.turn and bool(passed.moves())
+        read_back = game.position(passed.text(), position.options)
+        return read_back if is_playable and read_back.state == passed.state else None
+    except (GameError, GameFault):
+        return None
+
+
+class Findings:
+    """The result of a search in words. `ply` is that of the position in its match."""
+
+    def __init__(self, position: Position, ply: int, result: Result) -> None:
+        self.side = side_name(position, position.turn)
+        self.title = position.game.title
+        self._position = position
+        info = result.info
+        assessment = Wording(position, ply).assessment(info)
+        #: The best moves, the best first; at least one.
+        self.candidates: tuple[Candidate, ...] = () if assessment is None else assessment.candidates
+        self._scores = {move.move: move for move in info.moves}
+        self._scores[info.pv[0]] = RootMove(info.pv[0], info.score)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts on the candidates."""
+        game = self._position.game
+        return tuple(
+            verdict(game, each.text, self._scores[each.move], each.line)
+            for each in self.candidates
+            if each.move in self._scores and each.chance is not None
+        )
+
+    @property
+    def best(self) -> Verdict:
+        return self.verdicts[0]
+
+    def arrows(self, kind: str = "best", count: int = 3) -> tuple[Arrow, ...]:
+        """The arrows of the best moves; those after the first are of the kind "other"."""
+        return tuple(
+            Arrow(each.cells, "other" if index else kind)
+            for index, each in enumerate(self.candidates[:count])
+            if each.cells
+        )
+
+    def piece(self) -> str:
+        """The piece that the best move moves, and its cell: "white knight on g1".
+
+        "" in a game whose moves place pieces, or if the rules fail.
+        """
+        cells = self.candidates[0].cells
+        if len(cells) < 2:
+            return ""
+        try:
+            kind = self._position.view().pieces[cells[0]]
+            board = self._position.game.board(self._position.options)
+            return f"{board.kinds[kind].name} on {cells[0]}"
+        except (GameFault, KeyError):
+            return ""
+
+
+def _game_of(room: Room) -> Game:
+    assert room.game is not None, "help needs the game"
+    return room.game
+
+
+def _moves(match: Match, ply: int) -> tuple[str, ...]:
+    return tuple(played.move for played in match.moves[:ply])
+
+
+def _job(
+    game: Game, room: Room, start: str, moves: tuple[str, ...], nodes: int, lines: int, digest: str
+) -> Job:
+    needs = (LINES,) if lines > 1 else ()
+    return Job(
+        game=game.id, rules=game.digest, options=dict(room.options), start=start, moves=moves,
+        affinity="", limit=Limit(nodes=nodes), digest=digest, needs=needs, use="ask", lines=lines,
+    )  # fmt: skip

@@ -1,0 +1,123 @@
+"""Analyses a game in a file on this machine: `python -m server.ops.analyse FILE`.
+
+It prints lines of JSON: first the match, as `GET /api/matches/{match}` has it, and then its
+analysis as a client that follows one receives it. It needs no server and stores nothing.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from engine.game import Position
+from engine.pool.pool import Pool
+from engine.rules.numbering import length_text, move_number
+from engine.rules.registry import load_game
+from engine.search.job import SearchError
+from server.analysis.game_text import BadGameText, ReadGame, read_game
+from server.analysis.positions import NODES, PlyResult, Subject, ply_result
+from server.analysis.report import AnalysisReport
+from server.analysis.words import Analysed, make_entry, make_summary, side_name
+from server.ports import Engines
+
+_encode = msgspec.json.Encoder().encode
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def main(file: Path) -> None:
+    """Analyse a game in a file; print lines of JSON."""
+    try:
+        read = read_game(file.read_text("utf-8-sig"), load_game)
+    except (BadGameText, UnicodeDecodeError, OSError) as error:
+        raise click.ClickException(f"{file}: {error}") from error
+    if read.game.rules.SEARCH == "teach":
+        raise click.ClickException(f"{read.game.title} has no search that could analyse a match")
+    try:
+        asyncio.run(_print_analysis(read, file.name))
+    except SearchError as error:
+        raise click.ClickException(f"the search failed: {error}") from error
+
+
+async def _print_analysis(read: ReadGame, name: str) -> None:
+    _print(match_entry(read, name))
+    async with Pool(1, warm=()) as pool:
+        async for report in analyse(read, pool):
+            _print(report)
+
+
+def _print(value: Any) -> None:
+    sys.stdout.buffer.write(_encode(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def analyse(read: ReadGame, engines: Engines) -> AsyncIterator[AnalysisReport]:
+    """Yields the analysis of a game as it grows, and at the end the whole."""
+    subject = Subject(read.game, read.options, read.start, read.moves, read.positions)
+    analysed: dict[int, Analysed] = {}
+    yield _report(subject, analysed, ())
+    for ply in reversed(range(subject.plies)):
+        position, result = subject.positions[ply], PlyResult()
+        if position.outcome() is None:
+            result = ply_result(await engines.search(subject.job(ply, "file"), lambda info: None))
+        analysed[ply] = Analysed.of(ply, position, result)
+        yield _report(subject, analysed, (ply,))
+    yield _report(subject, analysed, tuple(range(subject.plies)))
+
+
+def _report(
+    subject: Subject, analysed: dict[int, Analysed], plies: tuple[int, ...]
+) -> AnalysisReport:
+    """The report with the entries of these plies."""
+    moves = (*subject.moves, None)
+    is_done = len(plies) == subject.plies
+    return AnalysisReport(
+        state="done" if is_done else "running", plies=subject.plies, done_plies=len(analysed),
+        nodes=NODES, engine=subject.engine,
+        moves=tuple(
+            make_entry(analysed[ply], moves[ply], analysed.get(ply + 1)) for ply in plies
+        ),
+        summary=make_summary([analysed[ply] for ply in plies], subject.moves) if is_done else None,
+    )  # fmt: skip
+
+
+def match_entry(read: ReadGame, name: str) -> dict[str, Any]:
+    """The game as `GET /api/matches/{match}` has a match; `name` is that of its file."""
+    game, positions = read.game, read.positions
+    names = [read.names[seat] or side_name(positions[0], seat) for seat in (0, 1)]
+    outcome = positions[-1].outcome()
+    over = None
+    if outcome is not None:
+        over = {"winner": outcome.winner, "how": "board", "reason": outcome.reason}
+    return {
+        "match": name, "room": "", "game": game.id, "title": game.title, "number": 1,
+        "seats": [{"identity": f"{seat}", "name": name} for seat, name in enumerate(names)],
+        "over": over, "plies": len(read.moves),
+        "length": length_text(game, len(read.moves), positions[0].turn),
+        "options": dict(read.options), "start": read.start,
+        "moves": [
+            _played(before, after, ply, token)
+            for ply, (before, after, token) in enumerate(
+                zip(positions, positions[1:], read.moves, strict=False)
+            )
+        ],
+        "view": game.board(read.options),
+    }  # fmt: skip
+
+
+def _played(before: Position, after: Position, ply: int, token: str) -> dict[str, Any]:
+    """A move as a client receives it."""
+    played: dict[str, Any] = {
+        "move": token,
+        "text": after.played() or token,
+        "number": move_number(before.game, ply, before.turn),
+    }
+    return played if before.turn == ply % 2 else played | {"seat": before.turn}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""The bot's help with positions: /why, /eval, /best, /hint, /threat, the hint button, the coach."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.rules.registry import load_game
+from engine.search.job import Job, Load, Result, SearchFailed
+from server.bot.api import Reply
+from server.bot.bot import open_bot
+from server.bot.calls import Calls
+from server.bot.coach import open_coach
+from server.bot.hints import NO_HINT, open_hints
+from server.ids import RoomId
+from server.ports import OnInfo
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.rooms.commands import AiSeat, MySeat, OpenSeat
+from server.runtime.hub import Hub
+from tests.oracle.explanations import read_claims
+from tests.support.analyses import made_up_result
+from tests.support.fake_server import Client, FakeServer, Message, ScriptedEngines, virtual
+
+#: The seats of a room of one person, who begins, against an AI.
+AGAINST_AI = (MySeat(), AiSeat(level=2))
+#: The search of the first position of chess.
+START_JOB = Job("chess", "", {}, load_game("chess").start().text(), (), "")
+#: The commands that help with positions, with what follows them.
+HELP = ("/why", "/eval", "/best", "/hint", "/hint piece", "/threat", "/coach on", "/teach")
+
+
+async def at_once(call: Callable[[], Reply]) -> Reply:
+    """Calls a command in the event loop: virtual time has no threads."""
+    return call()
+
+
+async def private_answer(client: Client, room: str, text: str) -> Message:
+    """Asks a question in the chat and returns the bot's private answer."""
+    v = await client.ack(client.chat(room, text))
+    return await client.until(lambda m: m["t"] == "answer" and m["v"] == v)
+
+
+def bot_lines(client: Client) -> list[Message]:
+    return [m for m in client.events() if m["kind"] == "said" and m.get("by") == "bot"]
+
+
+class HelpEngines(ScriptedEngines):
+    """Engines whose results depend on the job alone; asks wait while `may_answer` is not set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.asks: list[Job] = []
+        self.error: Exception | None = None
+        #: The score of the position of a job for the side to move; None for a made-up one.
+        self.score_after: Callable[[Job], int] | None = None
+
+    def load(self) -> Load:
+        return Load(0, 0, 2)
+
+    async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
+        if job.use != "ask":
+            return made_up_result(job)
+        self.asks.append(job)
+        try:
+            await self.may_answer.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(job)
+            raise
+        if self.error is not None:
+            raise self.error
+        if self.score_after is not None:
+            return result_with(job, self.score_after(job))
+        return made_up_result(job)
+
+
+class Table:
+    """A room of ada, by default against an AI, with the bot, the hints and the coach."""
+
+    def __init__(self, hub: Hub, engines: HelpEngines, ada: Client, room: RoomId) -> None:
+        self.hub, self.engines, self.ada, self.room = hub, engines, ada, room
+
+    async def play(self, ply: int, move: str) -> None:
+        """Plays a move of ada, and waits for the AI's answer."""
+        await self.ada.ack(self.ada.move(self.room, ply, move))
+        await self.ada.until(
+            lambda m: m["t"] == "event" and m["kind"] == "moved" and m["ply"] == ply + 1
+        )
+
+    async def said(self, text: str) -> Message:
+        """The private answer to a line of ada."""
+        return await private_answer(self.ada, self.room, text)
+
+    def hint(self, ply: int, what: wire.HintKind = "moves") -> wire.Hint:
+        return wire.Hint(id=self.ada.new_id(), room=self.room, ply=ply, what=what)
+
+    async def about(self, subject: str, since: int = 0) -> Message:
+        """The next answer to no line: a hint, or a comment of the coach."""
+        return await self.ada.until(
+            lambda m: m["t"] == "answer" and m.get("about") == subject, since
+        )
+
+
+@asynccontextmanager
+async def table(game: str = "tic-tac-toe", **fields: Any) -> AsyncIterator[Table]:
+    fake = FakeServer().unlimited()
+    engines = fake.engines = HelpEngines()
+    async with (
+        fake.hub() as hub,
+        open_bot(hub, Calls(at_once)) as bot,
+        open_hints(hub),
+        open_coach(hub, bot),
+    ):
+        ada = Client(hub, "ada")
+        room = await ada.create(game, **({"seats": AGAINST_AI} | fields))
+        await ada.ack(ada.join(room))
+        yield Table(hub, engines, ada, room)
+
+
+@virtual
+async def test_why_speaks_from_the_stored_search() -> None:
+    """/why explains the AI's last move to everyone, /why 2 that move, and no engine is asked."""
+    async with table() as at:
+        assert "No AI" in (await at.said("/why"))["text"]
+        await at.play(0, "b2")
+        await at.ada.ack(at.ada.chat(at.room, "why did you play that?"))
+        first = await at.ada.until(lambda m: m.get("kind") == "said" and m.get("by") == "bot")
+        assert read_claims(first["text"]).roles["played"]
+        move = next(m for m in at.ada.events() if m.get("kind") == "moved" and m["ply"] == 1)
+        assert read_claims(first["text"]).roles["played"] == (move.get("text") or move["move"])
+        assert "move 2" in (await at.said("/why 1"))["text"]
+        assert len(bot_lines(at.ada)) == 1
+        assert at.engines.asks == []
+
+
+@virtual
+async def test_why_is_silent_where_the_thinking_is_hidden() -> None:
+    """A room that shows the thinking after the match only does not explain a move before."""
+    async with table(thinking="after") as at:
+        await at.play(0, "b2")
+        assert "after the match" in (await at.said("/why"))["text"]
+        assert bot_lines(at.ada) == []
+
+
+@virtual
+async def test_questions_about_a_position_are_answered_alone() -> None:
+    """/eval, /best, /hint and /threat answer the asker alone, from one search of the position."""
+    async with table() as at:
+        ben = Client(at.hub, "ben")
+        await ben.ack(ben.join(at.room))
+        assert "% to win" in (await at.said("/eval"))["text"]
+        best = await at.said("/best")
+        assert [arrow["kind"] for arrow in best["arrows"]] == ["best"]
+        assert len(best["candidates"]) == 1
+        hint = await at.said("/hint")
+        assert [each.get("bound", "exact") for each in hint["candidates"]] == ["exact"] * 3
+        assert hint["text"].count("\n") == 3
+        assert (await at.said("/hint piece"))["text"].startswith("One of these is the best move")
+        assert len(at.engines.asks) == 1, "the result is kept"
+        assert "cannot be passed" in (await at.said("/threat"))["text"]
+        assert ben.of("answer") == []
+
+
+@virtual
+async def test_a_threat_is_the_opponents_move_after_a_pass() -> None:
+    """Where the rules can pass the turn, /threat searches the position with the turn passed."""
+    async with table("chess") as at:
+        answer = await at.said("/threat")
+        assert answer["text"].startswith("If Black could move now")
+        assert [arrow["kind"] for arrow in answer["arrows"]] == ["threat"]
+        assert " b " in at.engines.asks[-1].start
+
+
+@virtual
+async def test_the_hint_button_helps_step_by_step() -> None:
+    """The hint names a piece, then a move, then three moves; the board is searched once."""
+    async with table("chess") as at:
+        texts = []
+        for what in ("piece", "move", "moves"):
+            since = len(at.ada.messages)
+            await at.ada.ack(at.hint(0, what))
+            texts.append((await at.about("hint", since))["text"])
+        assert texts[0].startswith("Look at the white ")
+        assert texts[1].startswith("The best move is ")
+        assert texts[2].startswith("The best moves:\n1. ")
+        assert len(at.engines.asks) == 1
+
+
+@virtual
+async def test_a_hint_ends_when_the_position_changes() -> None:
+    """A move ends the search for a hint, and a late request is refused."""
+    async with table() as at:
+        at.engines.may_answer.clear()
+        await at.ada.ack(at.hint(0))
+        await asyncio.sleep(1)
+        assert len(at.engines.asks) == 1
+        await at.play(0, "b2")
+        await asyncio.sleep(1)
+        assert len(at.engines.cancelled) == 1
+        assert [m for m in at.ada.of("answer") if m.get("about") == "hint"] == []
+        assert await at.ada.expect_refusal(at.hint(0)) == Code.MOVE_STALE
+
+
+@virtual
+async def test_a_hint_that_fails_says_so() -> None:
+    """A search without a result, and one beyond the limits, are answered in words."""
+    async with table() as at:
+        at.engines.error = SearchFailed("planted")
+        await at.ada.ack(at.hint(0))
+        assert (await at.about("hint"))["text"] == NO_HINT
+
+
+@pytest.mark.parametrize("name", ["ada", "cyd"])
+@virtual
+async def test_two_people_get_no_help(name: str) -> None:
+    """Between two people every help is refused in words, to the players and to spectators, unless
+    the host has allowed it; after the match it is there again.
+    """
+    async with table(seats=(MySeat(), OpenSeat())) as at:
+        ben = Client(at.hub, "ben")
+        await ben.ack(ben.join(at.room))
+        await ben.ack(ben.sit(at.room, 1))
+        asker = at.ada if name == "ada" else Client(at.hub, name)
+        await asker.ack(asker.join(at.room))
+        for text in HELP:
+            answer = await private_answer(asker, at.room, text)
+            assert "wo people play each other" in answer["text"] or "seat" in answer["text"], text
+        hint = wire.Hint(id=asker.new_id(), room=at.room, ply=0)
+        assert await asker.expect_refusal(hint) == Code.HELP_NONE
+        assert at.engines.asks == []
+        await ben.ack(ben.plain(wire.Resign, at.room))
+        assert "% to win" in (await private_answer(asker, at.room, "/eval"))["text"]
+
+
+def result_with(job: Job, score: int) -> Result:
+    """A result with this score of the best move; every other move is much worse."""
+    result = made_up_result(job)
+    worse = tuple(replace(each, score=score - 400, bound="upper") for each in result.info.moves[1:])
+    moves = (replace(result.info.moves[0], score=score, bound="exact"), *worse)
+    return replace(result, info=replace(result.info, score=score, moves=moves))
+
+
+@virtual
+async def test_the_coach_speaks_of_a_move_that_loses_much() -> None:
+    """The coach names the better move and the answer to the played one, to that player alone."""
+    async with table("chess") as at:
+        ben = Client(at.hub, "ben")
+        await ben.ack(ben.join(at.room))
+        at.engines.score_after = lambda job: 300 if job.moves[-1:] == ("f2f3",) else 10
+        await at.said("/coach on")
+        await at.play(0, "f2f3")
+        comment = await at.about("coach")
+        assert re.match(r"Coach: .*f3", comment["text"])
+        assert "is answered by 1... " in comment["text"]
+        assert [arrow["kind"] for arrow in comment["arrows"]] == ["best"]
+        assert len(at.engines.asks) == 3
+        assert ben.of("answer") == []
+
+
+@virtual
+async def test_the_coach_is_silent_about_good_moves_and_when_it_is_off() -> None:
+    """The coach says nothing of a move that loses little, and asks for no search when it is off."""
+    async with table("chess") as at:
+        at.engines.score_after = lambda job: 10
+        await at.said("/coach on")
+        await at.play(0, "f2f3")
+        await asyncio.sleep(5)
+        assert len(at.engines.asks) == 2
+        await at.said("/coach off")
+        await at.play(2, "g2g3")
+        await asyncio.sleep(5)
+        assert len(at.engines.asks) == 2
+        assert [m for m in at.ada.of("answer") if m.get("about") == "coach"] == []
+
+
+@virtual
+async def test_the_coach_praises_the_only_good_move() -> None:
+    """The best move is praised where the search has proved that every other one is much worse."""
+    async with table("chess") as at:
+        at.engines.score_after = lambda job: 10 if len(job.moves) % 2 == 0 else -10
+        await at.said("/coach on")
+        best = made_up_result(START_JOB).info.pv[0]
+        await at.play(0, best)
+        text = (await at.about("coach"))["text"]
+        assert re.fullmatch(r"Coach: .*\d+ %.*", text), text
