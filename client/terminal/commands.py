@@ -278,7 +278,9 @@ def help_text(model: Model) -> str:
         )
         for short, name, text in HELP
     ]
-    rows = [("MOVE", _move_help(model)), ("/TEXT, chat TEXT", "say something to the room"), *rows]
+    ask = [("/help", "ask the room's bot what it can answer")] if model.chat_commands else []
+    say = ("/TEXT, chat TEXT", "say something to the room")
+    rows = [("MOVE", _move_help(model)), say, *ask, *rows]
     width = max(len(usage) for usage, _ in rows)
     return "\n".join(f"  {usage:<{width}}  {text}" for usage, text in rows)
 

@@ -53,10 +53,15 @@ def say_as_bot(room: Room, command: BotLine, moment: Moment) -> list[RoomEvent]:
         raise CommandRejected(Code.SEAT_NONE, "only the bot speaks for the bot")
     if not 0 < command.answers <= room.v:
         raise CommandRejected(Code.MESSAGE_MALFORMED, f"there is no line {command.answers}")
-    if any(line.answers == command.answers for line in room.chat):
+    if is_answered(room, command.answers):
         raise CommandRejected(Code.CHAT_REPEATED, "the bot has answered that line")
     text = clean_text(command.text)[:MAX_BOT_LINE]
     return [Said(BOT.identity, BOT.name, text, command.to, by="bot", answers=command.answers)]
+
+
+def is_answered(room: Room, v: int) -> bool:
+    """Whether the lines that the room keeps in memory answer the line with this version."""
+    return any(line.answers == v for line in room.chat)
 
 
 def mute(room: Room, command: Mute, moment: Moment) -> list[RoomEvent]:

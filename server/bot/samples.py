@@ -1,0 +1,46 @@
+"""Questions for the tests of chat commands, without a server."""
+
+import itertools
+from collections.abc import Sequence
+
+from engine.rules.registry import load_game
+from server.bot.api import Ask
+from server.ids import IdentityId, RoomId
+from server.rooms import rules
+from server.rooms.commands import Create, Move
+from server.rooms.events import RoomEvent
+from server.rooms.model import Actor, Moment, Room
+from server.rooms.permissions import viewer_of
+from server.settings import Settings
+
+#: The person who asks, and who plays both sides.
+ASKER = Actor(IdentityId("asker"), "Ada")
+#: The time of the sample room, in ms since 1970.
+SAMPLE_MS = 1_700_000_000_000
+
+
+def sample_ask(
+    game_id: str, moves: Sequence[str] = (), words: Sequence[str] = (), v: int = 0
+) -> Ask:
+    """Returns a question of a person who plays both sides of a match, after these moves.
+
+    Raises UnknownGame, and CommandRejected for a move that is not legal.
+    """
+    room = _sample_room(game_id)
+    moment = Moment(ASKER, SAMPLE_MS, SAMPLE_MS, lambda: "sample", Settings())
+    for ply, move in enumerate(moves):
+        room = _fold(room, rules.decide(room, Move(f"m{ply}", ply, move), moment))
+    return Ask(room, viewer_of(room, ASKER.identity), tuple(words), v or room.v)
+
+
+def _sample_room(game_id: str) -> Room:
+    ids = map(str, itertools.count())
+    create = Create("create", game_id, one_screen=True)
+    first, *events = rules.create(ASKER, create, load_game(game_id), lambda: next(ids))
+    return _fold(rules.initial_room(RoomId("sample"), first, SAMPLE_MS, load_game), events)
+
+
+def _fold(room: Room, events: Sequence[RoomEvent]) -> Room:
+    for event in events:
+        room = rules.evolve(room, event, SAMPLE_MS)
+    return room

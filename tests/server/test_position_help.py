@@ -1,0 +1,175 @@
+"""Help with positions is refused to everyone wherever the room forbids it, for each command.
+
+A command of the bot that is not in HARMLESS counts as help with positions.
+"""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from server.bot import registry
+from server.ids import IdentityId
+from server.protocol.codes import Code
+from server.rooms import permissions
+from server.rooms.commands import AiSeat, Configure, Hint, LetAiPlay, Resign
+from server.rooms.events import CAPABILITIES, Created, Required, parse_event_body
+from server.rooms.model import Absence, Actor, Room
+from server.rooms.permissions import permitted, position_help, viewer_of
+from server.rooms.rules import _requirements
+from server.settings import Settings
+from tests.server.test_bot import AGAINST_AI, bot_of
+from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
+from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, created, plain, seated
+
+#: The commands that say nothing about positions.
+HARMLESS = {
+    "analyse", "clock", "draw", "help", "level", "persona", "quiz", "rules", "takeback",
+}  # fmt: skip
+#: The commands that help with positions.
+HELPING = sorted(registry.all_commands().keys() - HARMLESS)
+BETWEEN_AI = (AiSeat(level=1), AiSeat(level=2))
+
+
+def rated(played: LoggedRoom) -> Room:
+    """The room as if its first event said that it is rated."""
+    return replace(played.fold(), rated=True)
+
+
+def taken_over() -> Room:
+    """A match of two people in which the AI plays on for one who has gone."""
+    played = seated()
+    played.find_absence = lambda _: Absence(-(10**9), -(10**9), 0)
+    played.do(ADA, plain(LetAiPlay))
+    return played.room
+
+
+#: The rooms whose running match forbids help.
+FORBIDDEN: dict[str, Callable[[], Room]] = {
+    "two people": lambda: seated().room,
+    "the AI plays on for a person": taken_over,
+    "rated, two people": lambda: rated(seated(help=True)),
+    "rated, against an AI": lambda: rated(created(seats=AGAINST_AI)),
+    "rated, between AI seats": lambda: rated(created(seats=BETWEEN_AI)),
+    "rated, on one screen": lambda: rated(created(one_screen=True)),
+}
+#: The rooms that allow it.
+ALLOWED: dict[str, Callable[[], Room]] = {
+    "two people with help": lambda: seated(help=True).room,
+    "against an AI": lambda: created(seats=AGAINST_AI).room,
+    "between AI seats": lambda: created(seats=BETWEEN_AI).room,
+    "one screen": lambda: created(one_screen=True).room,
+}
+
+
+@pytest.mark.parametrize("actor", [ADA, BEN, CYD], ids=lambda actor: actor.name)
+@pytest.mark.parametrize("kind", FORBIDDEN)
+@pytest.mark.parametrize("name", HELPING)
+def test_no_command_helps_where_help_is_forbidden(name: str, kind: str, actor: Actor) -> None:
+    """Each command that helps is refused to players, to the host and to spectators."""
+    room = FORBIDDEN[kind]()
+    refusal = registry.all_commands()[name].when(room, viewer_of(room, actor.identity))
+    assert refusal is not None
+    assert refusal.code in (Code.HELP_NONE, Code.SEAT_NONE)
+    if actor is ADA and room.seat_of(ADA.identity) is not None:
+        assert refusal.code is Code.HELP_NONE
+
+
+@pytest.mark.parametrize("kind", FORBIDDEN)
+def test_no_hint_where_help_is_forbidden(kind: str) -> None:
+    """Nobody may ask for a hint, and no list of commands has it."""
+    room = FORBIDDEN[kind]()
+    for actor in (ADA, BEN, CYD):
+        assert Hint not in permitted(room, actor.identity, room.changed_ms, Settings())
+
+
+@pytest.mark.parametrize("kind", ALLOWED)
+def test_help_where_it_is_allowed(kind: str) -> None:
+    """Everyone may ask for a hint and for help against an AI, and where the room allows it."""
+    room = ALLOWED[kind]()
+    for actor in (ADA, CYD):
+        assert position_help(room, viewer_of(room, actor.identity)) is None
+        assert Hint in permitted(room, actor.identity, room.changed_ms, Settings())
+
+
+def test_the_match_that_is_over_may_be_discussed() -> None:
+    """After every match everyone has help, in a rated room too."""
+    played = seated()
+    played.do(ADA, plain(Resign))
+    assert position_help(played.room) is None
+    assert position_help(rated(played)) is None
+
+
+def test_the_host_allows_help_between_two_matches() -> None:
+    """`configure` changes the setting, and without `help` leaves it; never in a running match."""
+    played = seated()
+    allow = Configure("c", "all", help=True)
+    assert played.refuse(ADA, allow) is Code.MATCH_RUNNING
+    played.do(ADA, plain(Resign))
+    assert played.refuse(BEN, allow) is Code.HOST_ONLY
+    played.do(ADA, allow)
+    assert played.room.help
+    played.do(ADA, Configure("d", "spectators"))
+    assert played.fold().help
+
+
+def test_older_programs_do_not_play_rated_rooms() -> None:
+    """A rated room requires the capability `rated`, which this version has."""
+    first = parse_event_body(seated().log[0][1])
+    assert isinstance(first, Created)
+    assert not first.rated
+    assert Required("rated") in _requirements(replace(first, rated=True))
+    assert "rated" in CAPABILITIES
+
+
+@pytest.mark.parametrize("name", HELPING)
+@virtual
+async def test_the_bot_helps_neither_players_nor_spectators_between_people(name: str) -> None:
+    """In a server, the bot tells the asker the reason, says nothing to others, searches nothing."""
+    await check_silence(name)
+
+
+async def answer_to(client: Client, v: int) -> Message:
+    """The bot's private answer to the line with this version; waits until there is one."""
+    return await client.until(lambda m: m["t"] == "answer" and m["v"] == v)
+
+
+async def check_silence(name: str) -> None:
+    """Asks a command in a match of two people, as a player and as a spectator."""
+    fake = FakeServer().unlimited()
+    async with fake.hub() as hub, bot_of(hub):
+        ada, ben, cyd = Client(hub, "ada"), Client(hub, "ben"), Client(hub, "cyd")
+        room = await ada.create()
+        for client in (ada, ben, cyd):
+            await client.ack(client.join(room))
+        await ben.ack(ben.sit(room, 1))
+        for client in (ada, cyd):
+            v = await client.ack(client.chat(room, f"/{name} on"))
+            assert v is not None
+            answer = await answer_to(client, v)
+            is_seat_missing = client is cyd and "no seat" in answer["text"]
+            assert "host has not allowed help" in answer["text"] or is_seat_missing
+            assert "arrows" not in answer
+            assert "candidates" not in answer
+        await run_ready_tasks()
+        assert ben.of("answer") == []
+        assert not [m for m in ben.events() if m.get("by") == "bot"]
+        assert fake.engines.jobs == []
+
+
+def test_a_bot_that_forgets_the_condition_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a condition that never refuses, the tests above fail: the planted fault is found."""
+    monkeypatch.setattr(permissions, "position_help", lambda room, viewer=None: None)
+    room = FORBIDDEN["two people"]()
+    viewer = viewer_of(room, IdentityId("ada"))
+    assert permissions.hint(room, viewer) is None
+    for name in HELPING:
+        with pytest.raises(AssertionError):
+            test_no_command_helps_where_help_is_forbidden(name, "two people", ADA)
+
+    @virtual
+    async def run() -> None:
+        with pytest.raises(AssertionError):
+            await check_silence("teach")
+
+    run()
