@@ -93,7 +93,7 @@ def judge_move(before: Judged, token: str, after: Judged) -> PlayedMove:
         played = scored[token]
     else:
         played = min([after.chance_of(before.seat), *scored.values()])
-    return PlayedMove(before.seat, before.chance, min(played, before.chance))
+    return PlayedMove(before.seat, before.chance, played)
 
 
 def summarise(moves: Sequence[PlayedMove], seat: int) -> SideSummary:

@@ -153,7 +153,11 @@ class Reports:
             self._cache[key] = cached
         self._cache.move_to_end(key)
         if len(cached.analysed) < cached.subject.plies:
-            for result in await self._ports.store.analyses.plies(match.match, analysis.engine):
+            # The results come from the end of the match to its start.
+            before = None if analysis.state == "done" else min(cached.analysed, default=None)
+            for result in await self._ports.store.analyses.plies(
+                match.match, analysis.engine, before
+            ):
                 cached.add(result.ply, result.body)
         self._shrink()
         return cached

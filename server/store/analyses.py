@@ -138,11 +138,14 @@ class SqlAnalyses:
             .returning(c.match)
         )
 
-    async def plies(self, match: MatchId, engine: str) -> list[AnalysedPly]:
+    async def plies(
+        self, match: MatchId, engine: str, before: int | None = None
+    ) -> list[AnalysedPly]:
         c = t.analysis_plies.c
-        rows = await self._database.select(
-            select(c.ply, c.body).where(c.match == match, c.engine == engine).order_by(c.ply)
-        )
+        query = select(c.ply, c.body).where(c.match == match, c.engine == engine)
+        if before is not None:
+            query = query.where(c.ply < before)
+        rows = await self._database.select(query.order_by(c.ply))
         return [AnalysedPly(*row) for row in rows]
 
     async def _update(self, analysis: Analysis, values: dict[str, Any]) -> bool:

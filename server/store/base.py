@@ -475,8 +475,10 @@ class AnalysisStore(Protocol):
     async def end_leases(self) -> None:
         """Ends the leases of all nodes: for the start of a node that is the store's only user."""
 
-    async def plies(self, match: MatchId, engine: str) -> list[AnalysedPly]:
-        """The results of an engine for a match, ordered by ply."""
+    async def plies(
+        self, match: MatchId, engine: str, before: int | None = None
+    ) -> list[AnalysedPly]:
+        """The results of an engine for a match, ordered by ply: all, or those before a ply."""
 
 
 class IdentityStore(Protocol):

@@ -133,12 +133,14 @@ class MemoryAnalyses:
             if analysis.state == "running":
                 self._put(replace(analysis, state="queued", node="", lease_ms=0))
 
-    async def plies(self, match: MatchId, engine: str) -> list[AnalysedPly]:
+    async def plies(
+        self, match: MatchId, engine: str, before: int | None = None
+    ) -> list[AnalysedPly]:
         await asyncio.sleep(0)
         return [
             self._tables.plies[key]
             for key in sorted(self._tables.plies)
-            if key[:2] == (match, engine)
+            if key[:2] == (match, engine) and (before is None or key[2] < before)
         ]
 
     def _own(self, analysis: Analysis) -> Analysis | None:

@@ -86,6 +86,21 @@ class Limits:
         return self.statement_s + 1.0
 
 
+#: The longest wait for the server's answer to the end of a connection, in seconds.
+CLOSE_S = 0.25
+
+
+class Link(asyncpg.Connection):  # type: ignore[misc]
+    """A connection whose `close` is quick.
+
+    SQLAlchemy closes a connection whose statement was cancelled before it reports the time-out, and
+    waits 2 s for a server that may be frozen.
+    """
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        await super().close(timeout=CLOSE_S if timeout is None else min(timeout, CLOSE_S))
+
+
 def _ms(seconds: float) -> str:
     return str(max(1, round(seconds * 1000)))
 
@@ -109,8 +124,9 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
     try:
         async with asyncio.timeout(limits.connect_s):
             return await asyncpg.connect(
-                url.secret, server_settings=server_settings, max_cached_statement_lifetime=0
-            )
+                url.secret, server_settings=server_settings, max_cached_statement_lifetime=0,
+                connection_class=Link,
+            )  # fmt: skip
     except TimeoutError:
         problem = f"no answer within {limits.connect_s:g} s"
     except asyncpg.InvalidCatalogNameError as error:

@@ -179,9 +179,10 @@ async def test_a_node_with_a_lost_lease_stores_nothing() -> None:
         analysis = await fake.store.memory.analyses.find(match)
         assert analysis is not None
         fake.store.memory.tables.analyses.analyses[match] = _taken_over(analysis)
-        before = len(await results(fake, match))
-        await asyncio.sleep(2.0)
+        before, jobs = len(await results(fake, match)), len(fake.engines.jobs)
+        await asyncio.sleep(4.0)
         assert len(await results(fake, match)) == before
+        assert len(fake.engines.jobs) == jobs, "it has stopped"
 
 
 def _taken_over(analysis: Analysis) -> Analysis:

@@ -45,6 +45,7 @@ async def test_an_analysis_from_request_to_end(store: Store) -> None:
         AnalysedPly(ply, b'{"ply":%d}' % ply) for ply in range(3)
     ]
     assert await analyses.plies(M1, "another engine") == []
+    assert [each.ply for each in await analyses.plies(M1, "engine", before=2)] == [0, 1]
 
 
 async def test_a_result_is_stored_once(store: Store) -> None:

@@ -78,7 +78,7 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
             ]
 
 
-@pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("turns", [2, pytest.param(20, marks=pytest.mark.long)])
 async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, turns: int) -> None:
     """Writes and reads of a frozen server fail in time; later each command is logged once."""
     limits = Limits(connect_s=0.5, statement_s=0.4, lock_s=0.2)

@@ -53,7 +53,7 @@ export function drawSearchPicture({ thought, assessment, side, played, glass, ha
             { class: "searched-moves", "aria-label": "The moves as the search deepened" },
             rows.map((row, i) => {
                 const move = scored.get(row.move);
-                const story = i === 0 ? storyOfBest(row.move, depths, thought.depth) : storyOfOther(move, last);
+                const story = i === 0 ? bestWords(row.move, depths, thought.depth) : otherWords(move, last);
                 const share = allNodes > 0 ? (move?.nodes ?? 0) / allNodes : null;
                 return drawMove(row, { exact: move?.exact ?? [], last, story, share, isPlayed: row.move === played });
             }),
@@ -108,12 +108,12 @@ export function lastComplete(thought, depths) {
 }
 
 /**
- * Since when a move is the best one.
+ * The depth since which a move is the best one, in words.
  * @param {string} move
  * @param {DepthWords[]} depths
  * @param {number} depth the depth that the search has reached
  */
-export function storyOfBest(move, depths, depth) {
+export function bestWords(move, depths, depth) {
     const since = depths.findLastIndex((each) => each.move !== move) + 1;
     const first = depths[since];
     if (depths.length === 1 && first) return `best at depth ${first.depth}, the only one`;
@@ -122,11 +122,11 @@ export function storyOfBest(move, depths, depth) {
 }
 
 /**
- * How the search saw a move that is not the best one.
+ * The depths at which a move other than the best one had an exact value, in words.
  * @param {RootMove | undefined} move
  * @param {number} last the last complete depth
  */
-export function storyOfOther(move, last) {
+export function otherWords(move, last) {
     const exact = move?.exact ?? [];
     const lastExact = exact.filter((depth) => depth <= last).at(-1);
     const times = (/** @type {number} */ count) => ["", "once", "twice"][count] ?? `${count} times`;
@@ -192,7 +192,7 @@ function drawStrip(exact, last) {
 }
 
 /**
- * The path of a square; one that is not filled is smaller by the half of its outline.
+ * The path of a square; an empty one is smaller by half the width of its outline.
  * @param {number} x
  * @param {boolean} full
  */
@@ -202,7 +202,7 @@ function squareAt(x, full) {
     return `M${x + inset} ${inset}h${side}v${side}h${-side}z`;
 }
 
-/** What the signs beside a move mean. */
+/** The key to the signs beside a move. */
 function drawKey() {
     const drawSquare = (/** @type {boolean} */ full) =>
         h(
