@@ -137,7 +137,7 @@ class Transcript:
             case Thinking():
                 self._show_thinking(model, message)
             case Answer(text=text):
-                self._output.print(text)
+                self._output.print(words.with_addresses(text, self._address))
             case Presence():
                 self._show_presence(before, model, message)
             case May():
