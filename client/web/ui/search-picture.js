@@ -12,8 +12,10 @@ import { loadStyleSheet } from "../shell/router.js";
 
 /**
  * A search to draw. `played` is the token of the move that was played, `glass` the address of the
- * position in the glass box; it is empty where there is none.
- * @typedef {{thought: Thought, assessment: Assessment, side: string, played: string | null, glass: string}} PicturedSearch
+ * position in the glass box; it is empty where there is none. `handlersOf` has the listeners of a
+ * button that shows a move on the board.
+ * @typedef {{thought: Thought, assessment: Assessment, side: string, played: string | null, glass: string,
+ *     handlersOf?: (move: string, cells: string[]) => Record<string, () => void>}} PicturedSearch
  */
 
 /** The size of the chart, and the room around its line, in SVG units. */
@@ -36,7 +38,7 @@ void loadStyleSheet("ui/search-picture.css").catch(() => {});
  * @param {PicturedSearch} search
  * @returns {Content}
  */
-export function drawSearchPicture({ thought, assessment, side, played, glass }) {
+export function drawSearchPicture({ thought, assessment, side, played, glass, handlersOf = () => ({}) }) {
     const { candidates = [], others = [], depths = [], work = "" } = assessment;
     const rows = [...candidates, ...others];
     const scored = new Map(thought.moves.map((move) => [move.move, move]));
@@ -45,6 +47,7 @@ export function drawSearchPicture({ thought, assessment, side, played, glass }) 
     const more = thought.moves.length - rows.length;
     return [
         depths.length > 1 ? drawChart(side, depths) : null,
+        depths.length > 1 ? drawDepths(depths, rows, handlersOf) : null,
         h(
             "ol",
             { class: "searched-moves", "aria-label": "The moves as the search deepened" },
@@ -65,6 +68,34 @@ export function drawSearchPicture({ thought, assessment, side, played, glass }) 
             glass ? h("a", { href: glass }, "See a whole tree in the glass box") : null,
         ),
     ];
+}
+
+/**
+ * The best move of each depth, the last depth first. Pointing at one shows its move on the board, if
+ * the server has sent its cells.
+ * @param {DepthWords[]} depths
+ * @param {Candidate[]} known
+ * @param {NonNullable<PicturedSearch["handlersOf"]>} handlersOf
+ */
+function drawDepths(depths, known, handlersOf) {
+    const cells = new Map(known.map((candidate) => [candidate.move, candidate.cells ?? []]));
+    return h(
+        "ol",
+        { class: "depth-moves", tabindex: 0, "aria-label": "The best move at each depth" },
+        [...depths].reverse().map(({ depth, move, text, chance }) =>
+            h(
+                "li",
+                { key: depth },
+                h(
+                    "button",
+                    { class: "depth-move", title: "Show on the board", ...handlersOf(move, cells.get(move) ?? []) },
+                    h("span", { class: "muted" }, `depth ${depth}`),
+                    h("span", { class: "move-text" }, text),
+                    h("span", { class: "says" }, `${chance} %`),
+                ),
+            ),
+        ),
+    );
 }
 
 /**

@@ -163,7 +163,9 @@ test("the picture of the search loads when it is opened, and says that it is a s
     assert(details.textContent.includes("3,412 branches cut off, 91 % of them by the first move tried"), "the counts");
     const chart = details.querySelector(".depth-chart").getAttribute("aria-label");
     assertEqual(chart, "Yellow, the best move and its chance to win by depth: depth 1 d2 52 %, depth 2 c1 49 %, depth 3 d2 44 %");
-    const rows = [...details.querySelectorAll("li")].map((row) =>
+    const depths = [...details.querySelectorAll(".depth-moves li")].map((row) => row.textContent);
+    assertEqual(depths, ["depth 3d244 %", "depth 2c149 %", "depth 1d252 %"]);
+    const rows = [...details.querySelectorAll(".searched-moves li")].map((row) =>
         ["move-text", "expected", "says", "story", "share"].map((name) => (row.querySelector(`.${name}`)?.textContent ?? "").trim().replaceAll("\u00a0", " ")),
     );
     assertEqual(rows, [
@@ -183,7 +185,7 @@ test("the picture follows the search while it is open, and closes", async () => 
     Object.assign(thought, { assessment: { ...assessment, depths: [...assessment.depths.slice(0, 2), moved], candidates: [...assessment.candidates].reverse() } });
     draw();
     assert(details.open, "it stays open");
-    assertEqual(details.querySelector("li .move-text").textContent, "e1");
+    assertEqual(details.querySelector(".searched-moves .move-text").textContent, "e1");
     details.open = false;
     await until(() => details.querySelector(".depth-chart") === null);
 });
