@@ -121,6 +121,7 @@ bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@$(BIN)/python -m server.bench
 	@$(BIN)/python -m server.bench.traces
 	@$(BIN)/python -m server.bench.analyses
+	@$(BIN)/python -m server.bench.hints
 	@$(BIN)/python -m server.bench.restart
 	@$(BIN)/python -m server.bench --postgres
 	@$(BIN)/python -m server.bench.cluster

@@ -79,4 +79,5 @@ SERVER_PROGRAMS = (
     _program(
         "verify", "Check every stored room: its log, its moves and the tables derived from them."
     ),
+    _program("calibration", "Compare the AI's chances to win with the results of stored matches."),
 )

@@ -3,12 +3,16 @@
 This module does no I/O. The browser's texts are in client/web/shell/words.js.
 """
 
+import re
 from collections.abc import Sequence
 
+from client.address import Address
 from client.model import Model
 from engine.view import BoardView, PositionView
 from server.protocol.messages import Assessment, MatchResult, Occupant, Played, Thinking
 
+#: A path to a page in a text of the room's bot.
+PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")
 #: The score of a win in 0 plies; a win in n plies scores n less.
 MATE = 30_000
 
@@ -253,3 +257,8 @@ def possessive(name: str) -> str:
 def counted(count: int, one: str, many: str) -> str:
     """A number with its noun: "1 mistake", "2 mistakes"."""
     return f"{count} {one if count == 1 else many}"
+
+
+def with_addresses(text: str, address: Address) -> str:
+    """A text of the room's bot whose paths to pages are addresses of the server."""
+    return PAGE_PATH.sub(lambda path: f"{address}{path[0]}", text)

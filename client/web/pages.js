@@ -22,7 +22,7 @@ export const PAGES = [
     [
         /^\/match\/([\w-]{1,24})$/,
         async () => (await import("./pages/replay/page.js")).ReplayPage,
-        ["board/board.css", "ui/match.css", "ui/thinking.css", "ui/dialogs.css"],
+        ["board/board.css", "ui/match.css", "ui/thinking.css", "ui/dialogs.css", "pages/replay/replay.css"],
     ],
     [
         /^\/learn$/,

@@ -1,4 +1,4 @@
-"""Measures what analyses cost those who play: `python -m engine.bench.classes`.
+"""Measures how analyses delay live searches: `python -m engine.bench.classes`.
 
 Twenty AI rooms at levels 6 to 8 play on a pool of two workers, with and without four analyses of
 60 plies beside them, in turns. Each room asks for a move at fixed times, the same in all rounds.
@@ -23,16 +23,17 @@ from engine.search.job import Job, Limit, Use
 GAMES = ("chess", "othello", "connect-four")
 LEVELS = (6, 7, 8)
 ROOMS = 20
-#: Time between two moves of a room's AI, in seconds: a person thinks meanwhile.
+#: Time between two moves of a room's AI, in seconds: the time that a person thinks.
 MOVE_EVERY_S = 16.0
 #: The analyses: their number, their plies, and the nodes of each ply.
 STUDIES, PLIES, NODES = 4, 60, 60_000
-#: How much longer a live search may take with analyses beside it.
+#: The limits: the ratios of the delays with and without analyses, and the difference at the 99th
+#: percentile, in ms.
 P50_RATIO, P99_RATIO, P99_MS = 1.10, 1.25, 50.0
 
 
 class Arm(Struct, frozen=True):
-    """One half of a round: the delays of its live searches in ms, and the plies analysed."""
+    """Half a round: the delays of its live searches, and the analysed and preempted plies."""
 
     delays_ms: list[float]
     plies: int
@@ -90,7 +91,7 @@ async def study(pool: Pool, number: int, plies: list[int]) -> None:
 
 
 async def measure(pool: Pool, seconds: float, name: str, studies: int) -> Arm:
-    """Plays all rooms for some seconds beside this number of analyses."""
+    """Plays in all rooms for some seconds beside `studies` analyses."""
     plies: list[int] = []
     before = pool.load().of("study").preempted
     tasks = [asyncio.create_task(study(pool, number, plies)) for number in range(studies)]
@@ -135,6 +136,7 @@ def report(rounds: Sequence[tuple[Arm, Arm]]) -> list[str]:
 
 
 async def run(workers: int, round_count: int, seconds: float) -> None:
+    """Measures all rounds and prints them."""
     async with Pool(workers, warm=()) as pool:
         await warm_up(pool, workers)
         rounds = []

@@ -1,1 +1,1 @@
-"""Processes of this program that run code with limits of time and memory, and their pipes."""
+"""Child processes that run jobs with limits of time and memory, and the pipes to them."""

@@ -1,6 +1,6 @@
-"""Messages on a pipe: each comes after its length."""
+"""Messages on a pipe, each preceded by its length."""
 
-#: The number of bytes before a message that hold its length, the most significant byte first.
+#: The number of bytes of the length before a message (big-endian).
 LENGTH_BYTES = 4
 
 

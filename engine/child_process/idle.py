@@ -1,4 +1,4 @@
-"""The processes of a pool that have no job: they wait for the next one, and end after a while."""
+"""The idle processes of a pool, which wait for the next job and end after a while."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -39,12 +39,12 @@ class IdleProcesses(Generic[P]):
         return [process.pid for process in self._timers if process.pid is not None]
 
     def keep(self, process: P) -> None:
-        """Adds a process that has no job any more."""
+        """Adds a process whose job has ended."""
         loop = asyncio.get_running_loop()
         self._timers[process] = loop.call_later(self._idle_s, self.end, process)
 
     def take(self, fits: Callable[[P], bool] = lambda process: True) -> P | None:
-        """Removes and returns the process that was used last of those that fit, if any."""
+        """Removes and returns the most recently used process that fits; None if there is none."""
         process = next((process for process in reversed(self._timers) if fits(process)), None)
         if process is not None:
             self._timers.pop(process).cancel()

@@ -1,4 +1,4 @@
-"""What a process with limits does to itself: it limits its memory and time, and takes its pipes."""
+"""Limits that a child process sets for itself: memory, processor time, priority, and pipes."""
 
 import contextlib
 import os
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 
-class TimeOver(BaseException):
-    """The time of a job is over. It ends the job's code at any point."""
+class JobTimeout(BaseException):
+    """The time of a job is up. It is raised at any point of the job's code."""
 
 
 @contextlib.contextmanager
-def interrupting(seconds: float) -> Iterator[None]:
-    """Raises TimeOver in the block after `seconds`.
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises JobTimeout in the block after `seconds`.
 
-    On Windows, which has no such timer, it does nothing: the pool then kills the process.
+    It does nothing on Windows, which has no such timer: there the pool kills the process.
     """
     if not hasattr(signal, "setitimer"):
         yield
         return
-    signal.signal(signal.SIGALRM, _raise_time_over)
+    signal.signal(signal.SIGALRM, _raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -29,18 +29,18 @@ def interrupting(seconds: float) -> Iterator[None]:
 
 
 def ignore_interrupts() -> None:
-    """Ignores the signal that ends a block of `interrupting`, until the next such block."""
+    """Ignores the timer's signal until the next block of `time_limit`."""
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
 
-def _raise_time_over(*_: object) -> None:
-    raise TimeOver
+def _raise_timeout(*_: object) -> None:
+    raise JobTimeout
 
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delays TimeOver until the end of the block."""
+    """Delays JobTimeout until the end of the block."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -61,7 +61,7 @@ def limit_memory(limit_bytes: int) -> None:
 
 
 def limit_cpu(seconds: float) -> None:
-    """Limits the further processor time of this process."""
+    """Limits the processor time that this process may still use."""
     with contextlib.suppress(ImportError):
         import resource
 
@@ -71,7 +71,7 @@ def limit_cpu(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def be_nice(increment: int) -> None:
+def lower_priority(increment: int) -> None:
     """Lowers the priority of this process, where the system has priorities."""
     if hasattr(os, "nice"):
         os.nice(increment)
@@ -80,8 +80,8 @@ def be_nice(increment: int) -> None:
 def take_pipes() -> tuple[BinaryIO, BinaryIO]:
     """Returns the pipes of commands and replies.
 
-    Afterwards standard input and output are those of no pipe, so that code that reads or prints
-    disturbs neither.
+    Standard input, output and error become the null device, so that code that reads or prints
+    disturbs neither pipe.
     """
     commands, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)

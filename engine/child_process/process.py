@@ -1,4 +1,4 @@
-"""A process that this one starts, talks to through pipes, and kills."""
+"""A child process: start it, exchange messages with it through pipes, kill it."""
 
 import asyncio
 import contextlib
@@ -10,10 +10,10 @@ from engine.child_process.framing import LENGTH_BYTES
 
 #: Seconds that a killed process may take to end.
 CLOSE_S = 5.0
-#: The variables of the environment that a process inherits. The others may hold secrets.
+#: The environment variables that a process inherits. The others may hold secrets.
 ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "PATH", "SYSTEMROOT", "TZ")
-#: The variables that a process gets: few threads, because each takes address space, and the same
-#: order of sets in every process.
+#: The environment variables that are set: few threads, because each takes address space, and the
+#: same order of sets in every process.
 SETTINGS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 
@@ -54,7 +54,7 @@ class ChildProcess:
         return await self._process.stdout.readexactly(length)
 
     def interrupt(self) -> None:
-        """Ends the block of `interrupting` in the process; kills it on Windows."""
+        """Raises JobTimeout in the process's `time_limit` block; kills the process on Windows."""
         if self._process is None or self._process.returncode is not None:
             return
         number = getattr(signal, "SIGALRM", None)
@@ -64,7 +64,7 @@ class ChildProcess:
             self._process.send_signal(number)
 
     async def close(self) -> None:
-        """Kills the process, and the processes that it has started, and waits for its end."""
+        """Kills the process with those that it has started, and waits for its end."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -81,7 +81,7 @@ class ChildProcess:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment of a process, which imports from the same path as this one."""
+    """Returns the environment of a child process, which imports from the same path as this one."""
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
     inherited = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     return {**inherited, **SETTINGS, "PYTHONPATH": path}

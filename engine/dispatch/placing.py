@@ -95,7 +95,7 @@ def choose(
     own: P | None = None,
     only_own: bool = False,
 ) -> P | None:
-    """The place for the next attempt at a search; None if none suits now.
+    """Returns the place for the next attempt at a search; None if no place suits now.
 
     The order is: free places that have compiled the game, the `home` of the search before the
     others; `own`, the caller's own engine, if it is free and has compiled the game; busy places;

@@ -45,8 +45,8 @@ class RunningAttempts(Generic[S, P]):
     ) -> Attempt[P] | None:
         """The attempt of the classes `uses` to stop first; None if there is none.
 
-        The last class is first, and in it the youngest attempt. One that `is_slow` is the last of
-        its class.
+        It is the youngest attempt of the last class. Within a class, attempts that are slow to stop
+        (`is_slow`) come last.
         """
         if not any(self._counts[use] for use in uses):
             return None

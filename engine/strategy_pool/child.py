@@ -1,7 +1,7 @@
 """A strategy's process: `python -m engine.strategy_pool.child MEMORY_BYTES`.
 
-It runs one command at a time from its standard input, and ends when that closes. What a strategy
-prints is lost.
+It reads commands from its standard input, runs one at a time, and ends when the input closes. The
+output of a strategy is lost.
 """
 
 import os
@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from engine.child_process.framing import LENGTH_BYTES
 from engine.child_process.limits import (
-    TimeOver,
-    be_nice,
-    interrupting,
+    JobTimeout,
     limit_cpu,
     limit_memory,
+    lower_priority,
     take_pipes,
+    time_limit,
     uninterrupted,
 )
 from engine.rules.overflow import ignore_overflow
@@ -51,10 +51,10 @@ from engine.strategy_pool.messages import (
     frame,
 )
 
-#: The processor time that a process may use beyond that of a turn, in seconds. The kernel then ends
-#: it, even if its server has been killed and cannot.
+#: The processor time that a turn may use beyond its time limit, in seconds. Then the kernel kills
+#: the process, even if the server has been killed and cannot.
 EXTRA_CPU_S = 10
-#: The niceness of a process: what the server and the search do comes first.
+#: The niceness of a process: the server and the searches run first.
 NICE = 5
 #: Shortest time between two choices that are sent, in seconds.
 CHOICE_S = 0.05
@@ -78,7 +78,7 @@ class StrategyHost:
             self._send(self._run(self._queue.get()))
 
     def _read(self) -> None:
-        """Reads commands; ends the process with the pipe, also while a strategy runs."""
+        """Reads commands; ends the process when the pipe closes, even while a strategy runs."""
         while length := self._commands.read(LENGTH_BYTES):
             content = self._commands.read(int.from_bytes(length, "big"))
             self._queue.put(decode_command(content))
@@ -90,7 +90,7 @@ class StrategyHost:
         try:
             self._choose(command)
             return Ended(number)
-        except TimeOver:
+        except JobTimeout:
             return Ended(number, is_late=True)
         except MemoryError:
             kind = "memory"
@@ -110,7 +110,7 @@ class StrategyHost:
         seconds = (job.limit.time_ms or 0) / 1000
         limit_cpu(seconds + EXTRA_CPU_S)
         self._send(Started(number))
-        with interrupting(seconds):
+        with time_limit(seconds):
             self._send_choices(number, strategy, turn)
 
     def _send_choices(self, number: int, strategy: Strategy, turn: Turn) -> None:
@@ -161,7 +161,7 @@ def main() -> None:
     """Serves commands until the pipe closes."""
     commands, replies = take_pipes()
     limit_memory(int(sys.argv[1]))
-    be_nice(NICE)
+    lower_priority(NICE)
     ignore_overflow()
     StrategyHost(commands, replies).serve()
 

@@ -29,7 +29,7 @@ class RunCommand(Struct, frozen=True):
 
 
 class Started(Struct, frozen=True, tag=True):
-    """The strategy is loaded and begins to choose: its time runs."""
+    """The strategy is loaded and begins to choose; its time begins."""
 
     number: int
 
@@ -44,7 +44,7 @@ class Chosen(Struct, frozen=True, tag=True):
 class Ended(Struct, frozen=True, tag=True):
     """The strategy has ended: its last choice is its answer.
 
-    `is_late` means that its time was over before it ended.
+    `is_late` means that it reached its time limit.
     """
 
     number: int

@@ -23,7 +23,7 @@ from engine.strategy_pool.messages import (
 
 #: Seconds within which a process must start, and load the game and the strategy.
 START_S = 30.0
-#: Seconds after the time of a move in which a strategy that has a choice can still end by itself.
+#: Seconds after its time limit in which a strategy that has a choice may still end by itself.
 GRACE_S = 0.5
 
 #: The reason for players of each kind of failure.
@@ -56,8 +56,8 @@ class StrategyProcess:
     async def run(self, job: Job, on_choice: Callable[[Choice], None]) -> tuple[Choice, bool]:
         """Runs the job's strategy; calls `on_choice` with each of its choices.
 
-        Returns the last choice, and whether the time was over before the strategy ended. Raises
-        StrategyFailed, or RulesChanged.
+        Returns the last choice, and whether the strategy reached its time limit. Raises
+        StrategyFailed or RulesChanged.
         """
         choice: Choice | None = None
         try:

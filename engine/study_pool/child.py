@@ -1,6 +1,6 @@
 """A study process: `python -m engine.study_pool.child MEMORY_BYTES`.
 
-It runs one job at a time from its standard input, and ends when that closes.
+It reads jobs from its standard input, runs one at a time, and ends when the input closes.
 """
 
 import os
@@ -14,17 +14,17 @@ import msgspec
 
 from engine.child_process.framing import LENGTH_BYTES
 from engine.child_process.limits import (
-    TimeOver,
-    be_nice,
+    JobTimeout,
     ignore_interrupts,
-    interrupting,
     limit_cpu,
     limit_memory,
+    lower_priority,
     take_pipes,
+    time_limit,
     uninterrupted,
 )
 from engine.rules.overflow import ignore_overflow
-from engine.study_pool.documents import document_of, refusal_of
+from engine.study_pool.documents import make_document, make_refusal
 from engine.study_pool.gzip_lines import GzipLines
 from engine.study_pool.messages import (
     Command,
@@ -39,7 +39,7 @@ from engine.study_pool.messages import (
     decode_command,
     frame,
 )
-from engine.teach.cost import cost_warning, without_large_count
+from engine.teach.cost import cost_warning, drop_large_count
 from engine.teach.errors import TooLarge, UnknownName
 from engine.teach.explain import Search, Size, prepare
 from engine.teach.lessons.catalogue import load_lesson
@@ -48,25 +48,25 @@ from engine.teach.state import GameState
 from engine.teach.stream import GrowingRecord, TraceStream
 from engine.teach.task import Task, task_of
 
-#: The processor time that a process may use beyond the time of a job, in seconds. The kernel then
-#: ends it, even if its server has been killed and cannot.
+#: The processor time that a job may use beyond its time limit, in seconds. Then the kernel kills
+#: the process, even if the server has been killed and cannot.
 EXTRA_CPU_S = 10
-#: The niceness of a process: what the server, the search and the strategies do comes first.
+#: The niceness of a process: the server, the searches of matches and the strategies run first.
 NICE = 10
 #: Number of new nodes after which a part is sent.
 PART_NODES = 1000
 #: Shortest time between two parts with fewer nodes, in seconds.
 PART_S = 0.1
-#: The same time as a share of the time of the search so far: a long one needs fewer parts.
+#: The same time as a share of the search's time so far: a long search sends fewer parts.
 PART_SHARE = 0.125
-#: The number of random paths of the estimate before a search, which must not delay it.
+#: The number of random paths in the estimate before a search: few, so that it takes no time.
 ESTIMATE_PATHS = 10
-#: What a trace says instead of the meaning of its value when the time was over.
-TIME_OVER = "the search was stopped after {seconds:g} s: less depth ends sooner"
+#: The meaning of the value in a trace whose search reached its time limit.
+TIMED_OUT = "the search was stopped after {seconds:g} s: choose a smaller depth"
 
 
 class StudyHost:
-    """Runs jobs, and sends their documents in parts."""
+    """Runs jobs and sends their documents in parts."""
 
     def __init__(self, commands: BinaryIO, replies: BinaryIO) -> None:
         self._commands = commands
@@ -80,45 +80,45 @@ class StudyHost:
             self._run(self._queue.get())
 
     def _read(self) -> None:
-        """Reads commands; ends the process with the pipe, also while a job runs."""
+        """Reads commands; ends the process when the pipe closes, even while a job runs."""
         while length := self._commands.read(LENGTH_BYTES):
             content = self._commands.read(int.from_bytes(length, "big"))
             self._queue.put(decode_command(content))
         os._exit(0)
 
     def _run(self, command: Command) -> None:
-        """Runs a job, and sends its last reply, exactly one.
+        """Runs a job and sends exactly one last reply.
 
-        An interrupt may arrive at any moment until the interrupts are ignored.
+        An interrupt may arrive at any moment until `ignore_interrupts`.
         """
         self._send(Started(command.number))
         limit_cpu(command.limits.seconds + EXTRA_CPU_S)
-        reply: Ended | Refused = Ended(command.number, is_whole=False)
+        reply: Ended | Refused = Ended(command.number, is_complete=False)
         try:
             reply = self._perform(command)
             ignore_interrupts()
-        except TimeOver:
+        except JobTimeout:
             ignore_interrupts()
         self._send(reply)
 
     def _perform(self, command: Command) -> Ended | Refused:
-        """Runs a job, and returns its last reply."""
+        """Runs a job and returns its last reply."""
         number, job, limits = command.number, command.job, command.limits
         try:
             if isinstance(job, TraceJob | LessonTraceJob):
                 run = TraceRun(self, number, limits)
                 run.run(job)
-                return Ended(number, run.is_whole)
+                return Ended(number, run.is_complete)
             self._send_document(command)
-            return Ended(number, is_whole=True)
+            return Ended(number, is_complete=True)
         except Exception as error:  # rules of another package may raise anything
-            return refusal_of(number, error)
+            return make_refusal(number, error)
 
     def _send_document(self, command: Command) -> None:
         try:
-            with interrupting(command.limits.seconds):
-                document = msgspec.json.encode(document_of(command.job, command.limits))
-        except TimeOver:
+            with time_limit(command.limits.seconds):
+                document = msgspec.json.encode(make_document(command.job, command.limits))
+        except JobTimeout:
             raise TooLarge(
                 f"this takes more than {command.limits.seconds:g} s: ask for less"
             ) from None
@@ -127,7 +127,7 @@ class StudyHost:
         self.send_part(command.number, lines, is_last=True)
 
     def send_part(self, number: int, lines: GzipLines, *, is_last: bool = False) -> None:
-        """Sends what was added to the document since the last part."""
+        """Sends the lines that were added since the last part."""
         body = lines.take(is_last=is_last)
         self._send(Part(number, body, lines.crc, lines.length))
 
@@ -138,7 +138,7 @@ class StudyHost:
 
 
 class TraceRun:
-    """Runs one search, and sends its trace while it grows."""
+    """Runs one search and sends its trace as it grows."""
 
     def __init__(self, host: StudyHost, number: int, limits: Limits) -> None:
         self._host = host
@@ -147,23 +147,23 @@ class TraceRun:
         self._lines = GzipLines()
         self._stream: TraceStream | None = None
         self._begun_s = time.monotonic()
-        #: The time of the next part, in seconds; the first one is sent sooner.
+        #: When the next part is due, in seconds; the first one is due sooner.
         self._next_s = self._begun_s + PART_S / 2
-        #: Whether the search ended before the time was over.
-        self.is_whole = True
+        #: Whether the search ended within its time limit.
+        self.is_complete = True
 
     def run(self, job: TraceJob | LessonTraceJob) -> None:
         """Searches within the limits; raises TeachError, GameError or MemoryError."""
         end_s = time.monotonic() + self._limits.seconds
         try:
-            with interrupting(self._limits.seconds):
+            with time_limit(self._limits.seconds):
                 stream = self._begin(job)
                 value = stream.search.run()
             self._send_chunk()
             end = stream.end(value, self._size(job, stream.search, end_s))
-        except TimeOver:
-            self.is_whole = False
-            end = self._early_end(TIME_OVER.format(seconds=self._limits.seconds))
+        except JobTimeout:
+            self.is_complete = False
+            end = self._early_end(TIMED_OUT.format(seconds=self._limits.seconds))
         except TooLarge as error:
             end = self._early_end(str(error))
         self._add_chunk()
@@ -171,7 +171,7 @@ class TraceRun:
         self._host.send_part(self._number, self._lines, is_last=True)
 
     def _begin(self, job: TraceJob | LessonTraceJob) -> TraceStream:
-        """Returns the stream of the search, whose head is the first line."""
+        """Prepares the search and adds the head of its trace; returns the stream."""
         task = task_of_lesson(job) if isinstance(job, LessonTraceJob) else self._task(job)
         record = GrowingRecord(on_leave=self._on_leave)
         search = prepare(task.root, task.plan, task.title, record=record)
@@ -186,24 +186,24 @@ class TraceRun:
         return task_of(job.request, self._limits.max_nodes, is_recorded=job.is_recorded)
 
     def _size(self, job: TraceJob | LessonTraceJob, search: Search, end_s: float) -> Size | None:
-        """The size of plain minimax's tree; None if the rest of the time is too short for it."""
+        """Returns the size of plain minimax's tree; None if it cannot be counted by `end_s`."""
         try:
-            with interrupting(max(0.001, end_s - time.monotonic())):
+            with time_limit(max(0.001, end_s - time.monotonic())):
                 if isinstance(job, TraceJob):
-                    plan = without_large_count(search.root, search.plan)
+                    plan = drop_large_count(search.root, search.plan)
                     return search.size() if plan.plain_limit else None
                 return search.size()
-        except TimeOver:
+        except JobTimeout:
             return None
 
     def _early_end(self, reason: str) -> bytes:
-        """The last line of a search that was stopped; raises TooLarge if there is no node yet."""
+        """Returns the last line of a stopped search; raises TooLarge if there is no node yet."""
         if self._stream is None or self._stream.is_empty:
             raise TooLarge(reason)
         return self._stream.early_end(reason)
 
     def _on_leave(self) -> None:
-        """Sends a chunk if it is time to."""
+        """Sends a chunk if enough nodes are new or the next part is due."""
         stream = self._stream
         assert stream is not None, "the search has begun"
         if stream.new_nodes >= PART_NODES or time.monotonic() >= self._next_s:
@@ -239,7 +239,7 @@ def main() -> None:
     ignore_interrupts()
     commands, replies = take_pipes()
     limit_memory(int(sys.argv[1]))
-    be_nice(NICE)
+    lower_priority(NICE)
     ignore_overflow()
     StudyHost(commands, replies).serve()
 

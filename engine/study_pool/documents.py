@@ -1,4 +1,4 @@
-"""Makes the document of a job, and says why it cannot be made."""
+"""The document of a job, or the refusal of a job that has none."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ from engine.teach.choices import list_choices
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
 from engine.teach.lessons.document import list_lessons
 
-#: The kind of refusal for each error of a request, the first that fits.
+#: The kind of refusal for each error of a request; the first match counts.
 KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
     (MemoryError, "memory"),
     (TreeError, "text"),
@@ -37,8 +37,8 @@ KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
 )
 
 
-def document_of(job: StudyJob, limits: Limits) -> Any:
-    """Returns the document of a job that is no trace, as JSON values.
+def make_document(job: StudyJob, limits: Limits) -> Any:
+    """Returns the document of a job other than a trace, as JSON values.
 
     Raises TeachError or GameError.
     """
@@ -52,8 +52,8 @@ def document_of(job: StudyJob, limits: Limits) -> Any:
     return makers[type(job)](job)
 
 
-def refusal_of(number: int, error: BaseException) -> Refused:
-    """Returns the refusal for an error of a job."""
+def make_refusal(number: int, error: BaseException) -> Refused:
+    """Returns the refusal that reports an error of a job."""
     fault: RefusalKind = "fault"
     kind = next((kind for type_, kind in KINDS if isinstance(error, type_)), fault)
     message = str(error) if kind != "fault" else f"{type(error).__name__}: {error}"

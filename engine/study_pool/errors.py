@@ -1,4 +1,4 @@
-"""Why a study process makes no document, apart from what the request itself is to blame for."""
+"""Errors of the study processes that no request has caused."""
 
 
 class StudyUnavailable(Exception):

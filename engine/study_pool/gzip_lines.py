@@ -1,4 +1,4 @@
-"""A document that is compressed while it is made, so that each part can be read at once."""
+"""A document that is compressed as it is made, so that a client can read each part at once."""
 
 import zlib
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ LEVEL = 1
 
 @dataclass(slots=True)
 class GzipLines:
-    """Compresses lines; `take` returns what a client can decompress now."""
+    """Compresses lines; `take` returns bytes that a client can decompress at once."""
 
     crc: int = 0
     length: int = 0
@@ -21,23 +21,23 @@ class GzipLines:
     _parts: list[bytes] = field(default_factory=list)
 
     def add(self, line: bytes) -> None:
-        """Adds a line, with its line break."""
+        """Adds a line, which includes its line break."""
         self.crc = zlib.crc32(line, self.crc)
         self.length += len(line)
         self._parts.append(self._deflate.compress(line))
 
     def take(self, *, is_last: bool = False) -> bytes:
-        """Returns the bytes since the last call; after the last ones nothing can be added."""
+        """Returns the bytes since the last call; with `is_last` they end the document."""
         mode = zlib.Z_FINISH if is_last else zlib.Z_SYNC_FLUSH
         self._parts.append(self._deflate.flush(mode))
         taken, self._parts = b"".join(self._parts), []
         return taken
 
 
-def ending(line: bytes, crc: int, length: int) -> bytes:
-    """Returns the bytes that end a compressed document, of which its maker has sent some parts.
+def make_ending(line: bytes, crc: int, length: int) -> bytes:
+    """Returns the bytes that end a compressed document after some of its parts, with one more line.
 
-    They hold one more line. `crc` and `length` are those of the lines that were sent.
+    `crc` and `length` are the checksum and the length of the lines in those parts.
     """
     deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = deflate.compress(line) + deflate.flush()

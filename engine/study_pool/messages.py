@@ -1,4 +1,4 @@
-"""The messages between the pool and a study process: tagged structs in msgpack, after their length.
+"""The messages between the pool and a study process: tagged structs in msgpack, with their length.
 
 A job makes a document: lines of JSON. The process sends them compressed, in parts.
 """
@@ -17,7 +17,7 @@ MAX_ERROR = 1000
 
 
 class TraceJob(Struct, frozen=True, tag=True):
-    """The trace of a search. `is_recorded` says that its moves are those of a stored match."""
+    """The trace of a search. `is_recorded` means that its moves are those of a stored match."""
 
     request: TraceRequest
     is_recorded: bool = False
@@ -40,14 +40,14 @@ class QuizJob(Struct, frozen=True, tag=True):
 
 
 class LessonTraceJob(Struct, frozen=True, tag=True):
-    """The trace of a lesson's search, which has this number."""
+    """The trace of the lesson's search with the number `run`."""
 
     name: str
     run: int
 
 
 class ChoicesJob(Struct, frozen=True, tag=True):
-    """What a search can be made of."""
+    """The algorithms, games and other choices for a search."""
 
 
 class BoardsJob(Struct, frozen=True, tag=True):
@@ -57,14 +57,14 @@ class BoardsJob(Struct, frozen=True, tag=True):
 
 
 StudyJob = TraceJob | LessonListJob | LessonJob | QuizJob | LessonTraceJob | ChoicesJob | BoardsJob
-#: The jobs whose searches are part of the program.
+#: The jobs of lessons, whose searches the program defines.
 LESSON_JOBS = (LessonJob, QuizJob, LessonTraceJob)
-#: The jobs that may take as long as the limit allows.
+#: The jobs that users define, which may take as long as the limit allows.
 SEARCHES = (TraceJob,)
 
 
 class Limits(Struct, frozen=True):
-    """What a job may use: seconds, nodes of its search."""
+    """The limits of a job: its time in seconds and the nodes of its search."""
 
     seconds: float
     max_nodes: int
@@ -79,7 +79,7 @@ class Command(Struct, frozen=True):
 
 
 class Started(Struct, frozen=True, tag=True):
-    """The process is ready and begins the job: its time runs."""
+    """The process begins the job, and the job's time begins."""
 
     number: int
 
@@ -97,10 +97,10 @@ class Part(Struct, frozen=True, tag=True):
 
 
 class Ended(Struct, frozen=True, tag=True):
-    """The document has ended; `is_whole` is False if the time was over before the search ended."""
+    """The document has ended; `is_complete` is False if the search reached its time limit."""
 
     number: int
-    is_whole: bool
+    is_complete: bool
 
 
 #: Why there is no document: a name, a text, a move or a combination is wrong, the search is too
@@ -112,7 +112,10 @@ RefusalKind = Literal[
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """There is no document, or no more of it. A text's error has a line and a column, from 1."""
+    """There is no document, or the rest of it is missing.
+
+    An error in a text has a line and a column, from 1.
+    """
 
     number: int
     kind: RefusalKind

@@ -1,23 +1,18 @@
-"""The pool of study processes: a bounded queue, fair among addresses, before a few processes.
+"""The pool of study processes: a bounded queue of jobs, fair among addresses.
 
     async with StudyPool() as pool:
         reply = await pool.run(job, address, on_part)
 
-A process starts when it is first needed, and ends after IDLE_S without a job. With two or more
-processes one is free for other jobs than searches that users chose, so that lessons and boards
+With two or more processes, searches that users chose leave one free, so that lessons and boards
 never wait for the searches of others.
 """
 
-import asyncio
 from collections.abc import Callable
-from types import TracebackType
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from engine.child_process.idle import IdleProcesses
+from engine.child_process.pool import PendingJob, ProcessPool
 from engine.dispatch.dispatcher import QueueFull
-from engine.dispatch.fair_queue import FairQueue
-from engine.search.job import Load
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
 from engine.study_pool.messages import (
     LESSON_JOBS,
@@ -36,7 +31,7 @@ PROCESSES = 2
 MEMORY_BYTES = 512 << 20
 #: The default limits of a job.
 LIMITS = Limits(seconds=5.0, max_nodes=300_000)
-#: The time limit of a lesson, in seconds: its searches are known, and their traces are whole.
+#: The time limit of a lesson, in seconds: its searches are known, and their traces are complete.
 LESSON_S = 60.0
 #: Maximum number of jobs that wait for a process.
 QUEUE_SIZE = 256
@@ -48,16 +43,11 @@ IDLE_S = 60.0
 OnPart = Callable[[Part], None]
 
 
-class PendingStudy(Struct, eq=False):
-    """A job that waits for a process, or runs in one."""
+class PendingStudy(PendingJob[Ended | Refused], kw_only=True):
+    """A study job that waits for a process, or runs in one; its affinity is the address."""
 
     job: StudyJob
-    #: The address whose job it is.
-    affinity: str
     on_part: OnPart
-    answer: asyncio.Future[Ended | Refused]
-    number: int
-    task: asyncio.Task[None] | None = None
     #: The process that runs it.
     process: StudyProcess | None = None
 
@@ -66,7 +56,7 @@ class PendingStudy(Struct, eq=False):
         return isinstance(self.job, SEARCHES)
 
 
-class StudyPool:
+class StudyPool(ProcessPool[StudyProcess, PendingStudy, Ended | Refused]):
     """Runs study jobs in at most `size` processes, each with `memory_bytes`."""
 
     def __init__(
@@ -75,38 +65,9 @@ class StudyPool:
         memory_bytes: int = MEMORY_BYTES,
         limits: Limits = LIMITS,
     ) -> None:
-        self._size = size
+        super().__init__(size, QUEUE_SIZE, IDLE_S)
         self._memory_bytes = memory_bytes
         self._limits = limits
-        self._queue: FairQueue[PendingStudy] = FairQueue(QUEUE_SIZE)
-        self._running: set[PendingStudy] = set()
-        self._idle: IdleProcesses[StudyProcess] = IdleProcesses(IDLE_S)
-        self._admitted_count = 0
-        self._is_open = False
-        #: The number of processes that were killed while they ran a job.
-        self.killed_count = 0
-
-    async def __aenter__(self) -> "StudyPool":
-        self._is_open = True
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Ends all jobs with StudyUnavailable, and leaves no process behind."""
-        self._is_open = False
-        for pending in [*self._queue, *self._running]:
-            self._queue.remove(pending)
-            if not pending.answer.done():
-                pending.answer.set_exception(StudyUnavailable("the server is stopping"))
-        tasks = [pending.task for pending in self._running if pending.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._idle.close()
 
     @property
     def is_on(self) -> bool:
@@ -115,16 +76,8 @@ class StudyPool:
 
     @property
     def limits(self) -> Limits:
+        """The limits of a job that is no lesson."""
         return self._limits
-
-    def load(self) -> Load:
-        """The numbers of running and waiting jobs, and of processes."""
-        return Load(len(self._running), len(self._queue), self._size)
-
-    @property
-    def pids(self) -> list[int]:
-        """The process ids of the idle processes."""
-        return self._idle.pids
 
     async def run(self, job: StudyJob, address: str, on_part: OnPart) -> Ended | Refused:
         """Runs a job of an address; calls `on_part` with each part of its document.
@@ -137,48 +90,15 @@ class StudyPool:
         waiting = sum(pending.affinity == address for pending in self._queue)
         if self._queue.is_full or waiting >= QUEUE_SIZE_PER_ADDRESS:
             raise QueueFull(f"{waiting} searches of this address are waiting already")
-        self._admitted_count += 1
-        answer: asyncio.Future[Ended | Refused] = asyncio.get_running_loop().create_future()
-        pending = PendingStudy(job, address, on_part, answer, self._admitted_count)
-        self._queue.put(pending)
-        self._dispatch()
-        try:
-            return await answer
-        except asyncio.CancelledError:
-            self._queue.remove(pending)
-            if pending.process is not None:
-                pending.process.interrupt()
-            raise
-
-    def _dispatch(self) -> None:
-        """Starts waiting jobs while there is a process for them."""
-        while self._is_open and len(self._running) < self._size:
-            pending = self._queue.take(self._may_run)
-            if pending is None:
-                return
-            self._running.add(pending)
-            pending.task = asyncio.create_task(self._serve(pending), name="study")
+        return await self._submit(PendingStudy(job=job, affinity=address, on_part=on_part))
 
     def _may_run(self, pending: PendingStudy) -> bool:
-        """Whether a job may have a process now; searches leave one free for other jobs."""
+        """Returns whether a job may have a process now; searches leave one free for other jobs."""
         searches = sum(running.is_search for running in self._running)
         return not pending.is_search or searches < max(1, self._size - 1)
 
-    async def _serve(self, pending: PendingStudy) -> None:
-        """Runs a job to its end, then starts the next one."""
-        try:
-            result = await self._run(pending)
-            if not pending.answer.done():
-                pending.answer.set_result(result)
-        except Exception as error:
-            if not pending.answer.done():
-                pending.answer.set_exception(error)
-        finally:
-            self._running.discard(pending)
-            self._dispatch()
-
     async def _run(self, pending: PendingStudy) -> Ended | Refused:
-        """Runs a job in a process, and keeps the process only if the job ended as it should."""
+        """Runs a job in a process, and keeps the process only if the job ended normally."""
         process = pending.process = self._idle.take() or StudyProcess(self._memory_bytes)
         is_usable = False
         try:
@@ -190,11 +110,15 @@ class StudyPool:
         except (OSError, StudyProcessLost) as error:
             raise StudyFailed(str(error)) from error
         finally:
-            if is_usable and self._is_open:
-                self._idle.keep(process)
-            else:
-                self.killed_count += 1
-                self._idle.end(process)
+            self._release(process, is_usable=is_usable)
+
+    def _cancel(self, pending: PendingStudy) -> None:
+        """Interrupts a job whose caller has left: its process ends it, and stays usable."""
+        if pending.process is not None:
+            pending.process.interrupt()
+
+    def _closed_error(self) -> Exception:
+        return StudyUnavailable("the server is stopping")
 
     def _limits_of(self, job: StudyJob) -> Limits:
         is_lesson = isinstance(job, LESSON_JOBS)

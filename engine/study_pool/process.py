@@ -22,18 +22,18 @@ from engine.study_pool.messages import (
 
 #: Seconds within which a process must start.
 START_S = 30.0
-#: Seconds after the time of a job in which it can still end by itself.
+#: Seconds after its time limit in which a job may still end by itself.
 GRACE_S = 2.0
 
 
 class StudyProcessLost(Exception):
-    """The process ended, hung, or sent something else than a reply."""
+    """The process ended, hung, or sent something other than a reply."""
 
 
 class StudyProcess:
     """A study process, which runs one job at a time.
 
-    After any exception of `run` but StudyRefused the process is in an unknown state: close it.
+    After any exception of `run` the process is in an unknown state: close it.
     """
 
     def __init__(self, memory_bytes: int) -> None:
@@ -88,7 +88,7 @@ class StudyProcess:
         return reply
 
     def interrupt(self) -> None:
-        """Ends the running job early: its last reply comes soon."""
+        """Ends the running job early; its last reply follows soon."""
         self._is_interrupted = True
         self._process.interrupt()
 

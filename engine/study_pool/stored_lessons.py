@@ -1,8 +1,8 @@
-"""The texts and the quiz of lessons whose searches take long, stored as they were computed.
+"""The stored texts and quizzes of lessons whose searches take long.
 
     python -m engine.study_pool.stored_lessons > engine/study_pool/lessons.json
 
-writes the file; a test compares it with what the searches say.
+writes the file; a test compares it with the results of the searches.
 """
 
 import sys
@@ -30,7 +30,7 @@ class StoredLesson(msgspec.Struct, frozen=True):
 
 
 def compute_lesson(name: str) -> StoredLesson:
-    """Returns the documents of a lesson by its searches; raises UnknownName."""
+    """Runs the searches of a lesson and returns its documents; raises UnknownName."""
     quiz = finite(msgspec.to_builtins(lesson_quiz(name)))
     return StoredLesson(
         msgspec.Raw(msgspec.json.encode(lesson_document(name))),
@@ -58,7 +58,7 @@ def quiz_json(name: str) -> object:
 
 
 def main() -> None:
-    """Writes the file, one lesson a line."""
+    """Writes the file, with one lesson per line."""
     lines = [
         f'"{name}":{msgspec.json.encode(compute_lesson(name)).decode()}' for name in sorted(SLOW)
     ]

@@ -15,7 +15,7 @@ from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
 from engine.teach.classic import classic_match
 from engine.teach.compare import format_comparison
-from engine.teach.cost import cost_warning, without_large_count
+from engine.teach.cost import cost_warning, drop_large_count
 from engine.teach.cutoffs import CUT_OFFS
 from engine.teach.errors import NotPossible, TeachError
 from engine.teach.evaluators import EVALUATORS
@@ -37,8 +37,8 @@ from engine.teach.task import Task
 from engine.teach.text import LOGS, format_trace
 from engine.teach.trace import Trace, encode_json
 
-#: A lesson draws its searches of at most this many nodes, and steps through them if its page shows
-#: none.
+#: Maximum number of nodes of a lesson's search that `--svg` draws, and that `--step` and `--quiz`
+#: use if the page draws no search.
 MAX_SMALL_NODES = 400
 #: A search and the state that it starts from.
 Searched = tuple[Trace, State]
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> None:
-    """Does what the options say."""
+    """Runs the command that the options describe."""
     if options.list:
         sys.stdout.write(_list())
         return
@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace) -> None:
         return
     if warning := cost_warning(task.root, task.plan):
         print(f"teach: {warning}", file=sys.stderr, flush=True)
-    plan = without_large_count(task.root, task.plan)
+    plan = drop_large_count(task.root, task.plan)
     trace = explain(task.root, plan, task.title)
     _draw(options, [(trace.title, draw_trace(trace))] if options.svg else [])
     if options.json:
@@ -187,7 +187,7 @@ def _log(options: argparse.Namespace) -> str | None:
 
 
 def _interact(options: argparse.Namespace, searched: Sequence[Searched]) -> None:
-    """Goes through the searches, or asks questions about them, until the user quits."""
+    """Steps through the searches, or asks questions about them, until the user quits."""
     size = shutil.get_terminal_size()
     screen = Screen(
         sys.stdout.write,
@@ -197,10 +197,10 @@ def _interact(options: argparse.Namespace, searched: Sequence[Searched]) -> None
         sys.stdout.isatty() and sys.stdin.isatty(),
     )
     for trace, root in searched:
-        goes_on = (
+        is_finished = (
             ask_questions(trace, root, screen) if options.quiz else step_through(trace, screen)
         )
-        if not goes_on:
+        if not is_finished:
             return
 
 

@@ -1,12 +1,11 @@
-"""A board on which moves are played and taken back, as the first teaching programs did it.
+"""A mutable board, on which moves are played and taken back, as in the first teaching programs.
 
-Everywhere else a move gives a new state and the old one stays as it was: nothing can be forgotten,
-and a state can be shared. A board has one current state. A search that plays a move on it must
-take it back, in the reverse order, whatever happens in between. Chess programs do that because
-a large board is faster to change than to copy.
+Elsewhere in this package a move returns a new state and leaves the old one unchanged. A board has
+one current state, and a search must take back each move that it plays, in the reverse order. Chess
+programs do that because a large board is faster to change than to copy.
 
-This board keeps the states that it has passed on a stack, so that every game has it: the rules need
-no way to take a move back.
+This board keeps the earlier states on a stack, so that it works for every game: the rules need no
+way to take a move back.
 """
 
 from abc import ABC, abstractmethod
@@ -19,23 +18,23 @@ T = TypeVar("T")
 
 
 class StatusVisitor(ABC, Generic[T]):
-    """Answers for each status that a board can have, from MAX's point of view."""
+    """Has a method for each status of a board, from MAX's point of view."""
 
     @abstractmethod
     def won(self) -> T:
-        """Answers for a game that MAX has won."""
+        """Returns the answer for a game that MAX has won."""
 
     @abstractmethod
     def lost(self) -> T:
-        """Answers for a game that MAX has lost."""
+        """Returns the answer for a game that MAX has lost."""
 
     @abstractmethod
     def drawn(self) -> T:
-        """Answers for a draw."""
+        """Returns the answer for a draw."""
 
     @abstractmethod
     def ongoing(self) -> T:
-        """Answers for a game that is not over."""
+        """Returns the answer for a game that is not over."""
 
 
 class Board:
@@ -73,43 +72,43 @@ class Board:
     def map(
         self,
         moves: Iterable[int],
-        when_it_goes_on: Callable[[int], T],
-        when_it_is_finished: Callable[[int], T],
+        if_ongoing: Callable[[int], T],
+        if_finished: Callable[[int], T],
     ) -> Iterator[tuple[int, T]]:
-        """Yields each move with the answer of one of the functions, called after the move.
+        """Yields each move with the answer of the function that fits the status after it.
 
-        The board plays each move, asks, and takes the move back. It is lazy: a move is played
-        when the caller asks for the next pair. A caller that has enough asks for no more.
+        The board plays a move, calls the function, and takes the move back. It is lazy: it plays
+        the next move only when the caller asks for the next pair.
         """
         for move in moves:
             self.play(move)
-            answers = FinishedOrNot(move, when_it_goes_on, when_it_is_finished)
+            answers = FinishedVisitor(move, if_ongoing, if_finished)
             answer = self.accept(answers)
             self.take_back()
             yield move, answer
 
 
-class FinishedOrNot(StatusVisitor[T]):
-    """A visitor that gives all ends of a game to one function, and the rest to the other."""
+class FinishedVisitor(StatusVisitor[T]):
+    """Calls one function for a finished game and another for an ongoing one."""
 
     def __init__(
         self,
         move: int,
-        when_it_goes_on: Callable[[int], T],
-        when_it_is_finished: Callable[[int], T],
+        if_ongoing: Callable[[int], T],
+        if_finished: Callable[[int], T],
     ) -> None:
         self.move = move
-        self.when_it_goes_on = when_it_goes_on
-        self.when_it_is_finished = when_it_is_finished
+        self.if_ongoing = if_ongoing
+        self.if_finished = if_finished
 
     def won(self) -> T:
-        return self.when_it_is_finished(self.move)
+        return self.if_finished(self.move)
 
     def lost(self) -> T:
-        return self.when_it_is_finished(self.move)
+        return self.if_finished(self.move)
 
     def drawn(self) -> T:
-        return self.when_it_is_finished(self.move)
+        return self.if_finished(self.move)
 
     def ongoing(self) -> T:
-        return self.when_it_goes_on(self.move)
+        return self.if_ongoing(self.move)

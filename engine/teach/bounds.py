@@ -1,8 +1,8 @@
-"""The bounds of each node as one interval that narrows: the view of the fifth founding text.
+"""The log of each node's bounds as one narrowing interval, as in the fifth founding text.
 
-A node's bounds are the intersection of its interval and its window: what is known of its value, as
-far as it matters to the nodes above. They begin open, narrow with every child, and may become
-empty: then the search leaves the node.
+A node's bounds are the intersection of its interval and its window: the values that the node may
+still have and that matter to the nodes above. They begin open, narrow with every child, and may
+become empty; then the search leaves the node.
 """
 
 from collections.abc import Iterator

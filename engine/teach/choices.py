@@ -1,4 +1,4 @@
-"""What a search can be made of: what a form offers, each choice with what it refuses.
+"""The choices for a search: algorithms, forms, orders, evaluators and games, and which conflict.
 
 An entry has `name` and `text`, an algorithm also a `title`. `refuses` maps a field of a request to
 the values that do not go with the entry, each with the reason; the value "*" stands for all but the
@@ -17,7 +17,7 @@ from engine.teach.study import MAX_PLY
 from engine.teach.task import GAME_DEPTH
 from engine.teach.trace import MAX_PLAYERS, MAX_TRACE_NODES, WINDOWED
 
-#: What each order of moves is, by its name.
+#: The description of each move order, by its name.
 ORDER_TEXTS = {
     "game": "the order of the rules",
     "reversed": "the order of the rules, reversed",
@@ -25,29 +25,29 @@ ORDER_TEXTS = {
     "worst": "the worst move first, by the same search",
     "given": "the named moves first: given:e2e4,d2d4",
 }
-#: What each cut-off rule is, by its name.
+#: The description of each cut-off rule, by its name.
 CUT_OFF_TEXTS = {
-    "depth": "stops where the plies are used up",
+    "depth": "stops when no plies are left",
     "quiet": "the same, but not before a capture; at most four plies further",
     "never": "stops at the end of the game only",
 }
-#: What each evaluator is, by its name.
+#: The description of each evaluator, by its name.
 EVALUATOR_TEXTS = {
     "estimate": "the game's own evaluation, or the estimate at the node",
     "zero": "always 0",
-    "random": "a number that the state and the seed fix",
+    "random": "a number that depends on the state and the seed",
     "material": "own pieces minus the opponent's, with weights: material:queen=9,rook=5",
     "all-paths": "1 if every way to play on is won, -1 if every one is lost, else 0",
 }
-#: Two searches that are worth seeing side by side: a title, the fields of the first one, and those
-#: that the second one has different.
+#: Instructive pairs of searches: a title, the fields of the first one, and those in which the
+#: second one differs.
 PAIRS = (
     ("Alpha-beta and minimax", {"algorithm": "alphabeta"}, {"algorithm": "minimax"}),
     ("Best order and worst", {"algorithm": "alphabeta", "order": "best"}, {"order": "worst"}),
     ("Fail-hard and fail-soft", {"algorithm": "fail-hard"}, {"algorithm": "fail-soft"}),
     ("Average and minimax", {"algorithm": "average"}, {"algorithm": "minimax"}),
 )
-#: The fields of a request whose defaults are those of a plan.
+#: The fields of a request that have the defaults of a plan.
 DEFAULTS = ("algorithm", "form", "order", "evaluator", "cut_off", "player", "seed", "fresh")
 #: Why an algorithm without a window has no fresh ones.
 NO_WINDOW = "only alpha-beta and its variants have a window"
@@ -107,7 +107,7 @@ def entry(name: str, text: str, refuses: Refusals | None = None) -> Entry:
 
 
 def algorithm_refusals(name: str) -> Refusals:
-    """Returns what does not go with an algorithm."""
+    """Returns the fields and values that conflict with an algorithm."""
     refuses: dict[str, Mapping[str, str]] = {}
     if name not in IN_ALL_FORMS:
         reason = "only minimax, alphabeta and average are written in this form"
@@ -126,7 +126,7 @@ def algorithm_refusals(name: str) -> Refusals:
 
 
 def form_refusals(name: str) -> Refusals:
-    """Returns what does not go with a form."""
+    """Returns the fields and values that conflict with a form."""
     if name == "flat":
         return {}
     allowed = WITH_TABLE if name == "table" else IN_ALL_FORMS

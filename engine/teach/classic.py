@@ -31,16 +31,16 @@ STRATEGIES = {
     "optimistic": "Optimistic",
     "random": "Random",
 }
-#: The words for the end of a game.
+#: The words for the status of a leaf.
 ENDS = {"won": "WIN", "lost": "LOSE", "drawn": "DRAW", "ongoing": "EVAL"}
 #: The word for the end of a game with a utility for each player.
 END_FOR_ALL = "END"
-#: The steps of a node whose line is its parent's.
-OF_PARENT = ("enter", "returned")
-#: What the program says when it has found a win.
+#: The steps of a node that the log shows at its parent's level.
+PARENT_STEPS = ("enter", "returned")
+#: The last line of the log when the program has found a win.
 BOAST = "I've got you now"
-#: The algorithms without a window whose log has the bounds of alpha-beta.
-UNCUT = ("minimax", "negamax")
+#: The algorithms without windows whose log shows the bounds of alpha-beta.
+WITH_UNCUT_WINDOWS = ("minimax", "negamax")
 #: A move of sticks, in the game's notation.
 STICKS_MOVE = re.compile(r"(\d)x(\d)")
 
@@ -51,12 +51,12 @@ def classic_lines(trace: Trace, levels: int | None = None) -> Iterator[Line]:
     if trace.value is None and trace.line:
         yield _line(trace, 0, f"Random Move : {move_text(trace.game, trace.line[0])}")
         return
-    uncut = UncutWindows(trace) if trace.algorithm in UNCUT else None
+    uncut = UncutWindows(trace) if trace.algorithm in WITH_UNCUT_WINDOWS else None
     rows = list(zip(steps.what, steps.node, steps.low, steps.high, strict=True))
     for index, (what, row, _, _) in enumerate(rows):
         if uncut is not None:
             uncut.follow(what, row)
-        if levels is not None and nodes.depth[row] - (what in OF_PARENT) > levels:
+        if levels is not None and nodes.depth[row] - (what in PARENT_STEPS) > levels:
             continue
         if what == "enter" and row:
             yield _line(trace, nodes.parent[row], f"Try Move : {_move(trace, row)}")
@@ -84,7 +84,7 @@ class UncutWindows:
         self._windows: dict[int, tuple[End, End]] = {}
 
     def follow(self, what: StepKind, row: int) -> None:
-        """Updates the windows by the next step of the search."""
+        """Updates the windows after the next step of the search."""
         nodes = self._trace.nodes
         parent = nodes.parent[row]
         if what == "enter":

@@ -16,7 +16,7 @@ from engine.teach.trace import WINDOWED
 
 #: The number of random paths of an estimate.
 PATHS = 60
-#: A search with more expected nodes than this is announced.
+#: The cost of a search is announced above this number of expected nodes.
 ANNOUNCED_NODES = 100_000
 #: The algorithms whose cost cannot be estimated: they do not search, or stop at the first good end.
 UNPREDICTED = ("random", "greedy", "optimistic")
@@ -49,7 +49,7 @@ def _path_estimate(state: State, depth: float, number: int) -> float:
 def cost_warning(root: State, plan: Plan, depth_name: str = "--depth", paths: int = PATHS) -> str:
     """Returns a sentence about a search that may take long, "" for any other.
 
-    `depth_name` is how the advice calls the depth, `paths` the number of random paths.
+    `depth_name` is the name of the depth in the advice, `paths` the number of random paths.
 
     Raises TooLarge if the search cannot end within its limit of nodes.
     """
@@ -74,8 +74,8 @@ def cost_warning(root: State, plan: Plan, depth_name: str = "--depth", paths: in
     return cost if expected > ANNOUNCED_NODES else ""
 
 
-def without_large_count(root: State, plan: Plan) -> Plan:
-    """Returns the plan; it omits the count of plain minimax's nodes if there are far too many."""
+def drop_large_count(root: State, plan: Plan) -> Plan:
+    """Returns the plan without the count of plain minimax's nodes if there are far too many."""
     depth = math.inf if plan.depth is None else plan.depth
     is_too_large = estimated_nodes(root, depth) > COUNTED_MULTIPLE * plan.plain_limit
     return replace(plan, plain_limit=0) if is_too_large else plan

@@ -1,8 +1,8 @@
 """Cut-off rules, by name: where a search stops before the game ends.
 
-depth       where the plies are used up
+depth       when no plies are left
 quiet       the same, but not before a capture; at most four plies further
-never       at the end of the game only
+never       only at the end of the game
 """
 
 from engine.teach.errors import UnknownName
@@ -24,12 +24,12 @@ def cut_off_of(name: str) -> CutOff:
 
 
 def never(state: State, depth: float) -> bool:
-    """Lets the search go on to the end of the game."""
+    """Never stops the search before the end of the game."""
     return False
 
 
 def when_quiet(state: State, depth: float) -> bool:
-    """Stops where the plies are used up and no move captures a piece."""
+    """Stops the search when no plies are left and no move captures a piece."""
     return depth <= -EXTRA_PLIES or (depth <= 0 and not has_capture(state))
 
 

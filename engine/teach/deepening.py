@@ -1,4 +1,4 @@
-"""Iterative deepening: searches one ply, then two, then three, each ordered by the one before."""
+"""Iterative deepening: each search is one ply deeper, and ordered by the result of the last one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ def deepen(root: State, plan: Plan, depth: int) -> tuple[Trace, ...]:
 
 
 def best_moves_first(best: Mapping[str, str]) -> Order:
-    """Returns an order that puts the best move first, given by the text of a state."""
+    """Returns an order that puts first the move that `best` has for the text of a state."""
 
     def order(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
         first = best.get(state.text())
@@ -34,7 +34,7 @@ def best_moves_first(best: Mapping[str, str]) -> Order:
 
 
 def best_moves(root: State, trace: Trace) -> dict[str, str]:
-    """Returns the best move, or the one that cut off, at each state that a trace has."""
+    """Returns the best move, or the move that cut off, of each state in a trace."""
     nodes = trace.nodes
     states = [root]
     best: dict[str, str] = {}

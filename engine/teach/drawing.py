@@ -1,4 +1,4 @@
-"""A searched tree as text: one line a node, its leaves on the line of their parent if they fit."""
+"""A searched tree as text: one line per node; leaves share their parent's line if they fit."""
 
 from collections.abc import Container, Iterator
 
@@ -78,7 +78,7 @@ def _value_part(shown: Snapshot, row: int) -> str:
 
 
 def _window(shown: Snapshot, row: int, is_first: bool) -> str:
-    """The window that a node received first, or the one that it has now; empty if it is open."""
+    """The window that a node received first, or its current one; empty if it is open."""
     nodes, seen = shown.trace.nodes, shown.seen[row]
     if nodes.kind[row] == "leaf":
         return ""

@@ -11,7 +11,7 @@ class TeachError(Exception):
 class TreeError(TeachError):
     """The text or JSON is not a tree or a graph.
 
-    The message says where, and `line` and `column` do (from 1), if that is known.
+    `line` and `column` say where, from 1, if that is known; so does the message.
     """
 
     def __init__(self, problem: str, line: int | None = None, column: int | None = None) -> None:

@@ -2,7 +2,7 @@
 
 estimate                    the game's own static evaluation, or the estimate at the tree's node
 zero                        always 0
-random                      a number between a loss and a win, fixed by the state and the seed
+random                      a number between a loss and a win that depends on the state and the seed
 material                    own pieces minus the opponent's
 material:king=10,queen=9    the same, weighted by kind, whatever its colour; others count 1
 all-paths                   1 if every way to play on is won, -1 if every one is lost, else 0

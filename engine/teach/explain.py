@@ -10,12 +10,12 @@ from engine.teach.errors import NotPossible, UnknownName
 from engine.teach.evaluators import Evaluator, check_weights, evaluator_of, scale_of
 from engine.teach.meaning import meaning_of
 from engine.teach.order import given_names, order_of
-from engine.teach.players import mover_of, seen_by
+from engine.teach.players import mover_of, with_max_player
 from engine.teach.state import GameState, Scale, State
 from engine.teach.study import COLUMN, INF, MAX_NODES, MAX_PLY, CutOff, Order, Record, Study
 from engine.teach.trace import MAX_TRACE_NODES, Counts, Number, Trace, Value
 
-#: What each algorithm does, by its name.
+#: The description of each algorithm, by its name.
 ALGORITHMS = {
     "minimax": "MAX takes the greatest value, MIN the least",
     "negamax": "the same by one rule, for the side to move",
@@ -32,7 +32,7 @@ ALGORITHMS = {
     "optimistic": "any path to a good end, as if the opponent helped",
     "random": "a legal move at random",
 }
-#: How people call the algorithms whose names are written otherwise.
+#: The titles of the algorithms that differ from their names.
 TITLES = {
     "alphabeta": "alpha-beta",
     "fail-soft": "alpha-beta, fail-soft",
@@ -41,7 +41,7 @@ TITLES = {
     "one-bound": "alpha-beta, one bound",
     "accumulators": "alpha-beta, accumulators",
 }
-#: What each form of an algorithm is, by its name.
+#: The description of each form, by its name.
 FORMS = {
     "flat": "one function that asks who chooses",
     "nodes": "a template method and classes for the sides",
@@ -91,7 +91,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search that is ready to run once: the root and the plan as the algorithm takes them."""
+    """A prepared search, which runs once."""
 
     root: State
     plan: Plan
@@ -127,7 +127,7 @@ class Search:
         return Size.of(self.root, self.study, self.depth, limit)
 
     def meaning(self, value: Value | None) -> str:
-        """Returns what the value says about the game, in words."""
+        """Returns the meaning of the value for the game, in words."""
         return meaning_of(self.root, self.study, self.plan.algorithm, value)
 
 
@@ -151,7 +151,7 @@ def prepare(
     plan = with_defaults(root, plan)
     if evaluate is None:
         check_weights(root, plan.evaluator)
-    root = seen_by(root, plan.player) if plan.player else root
+    root = with_max_player(root, plan.player) if plan.player else root
     algorithm = algorithm_of(root, plan)
     record = Record() if record is None else record
     record.limit = min(plan.max_trace, MAX_TRACE_NODES)
@@ -232,7 +232,7 @@ def check_names(plan: Plan) -> None:
 
 
 def with_defaults(root: State, plan: Plan) -> Plan:
-    """Returns the plan with what its algorithm implies: the depth, or whose values they are."""
+    """Returns the plan with the depth or the player that its algorithm implies."""
     if plan.algorithm == "greedy":
         return replace(plan, depth=1)
     if plan.algorithm == "paranoid" and not plan.player:

@@ -1,7 +1,7 @@
-"""State machines as graphs: states with names; several transitions may lead to one state.
+"""State machines as graphs of named states; several transitions may lead to one state.
 
-A search without a memory visits the tree of all paths. A search that remembers states searches each
-state once.
+A search without a table visits the tree of all paths. A search with a table searches each state
+once.
 """
 
 from collections import deque

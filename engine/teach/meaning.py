@@ -6,12 +6,12 @@ from engine.teach.trace import Value
 
 #: The meaning of a value that is a win.
 GUARANTEED_WIN = "a win is guaranteed, whatever the opponent plays"
-#: The meaning of a value that is not just a win, a draw or a loss.
-SURE = "MAX can be sure of this much, and MIN can see to it that it is no more"
+#: The meaning of an exact value other than a win, a draw or a loss.
+EXACT = "MAX can force at least this value, and MIN can hold MAX to it"
 #: The meaning of the values of algorithms without a perfect opponent.
 OTHER_MEANINGS = {
     "average": "what to expect if the opponent plays every move equally often",
-    "greedy": "the best evaluation one move ahead; the opponent's answer is not looked at",
+    "greedy": "the best evaluation one move ahead; the opponent's reply is not searched",
     "optimistic": "the best that can be reached if the opponent helps; against an opponent who"
     " does not, it promises nothing",
     "max-n": "what each player gets if every player wants the most for themselves",
@@ -19,7 +19,7 @@ OTHER_MEANINGS = {
 
 
 def meaning_of(root: State, study: Study, algorithm: str, value: Value | None) -> str:
-    """Returns what the value of a search says about the game, for the player whose value it is."""
+    """Returns what the value of a search means to the player whose value it is."""
     if value is None:
         return ""
     if isinstance(value, tuple):
@@ -29,8 +29,8 @@ def meaning_of(root: State, study: Study, algorithm: str, value: Value | None) -
     if isinstance(root, GameState):
         return _of_game(root, study)
     if study.stopped:
-        return "an estimate: the search stopped before the end, and no one is sure of it"
-    return SURE
+        return "an estimate: the search stopped before the end, so neither side is sure of it"
+    return EXACT
 
 
 def _of_game(root: GameState, study: Study) -> str:
@@ -39,7 +39,7 @@ def _of_game(root: GameState, study: Study) -> str:
     for move in study.line:
         end = end.play(move)
     if isinstance(end, GameState) and end.points() is not None and not study.stopped:
-        return SURE
+        return EXACT
     match end.status():
         case Status.WON:
             return GUARANTEED_WIN

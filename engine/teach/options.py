@@ -30,7 +30,7 @@ SEARCH_OPTIONS = (
 )
 #: The windows of the root's moves: that of the root, or a new one for each.
 WINDOWS = ("inherited", "fresh")
-#: The options that say what is shown, of which one at most is given.
+#: The options for the output, of which at most one is given.
 OUTPUTS = ("compare", "json", "match", "quiz", "states", "step", "summary")
 
 

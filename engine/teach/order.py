@@ -1,4 +1,4 @@
-"""Move ordering, by name. It decides how much alpha-beta saves, but never the value.
+"""Move ordering, by name. It decides how much alpha-beta skips, but never changes the value.
 
 game            the order of the rules
 reversed        that order, reversed

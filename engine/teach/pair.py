@@ -1,8 +1,8 @@
 """Design 2: two functions, one for MAX and one for MIN, that call each other.
 
-There are no objects, and no tests at the inner nodes, because each function is for one side. That
-trades some flexibility for speed. The price is that everything is written twice, with every
-comparison reversed in the second function. Both play and take back on one board.
+There are no node objects, and no tests for the side, because each function serves one side. That
+trades flexibility for speed. The price is duplication: the second function is the first one with
+every comparison reversed. Both play and take back moves on one board.
 
 Source: the third design of the first founding text, which calls them static methods.
 """

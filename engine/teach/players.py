@@ -1,8 +1,8 @@
-"""Whose values a search computes: those of one chosen player.
+"""States as one chosen player sees them: that player is MAX, and all others are MIN.
 
-Minimax for player p takes the utility of p at the ends, the greatest value where p is to move, and
-the least value where anyone else is: all others play against p. With two players it is MAX's view
-from either seat. With more, it differs from max-n, where each player wants the most for themselves.
+Minimax for player p takes p's utility at the leaves, the greatest value where p is to move, and the
+least value elsewhere: all others play against p. With two players it is MAX's view from either
+seat. With more it differs from max-n, where each player maximizes their own utility.
 """
 
 from collections.abc import Mapping, Sequence
@@ -149,7 +149,7 @@ class GameForBoth:
 
 
 def _for_both(values: Sequence[Value | None]) -> Value | None:
-    """The values of both players as one; None if the game goes on."""
+    """The values of both players as a pair; None if the game goes on."""
     numbers = tuple(value for value in values if isinstance(value, int | float))
     return numbers if len(numbers) == len(values) else None
 
@@ -166,7 +166,7 @@ def player_of(kind: str) -> int:
     return {"max": 1, "min": 2}.get(kind) or int(kind[1:])
 
 
-def seen_by(root: State, player: int) -> State:
+def with_max_player(root: State, player: int) -> State:
     """Returns the root of a search with the chosen player as MAX, who need not be to move.
 
     Raises NotPossible if there is no such player.

@@ -1,4 +1,4 @@
-"""Questions about a search: is this cut off, what is its value, which leaves are never seen?"""
+"""Quiz questions about a search: is it cut off, what is its value, which leaves are never seen?"""
 
 import math
 import re
@@ -29,7 +29,7 @@ NAMES = re.compile(r"\S.*")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: its words, the check of an answer, the right answer, and the lines above it.
+    """A question: its text, the check of an answer, the right answer, and the tree above it.
 
     `expected` describes a valid answer in words, `pattern` is its form.
     """
@@ -49,7 +49,7 @@ class Question:
     answer: bool | Number | tuple[str, ...] = False
     #: The names of all leaves, if the answer is some of them.
     choices: tuple[str, ...] = ()
-    #: The search of the whole tree, if it is about all leaves, and their names by their paths.
+    #: The search of the whole tree if the question is about all leaves, and their names by path.
     plain: Trace | None = None
     names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ def make_questions(trace: Trace, root: State) -> list[Question]:
 
 
 def _cut_questions(trace: Trace) -> list[Question]:
-    """A question for each value that returns to a node with further moves: are these cut off?"""
+    """A question for each value that returns to a node with further moves: are they cut off?"""
     steps, nodes = trace.steps, trace.nodes
     remaining = _child_counts(trace)
     windows = list(zip(nodes.alpha, nodes.beta, strict=True))
@@ -224,16 +224,16 @@ def _unseen_question(trace: Trace, root: State) -> list[Question]:
 
 
 def _short_names(paths: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    """Names that are clear: a move that occurs once, otherwise the path from such a move on."""
+    """Short unambiguous names: a move that occurs once, or the path from such a move on."""
     counts = Counter(path[-1] for path in paths if path)
     names = {}
     for path in filter(None, paths):
-        clear = (i for i in reversed(range(len(path))) if _is_clear(path[i], counts))
+        clear = (i for i in reversed(range(len(path))) if _is_unique(path[i], counts))
         names[path] = ".".join(path[next(clear, 0) :])
     return names
 
 
-def _is_clear(move: str, counts: Counter[str]) -> bool:
+def _is_unique(move: str, counts: Counter[str]) -> bool:
     return counts[move] == 1 and not move.isdigit()
 
 

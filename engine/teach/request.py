@@ -1,6 +1,6 @@
 """Requests for searches and boards, as the HTTP API receives them.
 
-This module imports nothing of the teaching search, so that a server can read a request at no cost.
+This module imports nothing else of the teaching search, which a server does not load.
 """
 
 from typing import Annotated
@@ -28,10 +28,10 @@ Moves = Annotated[tuple[Move, ...], Meta(max_length=MAX_MOVES)]
 
 
 class TraceRequest(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A search: what it starts from, and how it searches. What is None has its default.
+    """A search: its subject and its options. A field that is None has its default.
 
-    It starts from a position of a game (`position`, by default the start, and the `moves` after
-    it), from a `tree` or from a `graph`. A `depth` of None is the end of the game.
+    The subject is a position of a `game` (`position`, by default the start, and the `moves` after
+    it), a `tree` or a `graph`. A `depth` of None means to the end of the game.
     """
 
     game: Name | None = None
@@ -63,5 +63,5 @@ class BoardsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ]
     options: dict[Name, Names] = {}
     position: Annotated[str, Meta(max_length=4096)] | None = None
-    #: Whether the legal moves, the texts of the positions and the static board are wanted, too.
+    #: Whether to add the legal moves, the texts of the positions and the static board.
     legal: bool = False

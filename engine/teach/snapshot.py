@@ -1,4 +1,4 @@
-"""A search as it stood after some of its steps: what a viewer of a trace shows."""
+"""The state of a search after some of its steps, as a viewer of a trace shows it."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from engine.teach.trace import Number, Trace
 
 @dataclass(slots=True)
 class Seen:
-    """A node that the search has entered: its window, its interval, and how it ended."""
+    """The state of a node that the search has entered: its window, its interval, its end."""
 
     alpha: Number | None
     beta: Number | None
@@ -20,10 +20,10 @@ class Seen:
 
 @dataclass(slots=True)
 class Snapshot:
-    """The nodes that the search has entered by now, one for each row, and the current row.
+    """The nodes that the search has entered so far, one per row, and the current row.
 
-    `children` holds the rows of all children in the order of their visits, those that follow later
-    included; `skipped` the indexes of the skipped children in `trace.skipped`.
+    `children` has the rows of all children in the order of their visits, also of those that the
+    search enters later; `skipped` has the indexes of the skipped children in `trace.skipped`.
     """
 
     trace: Trace
@@ -45,13 +45,13 @@ class Snapshot:
         return [child for child in self.children.get(row, ()) if child < len(self.seen)]
 
     def skipped_children(self, row: int) -> list[int]:
-        """Returns the indexes in `trace.skipped` of the children that were skipped by now."""
+        """Returns the indexes in `trace.skipped` of the children that were skipped so far."""
         seen = self.seen[row]
         return self.skipped.get(row, []) if seen.cut or seen.is_done else []
 
 
 def snapshot(trace: Trace, count: int | None = None) -> Snapshot:
-    """Returns the search after its first `count` steps, after all of them without a count."""
+    """Returns the search after its first `count` steps; by default after all of them."""
     shown = Snapshot(trace)
     for row, parent in enumerate(trace.nodes.parent[1:], 1):
         shown.children.setdefault(parent, []).append(row)
@@ -63,7 +63,7 @@ def snapshot(trace: Trace, count: int | None = None) -> Snapshot:
 
 
 def advance(shown: Snapshot, index: int) -> None:
-    """Applies the step with that index; all steps before it have been applied."""
+    """Applies the step with that index; the caller has applied all steps before it."""
     steps = shown.trace.steps
     row, low, high = steps.node[index], steps.low[index], steps.high[index]
     match steps.what[index]:

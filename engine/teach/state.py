@@ -1,8 +1,8 @@
 """States: the interface through which the algorithms see a game.
 
 A state has a side that chooses, its legal moves, and its utility if it is final. A game's position
-and a node of an explicit tree are both states. A move is a number that only
-its own state can interpret.
+and a node of an explicit tree are both states. A move is a number that only its own state can
+interpret.
 """
 
 from collections.abc import Mapping, Sequence
@@ -132,8 +132,8 @@ def mover_status(state: State) -> Status:
     return state.status() if state.kind == "max" else state.status().reversed
 
 
-#: The estimates of the positions of one search, by their states: many lines of moves lead to the
-#: same position, and an evaluation in plain Python takes longer than everything else.
+#: The estimates of one search by state: many lines lead to the same position, and an evaluation in
+#: plain Python takes longer than everything else.
 Estimates = dict[Words, int]
 #: Maximum number of estimates that a search remembers.
 MAX_ESTIMATES = 50_000
@@ -148,7 +148,7 @@ class GameState:
     scale: Scale
     ply: int = 0
     players: int = 1
-    #: Those of all states of the search.
+    #: The estimates of all states of the search.
     estimates: Estimates = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -187,7 +187,7 @@ class GameState:
     def points(self) -> tuple[int, int] | None:
         """Returns the points of both seats in a finished state, where they are the utilities.
 
-        They are in a game with SEARCH "teach". In any other game the winner decides the utility.
+        That is so in a game with SEARCH "teach". In any other game the winner decides the utility.
         """
         if self.position.game.rules.SEARCH != "teach":
             return None

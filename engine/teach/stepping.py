@@ -1,4 +1,4 @@
-"""Goes through a search step by step on a terminal: the log's line, and the tree as it stands."""
+"""Steps through a search on a terminal: the line of the log, and the tree after each step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from engine.teach.style import PLAIN, Style, outline
 from engine.teach.text import step_events
 from engine.teach.trace import Trace
 
-#: What the user may type.
+#: The prompt, which lists the keys.
 KEYS = "Enter next, b back, c next cut, e end, q quit"
 #: Clears a terminal and moves the cursor to its upper left corner (ECMA-48).
 CLEAR = "\033[H\033[2J"
@@ -17,7 +17,7 @@ CLEAR = "\033[H\033[2J"
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A terminal, or a pipe: how to write and to read a line, the style, and the height."""
+    """A terminal or a pipe: its input and output, its style and its height."""
 
     write: Callable[[str], object]
     #: Shows a prompt and returns the line that the user types; None at the end of the input.
@@ -74,7 +74,7 @@ def _index_after(answer: str, index: int, texts: list[str]) -> int | None:
 
 
 def fitting_tree(shown: Snapshot, style: Style, height: int) -> list[str]:
-    """Returns the tree as lines: all of it, or the current path, or a part of that path."""
+    """Returns at most `height` lines: the whole tree, its current path, or a part of that path."""
     lines = list(outline(tree_lines(shown), style))
     if len(lines) > height:
         rows = list(tree_lines(shown, expanded=shown.path()))

@@ -1,8 +1,9 @@
 """A trace as lines of JSON that are made while its search runs.
 
-The first line is the head: what is searched, and how. Chunks follow, with the nodes, the values of
-the nodes that were left, the skipped children and the steps since the chunk before, in columns.
-The last line is the end: the counts, the value, the principal variation and its meaning.
+The first line is the head: the subject and the options of the search. Each chunk has, in columns,
+the nodes, the values of the nodes that the search left, the skipped children and the steps since
+the last chunk. The last line is the end: the counts, the value, its meaning and the principal
+variation.
 
 A chunk ends with a step "leave". So the columns of a node are final in its chunk, except those in
 `left`: its value, bound and reason.
@@ -34,7 +35,7 @@ LEFT_COLUMNS = ("value", "bound", "reason")
 NUMBER_COLUMNS = ("alpha", "beta", "value")
 
 
-def nothing() -> None:
+def ignore_leave() -> None:
     """Does nothing."""
 
 
@@ -42,7 +43,7 @@ def nothing() -> None:
 class GrowingRecord(Record):
     """A record that calls `on_leave` after each recorded step "leave"."""
 
-    on_leave: Callable[[], None] = nothing
+    on_leave: Callable[[], None] = ignore_leave
     #: The numbers of nodes, skipped children and steps at the last "leave".
     complete: tuple[int, int, int] = (0, 0, 0)
 
@@ -98,7 +99,7 @@ class TraceStream:
         return _line({"head": head})
 
     def chunk(self) -> bytes | None:
-        """Returns the line with what was recorded since the last one; None if that is nothing."""
+        """Returns the line with the records since the last chunk; None if there are none."""
         (node, skip, step), (nodes, skips, steps) = self.sent, self.record.complete
         if step == steps:
             return None

@@ -1,8 +1,8 @@
 """The parameters of one search, and the recorder of its trace.
 
-An algorithm calls `enter` for each node, reports each event to the `Visit` that it receives, and
-calls `leave` at the end. The visit computes, from the intervals of the children, the interval in
-which the node's value must lie. That shows whether the value is exact or a bound.
+An algorithm calls `enter` for each node, reports each event to the `Visit` that it gets, and calls
+`leave` at the end. From the intervals of the children the visit computes the interval in which the
+node's value must lie, which shows whether the value is exact or a bound.
 """
 
 import math
@@ -46,7 +46,7 @@ def at_depth(state: State, depth: float) -> bool:
 
 @dataclass(slots=True)
 class Record:
-    """The growing rows of a trace; nodes beyond `limit` are left out."""
+    """The growing rows of a trace; it drops nodes beyond `limit`."""
 
     limit: int = MAX_TRACE_NODES
     nodes: list[list[object]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""How text looks on a terminal: guide lines and colours, both switched off in a pipe."""
+"""The style of text on a terminal: guide lines and colours, neither of them in a pipe."""
 
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 #: The width of the text, in columns.
 WIDTH = 80
-#: The colours (ECMA-48 SGR parameters) by what they mark.
+#: The colours (ECMA-48 SGR parameters) by mark.
 COLOURS = {
     "max": "32",
     "min": "35",
@@ -46,7 +46,7 @@ class Line:
     text: str
     #: The mark of the whole line, or "".
     mark: str = ""
-    #: Parts of the text and the marks of their colours.
+    #: Parts of the text, each with its mark.
     marks: tuple[tuple[str, str], ...] = ()
     #: Whether the line continues the one above.
     is_continued: bool = False

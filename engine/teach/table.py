@@ -1,8 +1,8 @@
-"""Minimax and alpha-beta that remember states in a table: the form `table`.
+"""Minimax and alpha-beta with a transposition table: the form `table`.
 
 A state that several paths lead to is searched once. A table entry holds the interval in which the
-value of the state lies. With an alpha-beta window it answers a later visit if it is exact, or if it
-lies outside the window; otherwise the state is searched again.
+value of the state lies. With an alpha-beta window the entry answers a later visit if the interval
+is one number or lies outside the window; otherwise the state is searched again.
 """
 
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ from engine.teach.trace import Number
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is known of a state: the interval of its value, and the best line from it."""
+    """An entry of the table: the interval of a state's value, and the best line from the state."""
 
     low: float
     high: float
     line: tuple[int, ...]
 
     def answer(self, alpha: float, beta: float) -> Number | None:
-        """Returns what a search with this window may return; None if the interval is too wide."""
+        """Returns the value that suffices for a window; None if the interval is too wide for it."""
         if self.low == self.high or self.low >= beta:
             return self.low
         return self.high if self.high <= alpha else None
@@ -44,7 +44,7 @@ class Table:
 
 
 def _key(state: State, depth: float) -> object:
-    """What makes two visits the same: the state, the depth, and the ply where it counts."""
+    """The key of an entry: the state, the depth, and the ply where utilities depend on it."""
     is_ply_scored = isinstance(state, GameState) and state.scale.by_distance
     return state.text(), depth, state.ply if is_ply_scored else 0
 

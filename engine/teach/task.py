@@ -1,4 +1,4 @@
-"""Tasks: a state to search from and a plan, from what the user has chosen and the defaults."""
+"""Tasks: a root state and a plan, made from the user's choices and the defaults."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ GAME_DEPTH = 3
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The parts of a plan that the user has chosen; the others have their defaults."""
+    """The user's choices for a plan; a part without a choice has its default."""
 
     algorithm: str | None = None
     depth: int | UnsetType | None = msgspec.UNSET
@@ -57,7 +57,7 @@ class Task:
 
 
 def game_task(position: Position, choices: Choices, *, has_values: bool = True) -> Task:
-    """Returns the search of a position; without values of positions only its ends have one."""
+    """Returns the search of a position; without `has_values` only finished games have a value."""
     game = position.game
     # Without an evaluator a win is worth 1, whatever its distance.
     has_values = has_values and game.rules.SEARCH != "teach"
@@ -96,7 +96,7 @@ def graph_task(
 ) -> Task:
     """Returns the search of a graph; raises NotPossible if it never ends.
 
-    `depth_name` is how the message calls the depth.
+    `depth_name` is the name of the depth in the message.
     """
     is_for_several = graph.players > 1 and not choices.player
     defaults = Plan(algorithm="minimax" if is_for_several else "alphabeta")
@@ -110,7 +110,7 @@ def graph_task(
 
 
 def make_plan(choices: Choices, depth: int | None, defaults: Plan) -> Plan:
-    """Returns the plan with what was chosen; `depth` is the default depth."""
+    """Returns the plan with the choices; `depth` is the default depth."""
     evaluator = choices.evaluator or defaults.evaluator
     return Plan(
         algorithm=choices.algorithm or defaults.algorithm,
@@ -153,7 +153,7 @@ def graph_of_text(text: str) -> Graph:
 
 
 def task_of(request: TraceRequest, max_nodes: int, *, is_recorded: bool = False) -> Task:
-    """Returns the search of a request; `is_recorded` says that its moves were checked before.
+    """Returns the search of a request; `is_recorded` means that its moves need no check.
 
     Raises TeachError and GameError.
     """

@@ -1,4 +1,4 @@
-"""Small pictures of searched trees without text: MAX up, MIN down, what was skipped dashed."""
+"""Small pictures of searched trees without text: MAX points up, MIN down, a cross is a cut-off."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 240, 132
 MARGIN = 12
 #: Maximum number of children that a node of a picture has; further ones are left out.
 MAX_CHILDREN = 9
-#: Maximum number of leaves of a picture, side by side; deeper levels are left out until they fit.
+#: Maximum number of leaves of a picture; deeper levels are left out until the rest fits.
 MAX_LEAVES = 27
 #: The greatest and the least distance from the middle of a shape to its side.
 LARGEST, SMALLEST = 8.0, 2.6
@@ -93,7 +93,7 @@ def _place(root: _Item) -> float:
     level = (HEIGHT - 2 * MARGIN) / max(1, _levels(root) - 1)
 
     def place(item: _Item, left: float, y: float) -> float:
-        """Places an item from a left end on; returns its right end."""
+        """Places an item with its left end at `left`; returns its right end."""
         item.y = y
         right = left
         for child in item.children:

@@ -20,7 +20,7 @@ def parse_utility(text: str) -> Number:
 
 
 def make_scale(win: Number, draw: Number, lose: Number) -> Scale:
-    """Returns the utilities as a scale; raises NotPossible if they are in another order."""
+    """Returns the utilities as a scale; raises NotPossible if they are not in ascending order."""
     numbers = [number for number in (lose, draw, win) if not math.isinf(number)]
     if not lose <= draw <= win or any(abs(number) > MAX_NUMBER for number in numbers):
         raise NotPossible(

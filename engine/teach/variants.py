@@ -1,7 +1,7 @@
-"""The forms of alpha-beta that the founding texts print, by the three decisions that differ.
+"""The variants of alpha-beta in the founding texts, which differ in three decisions.
 
 They find the same value at the root and choose the same move. A variant decides which window a
-child receives, when a node has enough, and what a node returns.
+child receives, when a node cuts off, and what a node returns.
 
 fail-soft   the window; alpha >= beta; the best value found, even outside the window
 fail-hard   the window; alpha >= beta; alpha at a MAX node, beta at a MIN node

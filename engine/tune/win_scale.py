@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from engine.calibration import LEAST_CHANCE, make_bins
 from engine.game import Game
 from engine.match.description import parse_description
 from engine.match.making import make_player, searcher_for
@@ -28,7 +29,6 @@ from engine.tune.errors import TuneError
 from engine.tune.fit import sigmoid
 from engine.win_chance import (
     FALLBACK_SCALE,
-    Bin,
     WinScale,
     is_forced,
     read_scales,
@@ -44,12 +44,8 @@ MAX_NODES = 20_000
 MAX_PLIES = 300
 #: The options of the games whose default leaves too little to play.
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
-#: The least chance that players see, except for a forced loss.
-LEAST_CHANCE = 0.01
 #: The scales from which the fit chooses: they differ by 1 %.
 SCALES = tuple(float(f"{10 * 1.01**step:.3g}") for step in range(765))
-#: Number of ranges of predicted chances in the table of calibration.
-BINS = 10
 
 
 class ScoredMatch(Struct, frozen=True):
@@ -138,7 +134,7 @@ def fit_scale(game: Game, matches: Sequence[ScoredMatch], seed: int) -> WinScale
         even_loss=round(_loss(np.full_like(results, 0.5), results), 4),
         forced=int(forced.sum()),
         forced_right=round(float(is_right.mean()), 4) if len(is_right) else 1.0,
-        bins=tuple(_calibration(predicted, results)),
+        bins=tuple(make_bins(predicted.tolist(), results.tolist())),
     )  # fmt: skip
 
 
@@ -156,22 +152,6 @@ def _loss(predicted: Any, results: Any) -> float:
     """The mean cross entropy of predicted chances, in nats."""
     losses = results * np.log(predicted) + (1 - results) * np.log(1 - predicted)
     return float(-losses.mean())
-
-
-def _calibration(predicted: Any, results: Any) -> Iterator[Bin]:
-    """The mean prediction and result in each of BINS ranges of equal width."""
-    numbers = np.minimum((predicted * BINS).astype(int), BINS - 1)
-    for number in range(BINS):
-        chosen = numbers == number
-        count = int(chosen.sum())
-        if count == 0:
-            yield Bin(0, round((number + 0.5) / BINS, 3), 0.0)
-        else:
-            yield Bin(
-                count,
-                round(float(predicted[chosen].mean()), 3),
-                round(float(results[chosen].mean()), 3),
-            )
 
 
 def write_scale(game: Game, fitted: WinScale, path: Path | None = None) -> Path:

@@ -8,8 +8,9 @@ A test compares the page with the file.
 import sys
 from collections.abc import Iterator
 
+from engine.calibration import BINS
 from engine.rules.registry import BUILT_IN, load_game
-from engine.tune.win_scale import BINS, MAX_NODES, MAX_PLIES
+from engine.tune.win_scale import MAX_NODES, MAX_PLIES
 from engine.win_chance import FALLBACK_SCALE, WinScale, logistic, read_scales, scale_file
 
 #: The score whose chance the page shows as an example.
@@ -52,7 +53,9 @@ CALIBRATION = """\
 ## Calibration
 
 For each range of predicted chances: the mean result in percent, and the number of positions. A
-perfect prediction would have a mean within the range.
+perfect prediction would have a mean within the range. These are the matches of the fit;
+[Run the benchmarks](../how-to/benchmarks.md#the-chance-to-win-against-results) compares predictions
+with the results of a server's matches.
 """
 
 

@@ -1,8 +1,9 @@
-"""`python -m server.bench.traces`: lessons and traces, and moves while thirty traces are made.
+"""`python -m server.bench.traces`: lessons, traces, and moves beside thirty traces.
 
-The time of a trace's first part is that until its first bytes arrive, with its request, its wait in
-the queue and its start. Each trace has a seed of its own, so none comes from the cache. Moves are
-played at the same pace with and without traces, in turns, so the difference is that of the traces.
+The time of a trace's first part lasts from the request to the first bytes, with the wait in the
+queue and the start. Each trace has a seed of its own, so that none comes from the cache. Moves are
+played at the same pace with and without traces, in turns, so that any difference is due to the
+traces.
 """
 
 import asyncio
@@ -32,11 +33,11 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "tic-tac-toe, to the end": {"game": "tic-tac-toe", "depth": None, "evaluator": "zero"},
     "a tree": {"tree": "max(A: min(3, 12, 8), B: min(2, 4, 6), C: min(14, 5, 2))"},
 }
-#: The search that thirty clients make at once: it takes its whole time.
+#: The search that thirty clients request at once; it reaches its time limit.
 CROWD = {"game": "chess", "depth": 4, "algorithm": "minimax"}
-#: The clients that make traces at once.
+#: The number of clients that request traces at once.
 CLIENTS = 30
-#: The pairs that play meanwhile, and their moves a second.
+#: The pairs that play meanwhile, and their moves per second.
 PAIRS, MOVES_PER_S = 50, 330.0
 #: Number of requests of each kind.
 REQUESTS = 10
@@ -73,7 +74,7 @@ async def ask(port: int, path: str, body: dict[str, Any] | None = None) -> Answe
 
 
 def search(body: dict[str, Any]) -> dict[str, Any]:
-    """Returns a request that no earlier one equals."""
+    """Returns a request that differs from all earlier ones."""
     return {**body, "seed": next(_seeds)}
 
 
@@ -106,7 +107,7 @@ async def measure_answers(folder: Path) -> None:
 
 
 async def make_traces(port: int) -> None:
-    """Makes traces one after the other until it is cancelled."""
+    """Requests traces one after the other until it is cancelled."""
     while True:
         await ask(port, "/api/trace", search(CROWD))
 
@@ -140,7 +141,7 @@ async def stop(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def percentile(values: list[float], share: float = 0.95) -> float:
-    """The value that a share of the values does not exceed."""
+    """Returns the value that `share` of the values do not exceed."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
@@ -148,7 +149,7 @@ def percentile(values: list[float], share: float = 0.95) -> float:
 @click.option("--rounds", default=5, help="Number of rounds with and without traces.")
 @click.option("--seconds", default=4.0, help="Length of each load, in seconds.")
 def main(rounds: int, seconds: float) -> None:
-    """Measure lessons and traces, and moves beside them."""
+    """Measure lessons and traces, and moves beside traces."""
     folder = Path(tempfile.mkdtemp(prefix="plyroom-bench-"))
 
     async def measure() -> None:

@@ -32,8 +32,8 @@ from server.runtime.hub import Hub
 from server.runtime.log import Cause
 from server.runtime.observers import RoomCommit
 
-#: Node limit of each search of the coach.
-COACH_NODES = 30_000
+#: Node limit of the coach's first two searches, and of those that must confirm a mistake.
+COACH_NODES, CONFIRM_NODES = 30_000, 60_000
 #: The loss of the chance to win from which the coach speaks.
 MISTAKE_LOSS = 0.10
 #: How much worse every other move must be for the coach to praise the only good one.
@@ -45,8 +45,9 @@ MAX_TASKS = 16
 
 
 class Judged(Struct, frozen=True):
-    """The searches about a move at `ply`: of the position before it, of the one after it and, where
-    the move seems to lose much, of the one after the better move.
+    """The searches about a move at `ply`: of the position before it, and of the one after it. Where
+    the move seems to lose much, `confirmed` has two longer ones: of the position after the best
+    move, and of the one after the played move.
     """
 
     before: Position
@@ -54,20 +55,22 @@ class Judged(Struct, frozen=True):
     move: str
     first: Result
     after: Result
-    better: Result | None = None
+    confirmed: tuple[Result, Result] | None = None
 
     def loss(self) -> float:
         """How far the chance to win falls with the move, from 0 to 1.
 
-        With `better` it is the lesser of two estimates: that from the position before, and that
-        from the positions after both moves, which are searched equally far.
+        With `confirmed` it is the lesser of two estimates: that of the first searches, and that
+        of the longer ones.
         """
         if self.move == self.first.info.pv[0]:
             return 0.0
-        chance = self._chance_after(self.move, self.after)
-        losses = [win_chance(self.before.game, self.first.info.score) - chance]
-        if self.better is not None:
-            losses.append(self._chance_after(self.first.info.pv[0], self.better) - chance)
+        best = win_chance(self.before.game, self.first.info.score)
+        losses = [best - self._chance_after(self.move, self.after)]
+        if self.confirmed is not None:
+            better, played = self.confirmed
+            best = self._chance_after(self.first.info.pv[0], better)
+            losses.append(best - self._chance_after(self.move, played))
         return max(0.0, min(losses))
 
     def is_only_move(self) -> bool:
@@ -110,7 +113,8 @@ class Judged(Struct, frozen=True):
 
     def _refutation(self) -> str:
         """The moves that answer the played one, in notation and with their numbers."""
-        line = (self.move, *self.after.info.pv[:REFUTATION_PLIES])
+        played = self.after if self.confirmed is None else self.confirmed[1]
+        line = (self.move, *played.info.pv[:REFUTATION_PLIES])
         return line_text(self.before, self.ply, line)
 
 
@@ -129,9 +133,10 @@ async def judge(room: Room, match: Match, ply: int, search: RunSearch) -> Judged
     best = first.info.pv[0]
     if judged.loss() < MISTAKE_LOSS or not before.replay(best).moves():
         return judged
-    job = match_job(room, match, ply, COACH_NODES)
-    better = await search(replace(job, moves=(*job.moves, best), digest=""))
-    return replace(judged, better=better)
+    job = match_job(room, match, ply, CONFIRM_NODES)
+    better = await search(replace(job, moves=(*job.moves, best)))
+    played = await search(match_job(room, match, ply + 1, CONFIRM_NODES))
+    return replace(judged, confirmed=(better, played))
 
 
 class Coach:

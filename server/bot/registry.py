@@ -17,8 +17,8 @@ log = structlog.get_logger()
 ENTRY_POINT_GROUP = "plyroom.chat"
 #: The modules of the built-in commands, in the order of the list of commands.
 BUILT_IN = (
-    "server.bot.commands.basics",
     "server.bot.commands.positions",
+    "server.bot.commands.basics",
     "server.bot.commands.actions",
     "server.bot.commands.learning",
 )

@@ -21,6 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE, data_location
+from server.ops.calibration import calibrate, format_calibration
 from server.ops.verify import verify as verify_store
 from server.settings import SettingError, Settings, settings_from_env
 from server.store import backup as backups
@@ -241,6 +242,33 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
             err=True,
         )
     sys.exit(1 if report.problems else 0)
+
+
+@main.command()
+@click.option("--game", "game_id", help="Only this game.")
+@click.option(
+    "--min-level",
+    default=1,
+    show_default=True,
+    help="Leave out seats below this level; low levels are careless on purpose.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each game.")
+@database_options
+def calibration(
+    game_id: str | None, min_level: int, as_json: bool, data: Path | None, database: str | None
+) -> None:
+    """Compare the AI's chances to win with the results of the stored matches, game by game."""
+    settings = effective_settings(data, database)
+    _existing_location(settings)
+    with progress("matches") as report_progress:
+        found = run_in_transaction(
+            settings, lambda c: calibrate(c, load_game, min_level, report_progress), snapshot=True
+        )
+    shown = [each for each in found if game_id in (None, each.game)]
+    for each in shown:
+        click.echo(msgspec.json.encode(each) if as_json else format_calibration(each))
+    if not shown:
+        click.echo("there are no finished matches of an AI to compare", err=True)
 
 
 def _existing_location(settings: Settings) -> str:

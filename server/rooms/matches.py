@@ -6,6 +6,7 @@ from engine.game import Game, Outcome, Position
 from server.rooms.events import Finished, Occupant, Started, Termination
 from server.rooms.model import Match, MatchResult, Moment, Room
 from server.rooms.starts import start_position
+from server.rooms.thinking import setting_of_match
 
 
 def start_event(
@@ -22,7 +23,7 @@ def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: M
     """
     number = 1 if room.match is None else room.match.number + 1
     start = start_position(game, room.options, room.start)
-    return start_event(start, moment.new_id(), number, occupants, room.thinking)
+    return start_event(start, moment.new_id(), number, occupants, setting_of_match(room))
 
 
 def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:

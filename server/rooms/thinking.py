@@ -1,7 +1,8 @@
 """Who may see an AI's thinking: a right that the room grants to players and to spectators.
 
 The host chooses the setting when creating the room, or between two matches. A match keeps the
-setting with which it started. After a match everyone may see the thinking.
+setting with which it started. After a match everyone may see the thinking. In a rated match nobody
+sees it before.
 """
 
 import hashlib
@@ -24,6 +25,11 @@ AFTER = "after"
 SPECTATORS_ONLY = "Until the match is over, only spectators see what the AI thinks."
 #: What everyone reads instead of the thinking while nobody sees it.
 AFTER_THE_MATCH = "What the AI thinks is shown after the match."
+
+
+def setting_of_match(room: Room) -> str:
+    """The setting with which the room's next match starts; nobody sees it in a rated match."""
+    return AFTER if room.rated else room.thinking
 
 
 def reason_to_withhold(match: Match, is_player: bool) -> str | None:

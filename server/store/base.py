@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from server.ids import IdentityId, MatchId, RoomId
+from server.store.match_filter import EVERY_MATCH, MatchFilter
 
 #: The audiences of an event: everyone in the room, and spectators only.
 EVERYONE, SPECTATORS = 0, 1
@@ -357,14 +358,14 @@ class ProjectionStore(Protocol):
         self,
         limit: int,
         before: tuple[int, str] | None,
+        wanted: MatchFilter = EVERY_MATCH,
         *,
-        player: str | None = None,
-        game: str | None = None,
+        after: tuple[int, str] | None = None,
     ) -> list[StoredMatch]:
         """Finished public matches with at least one move, newest first.
 
-        `before` is the (finished_ms, match) of the previous page's last match. `player`, a key as
-        in server/store/players.py, and `game` leave out the matches of others.
+        `before` is the (finished_ms, match) of the previous page's last match. With `after` in its
+        place, that of a page's first match, the answer has the matches that are next newer.
         """
 
     async def match(self, match: MatchId) -> StoredMatch | None:

@@ -42,6 +42,7 @@ from server.store.base import (
     day_of,
     wall_clock_ms,
 )
+from server.store.match_filter import EVERY_MATCH, MatchFilter
 from server.store.memory_analyses import AnalysisTables, MemoryAnalyses
 from server.store.players import Players, latest_matches, players_of
 
@@ -261,23 +262,25 @@ class MemoryProjections:
         self,
         limit: int,
         before: tuple[int, str] | None,
+        wanted: MatchFilter = EVERY_MATCH,
         *,
-        player: str | None = None,
-        game: str | None = None,
+        after: tuple[int, str] | None = None,
     ) -> list[StoredMatch]:
         await asyncio.sleep(0)
-        finished = {
+        found = {
             (row.finished_ms, row.match): row
             for row in self._matches.values()
             if row.finished_ms is not None and row.plies and row.match in self._tables.public
-            if game in (None, row.game)
-            if player is None or player in structs.astuple(self._tables.players[row.match])
-        }
-        return [
-            finished[key]
-            for key in sorted(finished, reverse=True)
-            if before is None or key < before
-        ][:limit]
+            if wanted.accepts(
+                row.game, structs.astuple(self._tables.players[row.match]), row.over or b"",
+                row.plies, row.finished_ms,
+            )
+        }  # fmt: skip
+        newest_first = sorted(found, reverse=True)
+        if after is not None:
+            newer = [key for key in newest_first if key > after]
+            return [found[key] for key in newer[-limit:]]
+        return [found[key] for key in newest_first if before is None or key < before][:limit]
 
     async def match(self, match: MatchId) -> StoredMatch | None:
         await asyncio.sleep(0)

@@ -46,6 +46,8 @@ from server.store.base import (
 from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended
+from server.store.match_filter import EVERY_MATCH, MatchFilter
+from server.store.match_query import accepted, finished_after, finished_before
 from server.store.players import latest_matches, players_of
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
@@ -288,23 +290,21 @@ class SqlProjections:
         self,
         limit: int,
         before: tuple[int, str] | None,
+        wanted: MatchFilter = EVERY_MATCH,
         *,
-        player: str | None = None,
-        game: str | None = None,
+        after: tuple[int, str] | None = None,
     ) -> list[StoredMatch]:
         c = t.matches.c
         query = select(*MATCH_COLUMNS).where(
-            c.public.is_(True), c.finished_ms.is_not(None), c.plies > 0
+            c.public.is_(True), c.finished_ms.is_not(None), *accepted(wanted)
         )
-        if player is not None:
-            query = query.where(or_(c.first == player, c.second == player))
-        if game is not None:
-            query = query.where(c.game == game)
-        if before is not None:
-            at_ms, match = before
-            query = query.where(
-                or_(c.finished_ms < at_ms, and_(c.finished_ms == at_ms, c.id < match))
+        if after is not None:
+            rows = await self._database.select(
+                query.where(finished_after(after)).order_by(c.finished_ms, c.id).limit(limit)
             )
+            return [StoredMatch(*row) for row in reversed(rows)]
+        if before is not None:
+            query = query.where(finished_before(before))
         rows = await self._database.select(
             query.order_by(c.finished_ms.desc(), c.id.desc()).limit(limit)
         )

@@ -42,6 +42,7 @@ from server.web.positions import Positions
 from server.web.strategies import strategies
 from server.web.studies import StudyAnswers
 from server.web.traces import BOARDS_BODY_BYTES, TRACE_BODY_BYTES, Traces
+from server.web.variations import Variations
 
 log = structlog.get_logger()
 
@@ -105,6 +106,7 @@ def make_app(
             *Games(api.ports).routes(),
             *matches.routes(),
             *MatchEvents(api.ports).routes(),
+            *Variations(api.ports, matches).routes(),
             *Analyses(api.ports, api.feed).routes(),
             *MyMatches(api.ports, matches).routes(),
             *Links(api.ports).routes(),

@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 async def read_body(request: web.Request, kind: type[T], silence_s: float, expected: str) -> T:
-    """Returns the body of a request; `expected` describes it in the refusal.
+    """Returns the decoded body of a request; `expected` describes it in the refusal.
 
-    Raises ApiError for any other body, and TimeoutError for one that does not come.
+    Raises ApiError for any other body, and TimeoutError if none arrives within `silence_s`.
     """
     try:
         async with asyncio.timeout(silence_s):

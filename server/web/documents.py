@@ -1,7 +1,7 @@
-"""Documents of the study processes: shared by the requests for the same one, and cached.
+"""Documents of the study processes: shared by equal requests, and cached.
 
-A document grows while its process makes it. Requests that come meanwhile read it from its start.
-It ends with its last reader, and only whole ones stay in the cache.
+A document grows while its process makes it. Requests that arrive meanwhile read it from its start.
+Its job is cancelled when its last reader leaves. Only complete documents stay in the cache.
 """
 
 import asyncio
@@ -11,19 +11,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import msgspec
 
 from engine.study_pool.errors import StudyUnavailable
-from engine.study_pool.gzip_lines import ending
+from engine.study_pool.gzip_lines import make_ending
 from engine.study_pool.messages import Ended, Part, Refused
 
 #: Capacity of the cache, in bytes of compressed documents.
 CACHE_BYTES = 64 * 2**20
-#: Approximate memory of a cached document beside its bytes.
+#: Approximate memory of a cached document in addition to its content, in bytes.
 DOCUMENT_BYTES = 512
-#: Time between two checks whether a client that waits is still there, in seconds.
+#: Time between two checks whether a waiting client is still connected, in seconds.
 CHECK_S = 0.5
 
-#: Makes a document: calls the function with each part, and returns the last reply.
+#: Makes a document: calls the given function with each part, and returns the last reply.
 Maker = Callable[[Callable[[Part], None]], Awaitable[Ended | Refused]]
-#: The last line of a document that cannot be completed, from the error.
+#: Returns the last line of a document that an error ends.
 LastLine = Callable[[Exception], bytes]
 
 
@@ -40,11 +40,11 @@ class Document:
 
     def __init__(self, last_line: LastLine) -> None:
         self.parts: list[bytes] = []
-        #: Why there is no document, if there is no part of it.
+        #: The error of a document without any part.
         self.error: Exception | None = None
         self.is_done = False
-        #: Whether the same request always gets the same document.
-        self.is_whole = False
+        #: Whether the document is complete, so that equal requests may get it from the cache.
+        self.is_complete = False
         self.reader_count = 0
         self.task: asyncio.Task[None] | None = None
         self._last_line = last_line
@@ -56,13 +56,13 @@ class Document:
         return sum(map(len, self.parts)) + DOCUMENT_BYTES
 
     async def make(self, maker: Maker) -> None:
-        """Makes the document to its end, or to an error."""
+        """Makes the document; ends it with the error if that fails."""
         try:
             reply = await maker(self._add)
             if isinstance(reply, Refused):
                 self._fail(RefusedDocument(reply))
             else:
-                self.is_whole = reply.is_whole
+                self.is_complete = reply.is_complete
         except asyncio.CancelledError:
             self._fail(StudyUnavailable("the server is stopping"))
             raise
@@ -78,12 +78,12 @@ class Document:
         self._announce()
 
     def _fail(self, error: Exception) -> None:
-        """Ends the document with the error; it is its last line if there are others."""
+        """Ends the document with the error, as its last line if there are others."""
         if self._last is None:
             self.error = error
         else:
             line = self._last_line(error)
-            self.parts.append(ending(line, self._last.crc, self._last.length))
+            self.parts.append(make_ending(line, self._last.crc, self._last.length))
 
     def _announce(self) -> None:
         self._grown.set()
@@ -114,7 +114,7 @@ class Document:
 
 
 class Documents:
-    """The documents that are being made, and a cache of whole ones.
+    """The documents in progress, and a cache of complete ones.
 
     The cache drops the least recently used document first.
     """
@@ -144,7 +144,7 @@ class Documents:
         return document
 
     def close(self, key: str, document: Document) -> None:
-        """Says that a reader is done; the last one ends a document that is not."""
+        """Removes a reader; cancels the job of an unfinished document without readers."""
         document.reader_count -= 1
         if not document.reader_count and not document.is_done:
             self._drop(key, document)
@@ -155,7 +155,7 @@ class Documents:
         await document.make(maker)
         if self._documents.get(key) is not document:
             return
-        if not document.is_whole:
+        if not document.is_complete:
             self._drop(key, document)
             return
         self.cached_bytes += document.size_bytes
@@ -174,7 +174,7 @@ class Documents:
             del self._documents[key]
 
     async def stop(self) -> None:
-        """Ends all documents that are being made."""
+        """Cancels the jobs of all unfinished documents."""
         tasks = [document.task for document in self._documents.values() if document.task]
         for task in tasks:
             task.cancel()
@@ -182,5 +182,5 @@ class Documents:
 
 
 def error_line(code: str, message: str) -> bytes:
-    """Returns the last line of a trace that cannot be completed."""
+    """Returns the last line of a trace that an error ends."""
     return msgspec.json.encode({"error": {"code": code, "message": message}}) + b"\n"

@@ -1,11 +1,11 @@
-"""The HTTP API for the lessons: their list, a lesson with its texts, the traces of its searches."""
+"""The HTTP API for lessons: the list, and the texts, the quiz and the traces of a lesson."""
 
 from aiohttp import web
 
 from engine.study_pool.messages import LessonJob, LessonListJob, LessonTraceJob, QuizJob
 from server.web.studies import NDJSON, StudyAnswers
 
-#: Longest name of a lesson that is looked up, in characters.
+#: Maximum length of a lesson's name, in characters.
 MAX_NAME = 64
 
 
@@ -29,13 +29,11 @@ class Lessons:
         return await self._studies.answer(request, LessonListJob())
 
     async def lesson(self, request: web.Request) -> web.StreamResponse:
-        """Answers with a lesson: its texts, and the requests of its searches."""
+        """Answers with a lesson: its texts, and the requests for its searches."""
         return await self._studies.answer(request, LessonJob(_name(request)))
 
     async def quiz(self, request: web.Request) -> web.StreamResponse:
-        """Answers with the questions of a lesson, their hints, answers and reasons, and with its
-        exercise.
-        """
+        """Answers with a lesson's quiz: questions, hints, answers, reasons, and the exercise."""
         return await self._studies.answer(request, QuizJob(_name(request)))
 
     async def trace(self, request: web.Request) -> web.StreamResponse:

@@ -30,6 +30,7 @@ from server.web.answers import (
     raw_answer,
     too_many_requests,
 )
+from server.web.match_list import format_cursor, parse_cursor, parse_filter
 from server.web.replays import Replays
 from server.web.thoughts import Thoughts
 
@@ -42,8 +43,6 @@ ASSESSED_PLIES = 40
 #: Capacity of the cache of finished matches, in moves. The cache saves reading the room's log for
 #: each page of a replay.
 CACHED_MOVES = 200_000
-#: Longest value of a filter, in characters.
-MAX_FILTER = 100
 #: Log entries per read from the store. Those of one read are parsed without a pause.
 LOG_PAGE = 250
 #: Moves of an old log that get their notation before the event loop may serve other requests.
@@ -61,10 +60,13 @@ Moves = tuple[wire.Played, ...]
 
 
 class Record(msgspec.Struct, frozen=True):
-    """The moves of a match that were not taken back, and the versions of their events."""
+    """The moves of a match that were not taken back, the versions of their events, and the time
+    that each move took, in ms.
+    """
 
     moves: Moves
     versions: tuple[int, ...]
+    spent_ms: tuple[int, ...]
 
 
 class Matches:
@@ -94,25 +96,32 @@ class Matches:
     async def matches(self, request: web.Request) -> web.Response:
         """Lists finished public matches with at least one move, newest first.
 
-        There are at most `?limit=` of them. `?before=` is the `next` of the previous page. With
-        `?player=`, an identity, and `?game=`, they are those of that player and of that game.
+        There are at most `?limit=` of them. `?before=` is the `next` of another page and leads to
+        older matches, `?after=` is its `previous` and leads to newer ones. Filters: `?player=`, an
+        identity; `?game=`; `?result=`, which is `first` or `second` for the seat that won,
+        `drawn`, or with a player `won` or `lost`; `?min_plies=` and `?max_plies=`; `?since=` and
+        `?until=`, in seconds since 1970.
         """
-        query = request.query
         limit = query_number(request, "limit", 30, 1, PAGE)
-        before = query.get("before")
-        rows = await self._ports.store.projections.matches(
-            limit,
-            _parse_cursor(before) if before else None,
-            player=_filter(query.get("player")),
-            game=_filter(query.get("game")),
-        )
-        next_cursor = _format_cursor(rows[-1]) if len(rows) == limit else None
+        wanted = parse_filter(request)
+        before, after = parse_cursor(request, "before"), parse_cursor(request, "after")
+        read = self._ports.store.projections.matches
+        rows = await read(limit, None if after else before, wanted, after=after)
+        if after and len(rows) < limit:  # the newest page, whole
+            before = after = None
+            rows = await read(limit, None, wanted)
+        is_last = len(rows) < limit
+        is_first = before is None and after is None
         return json_answer(
-            {"matches": [self.entry(row, row.plies or 0) for row in rows], "next": next_cursor}
+            {
+                "matches": [self.entry(row, row.plies or 0) for row in rows],
+                "next": None if is_last else format_cursor(rows[-1]),
+                "previous": None if is_first or not rows else format_cursor(rows[0]),
+            }
         )
 
     async def match(self, request: web.Request) -> web.Response:
-        """Answers with a match, its moves and the AI's analyses.
+        """Answers with a match, its moves, the time that each took and the AI's analyses.
 
         If the sender may not see the analyses while the match is running, `withheld` says why.
         """
@@ -134,7 +143,8 @@ class Matches:
             view = None
         body = {
             **entry, "start": match.start, "rules": match.rules, "moves": moves, "view": view,
-            "thoughts": thoughts, **({} if withheld is None else {"withheld": withheld}),
+            "spent_ms": record.spent_ms, "thoughts": thoughts,
+            **({} if withheld is None else {"withheld": withheld}),
         }  # fmt: skip
         return json_answer(body)
 
@@ -188,10 +198,15 @@ class Matches:
 
         Raises ApiError if the sender may not see searches of it yet.
         """
-        match = await self._find(match_id)
+        match, moves = await self.readable(match_id)
         withheld = await self._thoughts.reason_to_withhold(request, match)
         if withheld is not None:
             raise ApiError(HTTPStatus.FORBIDDEN, Code.TRACE_WITHHELD, withheld)
+        return match, moves
+
+    async def readable(self, match_id: str) -> tuple[StoredMatch, list[str]]:
+        """A match with the tokens of its moves. Raises ApiError if there is no such match."""
+        match = await self._find(match_id)
         return match, [played.move for played in (await self.record(match)).moves]
 
     async def _render_views(
@@ -235,18 +250,22 @@ class Matches:
     async def _read_record(self, match: StoredMatch) -> Record:
         """The record of a match, from its room's log."""
         events: list[tuple[int, RoomEvent]] = []
-        v = match.first_v
+        spent_ms: dict[int, int] = {}
+        v, turn_began_ms = match.first_v, match.started_ms
         while page := await self._ports.store.logs.events(match.room, v, LOG_PAGE):
             for entry in page:
                 event = parse_event_body(entry.body)
                 if isinstance(event, Moved | TookBack):
                     events.append((entry.v, event))
+                    spent_ms[entry.v] = max(0, entry.at_ms - turn_began_ms)
+                    turn_began_ms = entry.at_ms
                 v = entry.v
             if match.last_v is not None and v >= match.last_v:
                 break
         recorded = moves_of(events, match.match)
         moves = await self._with_notation(match, [move.event for move in recorded])
-        return Record(moves, tuple(move.v for move in recorded))
+        versions = tuple(move.v for move in recorded)
+        return Record(moves, versions, tuple(spent_ms[v] for v in versions))
 
     async def _with_notation(self, match: StoredMatch, moves: list[Moved]) -> Moves:
         """The moves with their numbers and notation, which old logs lack."""
@@ -299,27 +318,3 @@ def _game_changed() -> ApiError:
 @lru_cache(CACHED_STARTS)
 def _first_seat(game: Game, start: str, options: bytes) -> int:
     return notation.first_seat(game, start, _decode(options))
-
-
-def _filter(text: str | None) -> str | None:
-    """The value of a filter; None for no filter. Raises ApiError for a text that is no id."""
-    if text is not None and not (len(text) <= MAX_FILTER and text.isprintable()):
-        raise ApiError(
-            HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, "a filter is the id of a player or game"
-        )
-    return text or None
-
-
-def _format_cursor(match: StoredMatch) -> str:
-    return f"{match.finished_ms}-{match.match}"
-
-
-def _parse_cursor(text: str) -> tuple[int, str]:
-    at_ms, _, match = text.partition("-")
-    if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 16 and match):
-        raise ApiError(
-            HTTPStatus.BAD_REQUEST,
-            Code.MESSAGE_MALFORMED,
-            "before is the `next` of the previous page",
-        )
-    return int(at_ms), match

@@ -1,4 +1,4 @@
-"""Answers requests with the documents of the study processes, as they grow."""
+"""Streams the documents of the study processes as answers to HTTP requests."""
 
 import asyncio
 import hashlib
@@ -37,11 +37,11 @@ from server.web.encodings import accepts_gzip
 
 log = structlog.get_logger()
 
-#: The type of a trace: a JSON value a line.
+#: The content type of a trace: one JSON value per line.
 NDJSON = "application/x-ndjson"
-#: The type of any other document.
+#: The content type of any other document.
 JSON = "application/json"
-#: Time after which a request that found the queue full should be sent again, in seconds.
+#: Time after which a client should repeat a request that found the queue full, in seconds.
 RETRY_S = 5
 #: The code of each kind of refusal.
 CODES: dict[RefusalKind, Code] = {
@@ -59,7 +59,7 @@ CODES: dict[RefusalKind, Code] = {
 
 
 class StudyAnswers:
-    """Runs the jobs of requests, and answers with their documents."""
+    """Runs the jobs of requests and answers with their documents."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -76,7 +76,7 @@ class StudyAnswers:
     async def answer(
         self, request: web.Request, job: StudyJob, content_type: str = JSON
     ) -> web.StreamResponse:
-        """Answers with the document of a job, while it is made. Raises ApiError."""
+        """Answers with the document of a job as it grows. Raises ApiError."""
         key = self._key(job)
         tag = f'W/"{key}"'
         headers = {"Cache-Control": "no-cache", "Vary": "Accept-Encoding", "ETag": tag}
@@ -104,7 +104,7 @@ class StudyAnswers:
     async def _make(
         self, job: StudyJob, address: str, on_part: Callable[[Part], None]
     ) -> Ended | Refused:
-        """Runs a job, and counts what becomes of it."""
+        """Runs a job and counts its outcome."""
         metrics, begun_s = self._ports.metrics, time.monotonic()
         has_part = False
 
@@ -124,7 +124,7 @@ class StudyAnswers:
             metrics.study_stopped += 1
             raise
         metrics.study_documents += isinstance(reply, Ended)
-        metrics.study_stopped += isinstance(reply, Ended) and not reply.is_whole
+        metrics.study_stopped += isinstance(reply, Ended) and not reply.is_complete
         metrics.study_failures += isinstance(reply, Refused) and reply.kind == "memory"
         return reply
 
@@ -154,7 +154,7 @@ class StudyAnswers:
             raise too_many_requests(limit) from limit
 
     def _key(self, job: StudyJob) -> str:
-        """The key of a job's document: a hash of the job and of the program that makes it."""
+        """The key of a job's document: a hash of the job, the rules, the limits and the program."""
         match job:
             case TraceJob(request) | BoardsJob(request):
                 game = request.game
@@ -203,7 +203,7 @@ def code_and_message(error: Exception) -> tuple[Code, str]:
         case StudyUnavailable():
             return Code.STUDY_OFF, str(error)
         case _:
-            return Code.STUDY_FAILED, "the search has ended before its result; try again"
+            return Code.STUDY_FAILED, "the search ended before its result; try again"
 
 
 def _unavailable(error: Exception) -> ApiError:

@@ -1,4 +1,4 @@
-"""The HTTP API of the glass box: traces of searches, boards beside them, and what can be chosen."""
+"""The HTTP API of the glass box: traces of searches, the boards of their nodes, and the choices."""
 
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ _decode = msgspec.json.decode
 
 
 class TraceBody(TraceRequest, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The body of POST /api/trace: a search, or one of a match's position after `ply` moves."""
+    """The body of POST /api/trace: a search, whose subject may be a match after `ply` moves."""
 
     match: Annotated[str, Meta(max_length=64)] | None = None
     ply: Annotated[int, Meta(ge=0, le=100_000)] | None = None
@@ -51,7 +51,7 @@ class Traces:
         ]
 
     async def choices(self, request: web.Request) -> web.StreamResponse:
-        """Answers with what a search can be made of, and what does not go together."""
+        """Answers with the choices for a search, and which of them conflict."""
         return await self._studies.answer(request, ChoicesJob())
 
     async def trace(self, request: web.Request) -> web.StreamResponse:
@@ -113,6 +113,6 @@ class Traces:
 
 
 def _fields(body: TraceBody) -> dict[str, Any]:
-    """The given fields of a request, without those that name a match."""
+    """The fields of a request that are given, except those of a match."""
     fields = {name: getattr(body, name) for name in TraceRequest.__struct_fields__}
     return {name: value for name, value in fields.items() if value is not None or name == "depth"}

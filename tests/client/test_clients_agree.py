@@ -67,8 +67,10 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     of_seats = {"sit", "stand", "ai"}
     of_reader = {"mute", "unmute"}
     of_host = {"mute-all", "unmute-all"}
+    of_asker = {"hint"}
     of_room = {name.value for name in ROOM_COMMANDS}
-    assert shown | of_seats | of_reader | of_host | of_room == {name.value for name in CommandName}
+    typed = shown | of_seats | of_reader | of_host | of_asker | of_room
+    assert typed == {name.value for name in CommandName}
 
 
 def test_seats_are_named_by_their_sides() -> None:

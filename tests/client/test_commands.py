@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from client.address import parse_address
 from client.model import Model
 from client.terminal import words
 from client.terminal.commands import (
@@ -238,3 +239,18 @@ def test_a_move_is_printed_with_its_number_side_and_notation() -> None:
 def test_text_that_may_be_notation_is_sent_to_the_server(text: str) -> None:
     assert parse_line(text, room(CHESS, PAWN)) == TryMove(text)
     assert isinstance(parse_line(text, room(CHESS)), Unclear), "only on the player's turn"
+
+
+def test_a_slash_and_a_command_ask_the_bot() -> None:
+    """A slash and a chat command of the server are sent with the slash, all other text without."""
+    model = msgspec.structs.replace(CONNECT_FOUR, chat_commands=("why", "coach"))
+    assert parse_line("/why", model) == SendChat("/why")
+    assert parse_line("/Coach on", model) == SendChat("/Coach on")
+    assert parse_line("/good luck", model) == SendChat("good luck")
+    assert parse_line("/why", CONNECT_FOUR) == SendChat("why")
+
+
+def test_pages_in_an_answer_have_the_address_of_the_server() -> None:
+    """A path to a page becomes an address; other words with a slash stay as they are."""
+    shown = words.with_addresses("See /glass?ply=0, not /help", parse_address("https://p.example"))
+    assert shown == "See https://p.example/glass?ply=0, not /help"

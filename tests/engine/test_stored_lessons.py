@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from engine.study_pool.documents import document_of
+from engine.study_pool.documents import make_document
 from engine.study_pool.messages import LessonJob, Limits, QuizJob
 from engine.study_pool.stored_lessons import SLOW, compute_lesson, stored_lessons
 
@@ -20,12 +20,12 @@ def test_a_stored_lesson_is_what_its_searches_say(name: str) -> None:
     """`python -m engine.study_pool.stored_lessons` writes the same again."""
     computed = compute_lesson(name)
     for job, right in ((LessonJob(name), computed.lesson), (QuizJob(name), computed.quiz)):
-        sent = msgspec.json.encode(document_of(job, LIMITS))
+        sent = msgspec.json.encode(make_document(job, LIMITS))
         assert msgspec.json.decode(sent) == msgspec.json.decode(right)
 
 
 def test_the_slow_lessons_are_stored() -> None:
     """The file has each slow lesson and no other, and a fast one is computed."""
     assert set(stored_lessons()) == set(SLOW)
-    fast = msgspec.json.decode(msgspec.json.encode(document_of(QuizJob("alpha-cut"), LIMITS)))
+    fast = msgspec.json.decode(msgspec.json.encode(make_document(QuizJob("alpha-cut"), LIMITS)))
     assert len(fast["questions"]) == 5

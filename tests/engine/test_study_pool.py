@@ -130,7 +130,7 @@ async def test_the_time_of_a_search() -> None:
         reader = Reader()
         reply = await pool.run(job, "ada", reader)
         assert isinstance(reply, Ended)
-        assert not reply.is_whole
+        assert not reply.is_complete
         cut = join_lines(lines_of(reader.content))
         assert cut.truncated
         assert (cut.value, cut.line) == (None, ())

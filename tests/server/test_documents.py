@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
-from engine.study_pool.gzip_lines import GzipLines, ending
+from engine.study_pool.gzip_lines import GzipLines, make_ending
 from engine.study_pool.messages import Ended, Part, Refused
 from server.web.documents import Document, Documents, RefusedDocument
 from tests.support.fake_server import virtual
@@ -193,5 +193,5 @@ def test_an_ending_completes_any_beginning() -> None:
         for line in LINES[:count]:
             gzipped.add(line)
         body = gzipped.take()
-        whole = body + ending(b"end\n", gzipped.crc, gzipped.length)
+        whole = body + make_ending(b"end\n", gzipped.crc, gzipped.length)
         assert gzip.decompress(whole) == b"".join(LINES[:count]) + b"end\n"

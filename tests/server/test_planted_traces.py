@@ -68,11 +68,11 @@ def parts_wait_for_the_end(patch: Patch) -> None:
 
 
 def an_error_breaks_the_file_off(patch: Patch) -> None:
-    patch.setattr(documents, "ending", lambda line, crc, length: b"")
+    patch.setattr(documents, "make_ending", lambda line, crc, length: b"")
 
 
 def what_time_ended_is_cached(patch: Patch) -> None:
-    patch.setattr(test_documents, "Ended", lambda number, is_whole: Ended(number, True))
+    patch.setattr(test_documents, "Ended", lambda number, is_complete: Ended(number, True))
 
 
 def the_cache_has_no_bound(patch: Patch) -> None:
@@ -104,6 +104,10 @@ def the_ply_is_lost(patch: Patch) -> None:
         return real(body)
 
     patch.setattr(traces, "_fields", fields)
+
+
+def the_seed_is_lost(patch: Patch) -> None:
+    patch.setattr(traces, "search_seed", lambda match_id, ply: 0)
 
 
 def strangers_have_no_limit(patch: Patch) -> None:
@@ -160,6 +164,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (each_request_has_a_job, on_a_site(test_traces.test_a_document_is_made_once_for_all)),
     (the_right_is_not_checked, withheld("after")),
     (the_ply_is_lost, withheld("all")),
+    (the_seed_is_lost, on_a_site(test_traces.test_the_seed_of_a_match_is_that_of_its_ai)),
     (strangers_have_no_limit, strangers),
 ]
 

@@ -1,9 +1,13 @@
 """The contract of server/store/base.py: the lobby's list, a player's matches, popular games."""
 
+import itertools
+from typing import Any
+
 from msgspec.structs import replace
 
 from server.ids import IdentityId
 from server.store.base import MatchStarted, Projection, Store
+from server.store.match_filter import MatchFilter
 from tests.support.log_entries import NOW_MS, append, finished, listing, new_room, started
 
 
@@ -67,13 +71,14 @@ async def test_finished_matches_are_filtered_by_player_and_game(store: Store) ->
     )
     game = played("m1", "ada", "ben").game
 
-    async def found(**filters: str) -> list[str]:
-        rows = await store.projections.matches(9, None, **filters)
-        first = await store.projections.matches(1, None, **filters)
+    async def found(**filters: Any) -> list[str]:
+        wanted = MatchFilter(**filters)
+        rows = await store.projections.matches(9, None, wanted)
+        first = await store.projections.matches(1, None, wanted)
         later = [row for row in first if row.finished_ms is not None]
         for row in later:
             assert row.finished_ms is not None
-            first += await store.projections.matches(9, (row.finished_ms, row.match), **filters)
+            first += await store.projections.matches(9, (row.finished_ms, row.match), wanted)
         assert first == rows
         return [row.match for row in rows]
 
@@ -83,6 +88,60 @@ async def test_finished_matches_are_filtered_by_player_and_game(store: Store) ->
     assert await found(game=game) == ["m3", "m2", "m1"]
     assert await found(player="ada", game=game) == ["m2", "m1"]
     assert await found(player="dan") == []
+
+
+async def test_finished_matches_are_filtered_by_result_length_and_date(store: Store) -> None:
+    """`matches` returns those that the filter accepts, in pages towards older and newer ones."""
+    overs = (
+        b'{"winner":0,"how":"board"}', b'{"winner":1,"how":"resign"}',
+        b'{"winner":null,"how":"agreement"}', b'{"winner":null,"how":"abort"}',
+    )  # fmt: skip
+    rows = []
+    for n, (over, seats) in enumerate(itertools.product(overs, (("ada", "ben"), ("ben", "ada")))):
+        ended = replace(finished(f"m{n}", at_ms=NOW_MS + n // 2), over=over, plies=n + 1)
+        rows.append((played(f"m{n}", *seats), ended))
+    groups: list[list[Projection]] = [[start, end] for start, end in rows]
+    await store_matches(store, *groups)
+    results = (None, "won", "lost", "drawn", "first", "second")
+    limits: tuple[dict[str, Any], ...] = (
+        {},
+        {"min_plies": 3},
+        {"max_plies": 4},
+        {"since_ms": NOW_MS + 2, "until_ms": NOW_MS + 3},
+    )
+    for result, player, limit in itertools.product(results, (None, "ada", "cyd"), limits):
+        wanted = MatchFilter(result=result, player=player, **limit)
+        expected = [
+            start.match
+            for start, end in reversed(rows)
+            if wanted.accepts(
+                start.game, (start.first, start.second), end.over, end.plies, end.at_ms
+            )
+        ]
+        found = await store.projections.matches(99, None, wanted)
+        assert [row.match for row in found] == expected, wanted
+        for row, older in zip(found, range(1, 99), strict=False):
+            assert row.finished_ms is not None
+            key = (row.finished_ms, row.match)
+            assert await store.projections.matches(2, key, wanted) == found[older : older + 2]
+            newer = await store.projections.matches(2, None, wanted, after=key)
+            assert newer == found[max(0, older - 3) : older - 1]
+
+
+async def test_a_filter_knows_who_won() -> None:
+    """A match is won by the seat of its winner; an aborted match is no draw."""
+    won, drawn = b'{"winner":1,"how":"resign"}', b'{"winner":null,"how":"agreement"}'
+    aborted = b'{"winner":null,"how":"abort"}'
+
+    def accepts(result: str, over: bytes, player: str | None = None) -> bool:
+        wanted = MatchFilter(result=result, player=player)  # type: ignore[arg-type]
+        return wanted.accepts("hex", ("ada", "ben"), over, 1, NOW_MS)
+
+    assert [accepts(result, won) for result in ("first", "second", "drawn")] == [False, True, False]
+    assert (accepts("won", won, "ben"), accepts("won", won, "ada")) == (True, False)
+    assert (accepts("lost", won, "ada"), accepts("lost", won, "ben")) == (True, False)
+    assert (accepts("won", won), accepts("lost", won)) == (False, False)
+    assert (accepts("drawn", drawn), accepts("drawn", aborted)) == (True, False)
 
 
 async def test_matches_with_their_players_need_no_filling(store: Store) -> None:

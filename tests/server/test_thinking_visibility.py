@@ -12,8 +12,8 @@ from server.bus.base import Ephemeral
 from server.bus.codec import Codec
 from server.codes import Code
 from server.protocol import messages as wire
-from server.rooms.commands import Configure, Rematch, Resign, ThinkingSetting
-from server.rooms.events import Configured, Started
+from server.rooms.commands import Configure, Rematch, Resign, Sit, ThinkingSetting
+from server.rooms.events import Configured, Created, Started
 from server.rooms.model import CommandRejected
 from server.rooms.thinking import reason_to_withhold
 from server.runtime.hub import Hub
@@ -246,6 +246,21 @@ def test_only_the_host_chooses_between_matches() -> None:
     (started,) = played.do(ADA, Rematch("a"))
     assert isinstance(started, Started)
     assert started.thinking == "after"
+
+
+@setting
+def test_nobody_sees_the_thinking_during_a_rated_match(setting: ThinkingSetting) -> None:
+    """A rated match withholds it from players and spectators, whatever the room's setting is."""
+    played = LoggedRoom()
+    played.append(Created("tic-tac-toe", {}, "public", ADA.identity, rated=True))
+    played.append(Configured(setting))
+    for seat, player in enumerate((ADA, BEN)):
+        played.do(player, Sit(f"s{seat}", seat))
+    assert played.match.thinking == "after"
+    for is_player in (True, False):
+        assert reason_to_withhold(played.match, is_player) is not None
+    played.do(ADA, Resign("r"))
+    assert reason_to_withhold(played.match, is_player=True) is None
 
 
 def refusal_of(played: LoggedRoom, actor: Any, command: Any) -> Code:

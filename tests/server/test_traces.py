@@ -22,6 +22,7 @@ from engine.teach.state import TreeState
 from engine.teach.tree_text import parse_tree
 from server.process.metrics import Metrics
 from server.protocol.messages import ThinkingSetting
+from server.rooms.thinking import search_seed
 from tests.server.test_thinking_visibility import MAY_SEE, play_against_ai, setting
 from tests.support.clock import until
 from tests.support.fake_server import FakeServer
@@ -186,6 +187,18 @@ async def test_searches_of_a_running_match(site: Site, setting: ThinkingSetting)
         await player.ack("resign", room=player.messages[-1]["room"])
         for token in senders.values():
             assert await trace_of_match(site, match, token) == "....X...."
+
+
+async def test_the_seed_of_a_match_is_that_of_its_ai(site: Site) -> None:
+    """Without a seed, a search of a match has the seed of the AI's search at that ply."""
+    async with site.node.guest() as player:
+        match = await play_against_ai(player, "all")
+        seeds = []
+        for fields in ({"ply": 0}, {"ply": 1}, {"ply": 1, "seed": 7}):
+            head, *_ = await site.lines("/api/trace", {"match": match, "depth": 1, **fields})
+            seeds.append(head["head"]["seed"])
+        assert seeds == [search_seed(match, 0), search_seed(match, 1), 7]
+        assert seeds[0] != seeds[1]
 
 
 async def trace_of_match(site: Site, match: str, token: str | None) -> str:

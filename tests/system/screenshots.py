@@ -383,7 +383,7 @@ async def show_glass_game_form(studio: Studio) -> None:
     """A game with the board for one's own moves, and an algorithm that refuses other choices."""
     await open_glass(studio, "?game=connect-four&algorithm=max-n&depth=2&evaluator=zero")
     await studio.ada.button("Change the search").click()
-    await studio.ada.page.locator(".board-maker svg.board").wait_for()
+    await studio.ada.page.locator(".move-board svg.board").wait_for()
 
 
 async def show_glass_pair(studio: Studio) -> None:

@@ -4,8 +4,8 @@
 
 The search is alpha-beta from the start of chess at depth 4: 19,589 nodes. A step is measured from
 the call to the end of the layout: the state of the search, the tree, the overview, the sentence,
-the code and the counts. `fold` is the state alone. With a slowdown of 4 Chromium works at a quarter
-of its speed, as a phone does.
+the code and the counts. `state` is the search state alone. With a slowdown of 4 Chromium works at a
+quarter of its speed, as a phone does.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from tests.support.trace_stream import stream_lines
 GAME, DEPTH = "chess", 4
 #: The slowdowns of the processor, as factors.
 SLOWDOWNS = (1, 4)
-#: The number of steps that are measured in each way.
+#: The number of measured steps of each kind.
 STEPS = 200
 #: The style sheets of a page with a viewer.
 STYLES = ("shell/base", "board/board", "glass/glass", "glass/viewer")
@@ -41,7 +41,7 @@ OPEN = """async ([lines, styles]) => {
     }
     const { loadTrace } = await import("/tests/client/web/glass_states.js");
     const { SearchViewer } = await import("/client/web/glass/viewer.js");
-    const { Fold } = await import("/client/web/glass/fold.js");
+    const { stateAt } = await import("/client/web/glass/search-state.js");
     const { render } = await import("/client/web/shell/elements.js");
     const started = performance.now();
     const trace = await loadTrace(lines, 65536);
@@ -51,13 +51,13 @@ OPEN = """async ([lines, styles]) => {
     const viewer = new SearchViewer({ app, trace, step: 0 });
     const draw = () => { render(root, viewer.draw()); return root.offsetHeight; };
     draw();
-    window.glass = { trace, viewer, draw, fold: new Fold(trace) };
+    window.glass = { trace, viewer, draw, stateAt };
     return { load_ms, nodes: trace.count, steps: trace.stepCount };
 }"""
 MEASURE = """async ([unit, count]) => {
-    const { trace, viewer, draw, fold } = window.glass;
+    const { trace, viewer, draw, stateAt } = window.glass;
     const { nextStep } = await import("/client/web/glass/walk.js");
-    const times = { fold: [], step: [] };
+    const times = { state: [], step: [] };
     let step = Math.floor(trace.stepCount * 0.6);
     viewer.goTo(step);
     draw();
@@ -66,8 +66,8 @@ MEASURE = """async ([unit, count]) => {
         else if (unit === "back") step = nextStep(trace, step, "step", -1);
         else step = nextStep(trace, step, unit, 1);
         const start = performance.now();
-        for (let j = 0; j < 20; j++) fold.at(step);
-        times.fold.push((performance.now() - start) / 20);
+        for (let j = 0; j < 20; j++) stateAt(trace, step);
+        times.state.push((performance.now() - start) / 20);
         const begun = performance.now();
         viewer.goTo(step);
         draw();
@@ -79,7 +79,7 @@ MEASURE = """async ([unit, count]) => {
 
 
 def trace_lines() -> list[str]:
-    """The stream of a full trace of a game, with its board."""
+    """Returns the lines of a full trace of a game, with its board."""
     game = load_game(GAME)
     position = game.start({})
     root = GameState.at_root(position, Scale())
@@ -93,7 +93,7 @@ def trace_lines() -> list[str]:
 
 
 def percentile(times: list[float], part: float) -> float:
-    """The time that this part of the times does not exceed."""
+    """Returns the time that `part` of the times do not exceed."""
     return sorted(times)[min(len(times) - 1, int(part * len(times)))]
 
 
@@ -106,17 +106,17 @@ async def measure_all(page: Page, lines: list[str]) -> str:
         f"A trace of {opened['nodes']:,} nodes and {opened['steps']:,} steps, read in"
         f" {opened['load_ms']:.0f} ms.",
         "",
-        "| slowdown | steps | fold p95, ms | step p50, ms | step p95, ms | step max, ms |",
+        "| slowdown | steps | state p95, ms | step p50, ms | step p95, ms | step max, ms |",
         "| - | - | - | - | - | - |",
     ]
     for slowdown in SLOWDOWNS:
         await tools.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
         for unit in ("step", "back", "node", "cut", "jump"):
             times = await page.evaluate(MEASURE, [unit, STEPS])
-            fold, step = times["fold"], times["step"]
+            state, step = times["state"], times["step"]
             cells = [percentile(step, 0.5), percentile(step, 0.95), max(step)]
             rows.append(
-                f"| {slowdown} | {unit} | {percentile(fold, 0.95):.3f} | "
+                f"| {slowdown} | {unit} | {percentile(state, 0.95):.3f} | "
                 + " | ".join(f"{cell:.1f}" for cell in cells)
                 + " |"
             )

@@ -79,6 +79,60 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
             assert await person.page.evaluate("window.broken === undefined")
 
 
+async def test_the_bot_answers_and_the_host_mutes(chromium: Browser, server: ServerProcess) -> None:
+    """A player chooses a command by keyboard alone and reads the answer, which nobody else sees.
+
+    The new guest's address is no link. The host mutes the guest for everyone, and ends that.
+    """
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await sit_together(ada, bob)
+        field = ada.page.get_by_label("Say something")
+        await field.focus()
+        await ada.page.keyboard.type("/ru")
+        await expect(ada.page.get_by_role("option", name="/rules")).to_be_visible()
+        assert await audit(ada.page) == []
+        await ada.page.keyboard.press("Tab")
+        await expect(field).to_have_value("/rules ")
+        await expect(field).to_be_focused()
+        await ada.page.keyboard.press("Enter")
+        answer = ada.page.locator(".chat .answer")
+        await expect(answer).to_contain_text("only you see this")
+        await expect(answer).to_contain_text("Crosses and noughts")
+        assert await audit(ada.page) == []
+        await bob.page.get_by_label("Say something").fill("see https://example.org")
+        await bob.page.keyboard.press("Enter")
+        line = ada.page.locator(".chat .lines p", has_text="example.org")
+        await expect(line).to_be_visible()
+        assert await ada.page.locator(".chat a").count() == 0
+        assert await bob.page.locator(".chat .answer").count() == 0
+        await line.get_by_role("button", name=re.compile("for everyone$")).click()
+        await expect(bob.page.get_by_text("The host has muted you")).to_be_visible()
+        await bob.page.get_by_label("Say something").fill("hello?")
+        await bob.page.keyboard.press("Enter")
+        await expect(bob.page.locator("#say-error")).to_contain_text("muted you")
+        await ada.page.get_by_role("button", name=re.compile("^Unmute")).click()
+        await bob.page.get_by_label("Say something").fill("thank you")
+        await bob.page.keyboard.press("Enter")
+        await expect(ada.page.locator(".chat .lines p", has_text="thank you")).to_be_visible()
+
+
+async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProcess) -> None:
+    """By keyboard alone, each press of the button tells more in words; a move clears the hint."""
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+        await ada.wait_for_turn()
+        hint = ada.page.locator(".hint")
+        await ada.button("Hint").focus()
+        for text in ("One of these is the best move", "The best move is", "The best moves:"):
+            await ada.page.keyboard.press("Enter")
+            await expect(hint).to_contain_text(text)
+        assert await ada.page.locator(".actions button:focus").count() == 1
+        assert await audit(ada.page) == []
+        await ada.play("b2")
+        await ada.wait_for_turn()
+        await expect(hint).to_have_text("")
+
+
 async def test_players_do_not_see_chat_among_spectators(
     chromium: Browser, server: ServerProcess
 ) -> None:

@@ -1,6 +1,6 @@
 /**
- * A lesson in a frame of another page: its text and its searches, to read and to step through. It
- * opens no socket and makes no guest, so the browser stores no cookie.
+ * A lesson in a frame of another page: its text, and its searches to step through. It opens no socket
+ * and makes no guest, so that the browser stores no cookie.
  *
  * @import {LessonBody} from "../glass/requests.js"
  * @import {Content} from "../shell/elements.js"
@@ -11,7 +11,7 @@ import { drawNotes } from "../lesson/text.js";
 import { readLesson } from "../glass/requests.js";
 import { h, render } from "../shell/elements.js";
 
-/** Draws a lesson into an element; takes the place of the app for the viewers. */
+/** Draws a lesson into an element; serves as the app of the viewers. */
 class EmbeddedLesson {
     #root;
     #name;

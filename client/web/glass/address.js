@@ -1,8 +1,9 @@
 /**
- * The address of a search: everything that the glass box shows, so that a link opens the same step.
+ * The address of a search. It has everything that the glass box shows, so that a link opens the same
+ * step.
  */
 
-/** The fields of a search that a second search may have different. @typedef {"algorithm" | "form" | "depth" | "order" | "evaluator" | "cutOff" | "player" | "fresh"} SearchField */
+/** The fields in which two searches side by side may differ. @typedef {"algorithm" | "form" | "depth" | "order" | "evaluator" | "cutOff" | "player" | "fresh"} SearchField */
 /** A depth in plies, or the end of the game. @typedef {number | "end"} Depth */
 /**
  * @typedef {object} SearchSettings
@@ -16,7 +17,7 @@
  * @property {boolean | null} fresh
  */
 /**
- * What an address says; null for what it does not say.
+ * The contents of an address; a field that it does not have is null.
  * @typedef {SearchSettings & {
  *     lesson: string | null,
  *     run: number | null,
@@ -38,7 +39,7 @@
 /** The prefix of the parameters of a game's options. */
 const OPTION = "option.";
 
-/** How a field is read from text, and written as text. @typedef {{read: (text: string) => any, write: (value: any) => string}} Kind */
+/** Reads a field from text, and writes it as text. @typedef {{read: (text: string) => any, write: (value: any) => string}} Kind */
 
 /** @type {Record<"text" | "number" | "depth" | "flag" | "moves", Kind>} */
 const KINDS = {
@@ -49,7 +50,7 @@ const KINDS = {
     moves: { read: (text) => text.split(" ").filter(Boolean), write: (moves) => moves.join(" ") },
 };
 
-/** The fields that two searches may have different, in the order of the parameter `with`. @type {[SearchField, string, Kind][]} */
+/** The fields in which two searches may differ, in the order of the parameter `with`. @type {[SearchField, string, Kind][]} */
 const SEARCH_FIELDS = [
     ["algorithm", "algorithm", KINDS.text],
     ["form", "form", KINDS.text],
@@ -136,7 +137,7 @@ function writeOptions(query, options) {
 }
 
 /**
- * The fields of the second search that differ, by position: "minimax::3" has another algorithm and
+ * The fields in which the second search differs, by position: "minimax::3" has another algorithm and
  * another depth. A colon within a field is written "%3A".
  * @param {string} text
  */

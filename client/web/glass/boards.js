@@ -1,6 +1,6 @@
 /**
- * The positions of a search's nodes, requested from the server some nodes ahead, so that stepping
- * does not wait for them.
+ * The positions of a search's nodes, prefetched from the server, so that a step does not wait for
+ * them.
  *
  * @import {PositionView} from "../shell/protocol.js"
  * @import {Clock} from "./clock.js"
@@ -12,17 +12,17 @@ import { readBoards } from "./requests.js";
 
 /** How many nodes before and after the current one are requested. */
 const [BEFORE, AHEAD] = [8, 40];
-/** A request is made when one of this many nodes ahead has no position. */
+/** A request is due when one of this many nodes ahead has no position. */
 const ENOUGH_AHEAD = 16;
-/** How many cut-offs ahead and back have their positions, for the keys that lead to them. */
+/** How many cut-offs ahead and back are prefetched, for the keys that go to them. */
 const CUTS = 3;
-/** The server answers at most this many lines of moves. */
+/** Maximum number of lines of moves in a request. */
 const MAX_LINES = 64;
-/** The least time between two requests: someone who drags the slider makes few. */
+/** The least time between two requests: dragging the slider causes only a few. */
 const INTERVAL_MS = 400;
 /** After a failure no request is made for this time. */
 const PAUSE_MS = 2000;
-/** Positions of more nodes than this are forgotten. */
+/** Maximum number of positions in memory. */
 const MAX_POSITIONS = 4000;
 
 /** Requests the positions after lines of moves. @typedef {(lines: string[][], signal: AbortSignal) => Promise<PositionView[]>} RequestBoards */
@@ -61,14 +61,14 @@ export class NodeBoards {
         if (trace.head.start) this.#positions.set(0, trace.head.start);
     }
 
-    /** Ends the requests. */
+    /** Cancels all requests. */
     stop() {
         this.#clock.cancel(this.#timer);
         this.#controller.abort();
     }
 
     /**
-     * The position of a node; null if it is not there yet.
+     * The position of a node; null until it has arrived.
      * @param {number} row
      */
     positionOf(row) {
@@ -92,7 +92,7 @@ export class NodeBoards {
         });
     }
 
-    /** The rows whose positions to request, none while there are enough. */
+    /** The rows whose positions to request; none while enough are known. */
     #missing() {
         const { row, cuts } = this.#latest;
         const missing = this.#wanted(row, cuts).filter((near) => !this.#positions.has(near));

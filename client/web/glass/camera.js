@@ -1,5 +1,5 @@
 /**
- * What part of a drawing is in view, and how large. A point (x, y) of the drawing is on the screen at
+ * The camera: which part of a drawing is in view, and at which scale. A point (x, y) of the drawing is on the screen at
  * (x · scale + camera.x, y · scale + camera.y).
  *
  * @import {Item, Layout} from "./layout.js"
@@ -8,7 +8,7 @@
 /** The part of the drawing in view. @typedef {{x: number, y: number, scale: number}} Camera */
 /** A size on the screen, in pixels. `top` is the room at the top that buttons cover. @typedef {{width: number, height: number, top: number}} Screen */
 
-/** The scales between which the user can zoom. */
+/** The least and the greatest scale to which the user can zoom. */
 const MIN_SCALE = 0.08;
 const MAX_SCALE = 3;
 /** The largest scale of a drawing that fits, and the least at which its text can be read. */
@@ -19,11 +19,11 @@ const READABLE_SCALE = 0.8;
 /** The margin around a drawing that fits, and around a node that is brought into view, in pixels. */
 const FIT_MARGIN_PX = 16;
 const VIEW_MARGIN_PX = 28;
-/** The scale below which a drawing gives up height for larger text. */
+/** Below this scale a drawing puts its levels closer together, for larger text. */
 const LOW_SCALE = 0.9;
-/** A shorter way is no movement, in pixels. */
+/** A shorter movement is ignored, in pixels. */
 const MIN_MOVE_PX = 0.01;
-/** The most room at the top that buttons may take, as a part of the screen. */
+/** Maximum height of the room for buttons at the top, as a share of the screen. */
 const MAX_TOP = 0.14;
 
 /**
@@ -32,29 +32,29 @@ const MAX_TOP = 0.14;
  * @param {Screen} screen
  * @returns {Camera}
  */
-export function fit(layout, screen) {
+export function fitCamera(layout, screen) {
     const height = layout.bottom - layout.top;
     const wide = (screen.width - 2 * FIT_MARGIN_PX) / (layout.right - layout.left);
     const high = (screen.height - topOf(screen) - FIT_MARGIN_PX) / height;
     const scale = clamp(Math.min(wide, high, MAX_FIT));
-    return { x: screen.width / 2 - ((layout.left + layout.right) / 2) * scale, y: centred(layout, height * scale, screen, scale), scale };
+    return { x: screen.width / 2 - ((layout.left + layout.right) / 2) * scale, y: centredShift(layout, height * scale, screen, scale), scale };
 }
 
 /**
- * The camera with which a drawing begins: all of it if its text is readable then, otherwise its top.
+ * The first camera of a drawing: it shows all of it if the text is readable then, otherwise its top.
  * @param {Layout} layout
  * @param {Screen} screen
  * @param {number} height the height that the drawing will have
  * @returns {Camera}
  */
-export function begin(layout, screen, height) {
-    const whole = fit({ ...layout, bottom: layout.top + height }, screen);
+export function initialCamera(layout, screen, height) {
+    const whole = fitCamera({ ...layout, bottom: layout.top + height }, screen);
     if (whole.scale >= MIN_FIT) return whole;
-    return { x: screen.width / 2, y: centred(layout, height * READABLE_SCALE, screen, READABLE_SCALE), scale: READABLE_SCALE };
+    return { x: screen.width / 2, y: centredShift(layout, height * READABLE_SCALE, screen, READABLE_SCALE), scale: READABLE_SCALE };
 }
 
 /**
- * Whether a drawing is so high for a screen that its levels should be closer to each other.
+ * Whether a drawing is so high for a screen that its levels should be closer together.
  * @param {number} width
  * @param {number} height
  * @param {Screen} screen
@@ -80,7 +80,7 @@ function topOf({ top, height }) {
  * @param {Screen} screen
  * @param {number} scale
  */
-function centred(layout, height, screen, scale) {
+function centredShift(layout, height, screen, scale) {
     const top = topOf(screen);
     return top + Math.max(0, (screen.height - top - FIT_MARGIN_PX - height) / 2) - layout.top * scale;
 }
@@ -99,8 +99,8 @@ export function zoom(camera, point, factor) {
 }
 
 /**
- * The camera that has an item with its children in view: the same one if they are, otherwise moved as
- * little as possible. Children that find no room are left out.
+ * The camera that has an item and its children in view: the same one if they are in view, otherwise
+ * moved as little as possible. Children without room are ignored.
  * @param {Camera} camera
  * @param {Layout} layout
  * @param {Item} item
@@ -111,9 +111,9 @@ export function reveal(camera, { items }, item, screen) {
     const index = items.indexOf(item);
     const family = [item, ...items.filter(({ parent }) => parent === index)];
     const { scale } = camera;
-    const x = intoView(camera.x, spans(family, ({ x, width }) => [x - width / 2, x + width / 2], scale), screen.width);
+    const x = shiftIntoView(camera.x, spans(family, ({ x, width }) => [x - width / 2, x + width / 2], scale), screen.width);
     const top = Math.max(0, topOf(screen) - VIEW_MARGIN_PX / 2);
-    const y = top + intoView(camera.y - top, spans(family, ({ y, height }) => [y, y + height], scale), screen.height - top);
+    const y = top + shiftIntoView(camera.y - top, spans(family, ({ y, height }) => [y, y + height], scale), screen.height - top);
     return Math.hypot(x - camera.x, y - camera.y) < MIN_MOVE_PX ? camera : { x, y, scale };
 }
 
@@ -140,7 +140,7 @@ function spans(items, spanOf, scale) {
  * @param {Span[]} spans
  * @param {number} length of the view
  */
-function intoView(shift, [small, large], length) {
+function shiftIntoView(shift, [small, large], length) {
     const [from, to] = large[1] - large[0] <= length - 2 * VIEW_MARGIN_PX ? large : small;
     const margin = Math.min(VIEW_MARGIN_PX, Math.max(0, (length - (to - from)) / 2));
     if (shift + from < margin) return margin - from;

@@ -13,13 +13,13 @@ import { ENTER, LEAVE, NARROWED, RETURNED } from "./trace.js";
 /** The least and the greatest number of 32 bits, in place of infinity. */
 const LEAST = -(2 ** 31);
 const GREATEST = 2 ** 31 - 1;
-/** The words for the end of a game. @type {Record<string, string>} */
+/** The words for the status of a leaf. @type {Record<string, string>} */
 const ENDS = { won: "WIN", lost: "LOSE", drawn: "DRAW", ongoing: "EVAL" };
-/** The meaning of a value that is a win, and what the program says then. */
+/** The meaning of a value that is a win, and the last line of the log then. */
 const GUARANTEED_WIN = "a win is guaranteed, whatever the opponent plays";
 const BOAST = "I've got you now";
-/** The algorithms without a window whose log has the bounds of alpha-beta. */
-const UNCUT = ["minimax", "negamax"];
+/** The algorithms without windows whose log shows the bounds of alpha-beta. */
+const WITH_UNCUT_WINDOWS = ["minimax", "negamax"];
 /** The other side of each side. @type {Record<string, string>} */
 const OPPOSITES = { max: "min", min: "max" };
 
@@ -42,7 +42,7 @@ function* lines(trace) {
     const value = trace.end?.value ?? null;
     const move = trace.end?.line[0];
     if (value === null && move !== undefined) return yield lineOf(trace, 0, `Random Move : ${moveText(trace, move)}`);
-    const uncut = UNCUT.includes(trace.head.algorithm) ? new UncutWindows(trace) : null;
+    const uncut = WITH_UNCUT_WINDOWS.includes(trace.head.algorithm) ? new UncutWindows(trace) : null;
     for (let step = 0; step < trace.stepCount; step++) {
         const [what, row] = [trace.stepWhat(step), trace.stepNode(step)];
         uncut?.follow(what, row);

@@ -1,4 +1,4 @@
-/** The passing of time, which a test turns by hand. */
+/** A clock with timers; tests pass one that they advance by hand. */
 
 /** @typedef {{now: () => number, after: (ms: number, callback: () => void) => number, cancel: (timer: number) => void}} Clock */
 

@@ -7,7 +7,7 @@
 import { CUT, ENTER, LEAVE, NARROWED, RETURNED } from "./trace.js";
 
 /**
- * A line, and the events that it stands for: `enter`, `leaf`, `table`, `returned`, `narrowed`, `cut`
+ * A line and the events that it executes: `enter`, `leaf`, `table`, `returned`, `narrowed`, `cut`
  * and `leave`, for one kind of node as in `leave:max`.
  * @typedef {[string, string?]} Line
  */
@@ -20,7 +20,7 @@ import { CUT, ENTER, LEAVE, NARROWED, RETURNED } from "./trace.js";
 
 /** The names of the events. @type {Record<number, string>} */
 const EVENTS = { [ENTER]: "enter", [RETURNED]: "returned", [NARROWED]: "narrowed", [CUT]: "cut", [LEAVE]: "leave" };
-/** The events that leave a node for a reason of their own. @type {Record<string, string>} */
+/** The events of the reasons for leaving a node that have a line of their own. @type {Record<string, string>} */
 const LEAVING = { leaf: "leaf", depth: "leaf", table: "table" };
 
 /** @type {Line} */
@@ -54,7 +54,7 @@ const NEGAMAX = [
 ];
 
 /**
- * Alpha-beta, with what its variants do otherwise.
+ * Alpha-beta; the arguments are the expressions in which its variants differ.
  * @param {{below?: string, hasEnough?: string, result?: string}} variant
  * @returns {Line[]}
  */
@@ -283,8 +283,8 @@ export function codeOf({ algorithm, form }) {
 }
 
 /**
- * The index of the line that a step of a search executes, -1 for none. What a child returns belongs to
- * its parent's code; a leaf to that of the side that would choose there.
+ * The index of the line that a step of a search executes, -1 for none. A returned value belongs to the
+ * parent's code, and a leaf to the code of the side that would choose there.
  * @param {Code} code
  * @param {SearchTrace} trace
  * @param {number} step

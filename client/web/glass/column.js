@@ -14,7 +14,7 @@ export class Column {
 
     /**
      * @param {new (length: number) => Numbers} Type
-     * @param {number} [initial] what an entry has that was never set
+     * @param {number} [initial] the value of an entry that was never set
      */
     constructor(Type, initial = 0) {
         this.#numbers = new Type(FIRST_CAPACITY);

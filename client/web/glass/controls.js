@@ -1,6 +1,6 @@
 /**
- * The bar that leads through a search: buttons, a slider, keys, and a clock that plays the steps. It
- * knows neither the trace nor how it is drawn.
+ * The bar of controls of a search: buttons, a slider, keys, and a timer that plays the steps. It knows
+ * neither the trace nor its drawing.
  *
  * @import {App} from "../shell/app.js"
  * @import {VNode} from "../shell/elements.js"
@@ -13,7 +13,7 @@ import { windowClock } from "./clock.js";
 import { countText } from "./notation.js";
 
 /**
- * What the bar controls. `text` is what screen readers hear after a step.
+ * The object of the controls. `text` is the announcement to screen readers after a step.
  * @typedef {object} Controlled
  * @property {Pick<App, "update" | "announce">} app
  * @property {() => number} count the last step
@@ -28,7 +28,7 @@ import { countText } from "./notation.js";
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16, 32];
 /** The index of the first speed. */
 const FIRST_SPEED = 2;
-/** While the steps play, a screen reader hears at most one sentence in this time. */
+/** While the steps play, screen readers get at most one announcement in this time. */
 const ANNOUNCE_MS = 4000;
 
 /** @type {Button[]} */
@@ -47,7 +47,7 @@ const FORWARD = [
 ];
 const PLAY = "M4.5 3v10l8.5-5z";
 const PAUSE = "M5 3v10M11 3v10";
-/** The steps that keys lead to. @type {Record<string, [Unit, 1 | -1]>} */
+/** The movement of each key. @type {Record<string, [Unit, 1 | -1]>} */
 const KEYS = {
     ArrowLeft: ["step", -1],
     ArrowRight: ["step", 1],
@@ -77,7 +77,7 @@ export class Controls {
     #speed = FIRST_SPEED;
     /** The timer of the next step while the steps play. @type {number | null} */
     #timer = null;
-    /** When a screen reader was last given a sentence. */
+    /** The time of the last announcement to screen readers. */
     #announced_ms = -Infinity;
 
     /**
@@ -93,7 +93,7 @@ export class Controls {
         return this.#timer !== null;
     }
 
-    /** Ends the playing. */
+    /** Stops playing. */
     stop() {
         if (this.#timer !== null) this.#clock.cancel(this.#timer);
         this.#timer = null;
@@ -125,7 +125,7 @@ export class Controls {
         app.update();
     }
 
-    /** Gives the sentence to screen readers; seldom while the steps play. */
+    /** Announces the step to screen readers; rarely while the steps play. */
     #announce() {
         const { text, app } = this.#controlled;
         const now_ms = this.#clock.now();

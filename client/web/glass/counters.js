@@ -1,22 +1,22 @@
 /**
- * The counts of a search so far, beside those of plain minimax and the least that are possible.
+ * The counts of a search so far, beside those of plain minimax and the possible minimum.
  *
  * @import {Content, VNode} from "../shell/elements.js"
- * @import {State} from "./fold.js"
+ * @import {SearchState} from "./search-state.js"
  * @import {SearchTrace} from "./trace.js"
  */
 
 import { h } from "../shell/elements.js";
 import { countText } from "./notation.js";
 
-/** A count: its name, its number, and what it counts. @typedef {[string, string, string]} Count */
+/** A count: its name, its number, and a description. @typedef {[string, string, string]} Count */
 
 /** The number of leaves of a uniform tree, with B moves at each node and L levels. */
 const POWER = "B^L";
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @returns {VNode}
  */
 export function drawCounters(trace, state) {
@@ -30,7 +30,7 @@ export function drawCounters(trace, state) {
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @returns {Count[]}
  */
 function countsSoFar(trace, state) {
@@ -48,7 +48,7 @@ function countsSoFar(trace, state) {
 }
 
 /**
- * What is known once the search has ended.
+ * The counts for comparison, which are known once the search has ended.
  * @param {SearchTrace} trace
  * @returns {Count[]}
  */

@@ -16,8 +16,8 @@ const STEPS = ["enter", "returned", "narrowed", "cut", "leave"];
 const TEXT = { fill: "#22282c", "font-family": "system-ui, sans-serif", "text-anchor": "middle" };
 const HALO = { stroke: "#ffffff", "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke" };
 /**
- * The light colours and the lines of glass.css as attributes: of an element with the second class
- * inside elements with all of the first classes. A later rule wins.
+ * The light colours and the lines of glass.css as attributes. A rule applies to an element with the
+ * second class inside elements with all of the first classes; later rules win.
  * @type {[string[], string, Record<string, string | number>][]}
  */
 const RULES = [
@@ -56,8 +56,8 @@ const RULES = [
     [[], "ring", { fill: "#ffffff", stroke: "#6a1fb0", "stroke-width": 1.4 }],
     [[], "unequal", { fill: "none", stroke: "#6a1fb0", "stroke-width": 1.3 }],
 ];
-/** The attributes that stay in a picture. */
-const KEPT = /^(viewBox|width|height|transform|d|x|y|cx|cy|r|rx)$/;
+/** The attributes that a picture keeps. */
+const KEPT_ATTRIBUTES = /^(viewBox|width|height|transform|d|x|y|cx|cy|r|rx)$/;
 
 /**
  * The drawing as an SVG document in light colours, without a style sheet.
@@ -102,7 +102,7 @@ function styleOf(classes, groups) {
  * @param {Record<string, unknown>} values
  * @param {RegExp} kept
  */
-function attributes(values, kept = KEPT) {
+function attributes(values, kept = KEPT_ATTRIBUTES) {
     const known = Object.entries(values).filter(([name, value]) => kept.test(name) && value !== null && value !== undefined);
     return known.map(([name, value]) => ` ${name}="${escape(String(value))}"`).join("");
 }

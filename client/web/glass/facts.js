@@ -1,19 +1,19 @@
 /**
- * The facts of a node that the drawing and the list show: its value or what is known of it, its window
- * or its interval, how it ended, and all of it in words.
+ * The facts of a node that the drawing and the list show: its value so far, its window or interval and
+ * its end, as short texts and in words.
  *
  * @import {SearchTrace, Skipped} from "./trace.js"
- * @import {State} from "./fold.js"
+ * @import {SearchState} from "./search-state.js"
  */
 
 import { plural } from "../shell/words.js";
 import { countText, intervalText, numberText, relationOf, sideText, valueText, windowText } from "./notation.js";
 import { SHAPE_DIGITS } from "./measures.js";
 
-/** What stands below a node: the window that it has, or the interval of its value. @typedef {"window" | "interval"} View */
+/** What the drawing shows below a node: its window, or the interval of its value. @typedef {"window" | "interval"} View */
 /** The texts of a node. `note` stands below its shape; `isCutNote` says that it is a cut-off's window. @typedef {{value: string, note: string, isCutNote: boolean}} Facts */
 
-/** What a sign before a value means. @type {Record<string, string>} */
+/** The meaning of the sign before a value. @type {Record<string, string>} */
 const SIGN_WORDS = { "": "value", "≥": "value at least", "≤": "value at most", "~": "estimated value" };
 /** The end of a game, in words. @type {Record<string, string>} */
 const STATUS_WORDS = { won: "won for MAX", lost: "lost for MAX", drawn: "drawn", ongoing: "" };
@@ -21,7 +21,7 @@ const STATUS_WORDS = { won: "won for MAX", lost: "lost for MAX", drawn: "drawn",
 /**
  * The texts in and below the shape of a node.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  * @param {View} view
  * @returns {Facts}
@@ -50,9 +50,9 @@ export function finalText(trace, row, digits) {
 }
 
 /**
- * What is known of the value of a node that the search has not left: ≥ 10, ≤ 10, 10, or "".
+ * The value so far of a node that the search has not left: ≥ 10, ≤ 10, 10, or "".
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 function runningText(trace, state, row) {
@@ -68,7 +68,7 @@ function runningText(trace, state, row) {
 /**
  * The window or the interval of a node; "" if it has none.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  * @param {View} view
  */
@@ -99,7 +99,7 @@ function cutText([alpha, beta]) {
 /**
  * A node in words: "c2: MIN, value at most 0, window (−∞, 10), cut off by 10 ≥ 0".
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 export function nodeWords(trace, state, row) {
@@ -118,7 +118,7 @@ export function nameOf(trace, row) {
 /**
  * The facts of a node in words, one for each.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 export function factWords(trace, state, row) {
@@ -166,7 +166,7 @@ export function cutNodes(cut) {
 }
 
 /**
- * How many nodes a fold hides, in words.
+ * The number of nodes that a fold hides, in words.
  * @param {number} count
  */
 export function foldWords(count) {

@@ -15,7 +15,7 @@ export const LEAF_HEIGHT = 26;
 const ROOF = 18;
 
 /**
- * How a figure looks. A house is a triangle above a box, for long values. `isRound` rounds a leaf,
+ * The look of a figure. A house is a triangle above a box, for long values. `isRound` rounds a leaf,
  * `grow` enlarges the figure on all sides, `name` is its class.
  * @typedef {{isHouse?: boolean, isRound?: boolean, grow?: number, name?: string}} Look
  */

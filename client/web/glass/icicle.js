@@ -9,8 +9,8 @@ import { numberText } from "./notation.js";
 
 /** The places of all nodes of a trace. `rows[ply]` has the rows of a level, from left to right. @typedef {{count: number, starts: Float64Array, widths: Float64Array, rows: number[][]}} Icicle */
 /**
- * The values of a search from MAX's view. `tone` is -1 for the best value for MIN, 1 for the best for
- * MAX, and 0 in the middle; `low`, `middle` and `high` are the values there.
+ * The range of a search's values from MAX's view. `tone` maps a value to -1 (best for MIN) to 1 (best
+ * for MAX); `low`, `middle` and `high` are the values with the tones -1, 0 and 1.
  * @typedef {{low: number, middle: number, high: number, tone: (value: number) => number}} Scale
  */
 
@@ -36,7 +36,7 @@ export function placeIcicle(trace) {
 }
 
 /**
- * The place up to which a level is visited when the search has visited the first `visited` nodes.
+ * The place up to which a level is visited after the first `visited` nodes.
  * @param {Icicle} icicle
  * @param {number} ply
  * @param {number} visited
@@ -48,7 +48,7 @@ export function visitedPart({ starts, widths, rows }, ply, visited) {
 }
 
 /**
- * The node at a place: at most at the given ply, above that the deepest one; -1 without one.
+ * The deepest node at a place that is not below the given ply; -1 without one.
  * @param {Icicle} icicle
  * @param {number} place
  * @param {number} ply
@@ -62,7 +62,7 @@ export function nodeAt({ starts, widths, rows }, place, ply) {
 }
 
 /**
- * The number of entries of a list for which `isBefore` holds: it holds for the first ones.
+ * The number of entries of a list for which `isBefore` holds; it holds for the first ones.
  * @param {number[]} list
  * @param {(entry: number) => boolean} isBefore
  */
@@ -89,8 +89,8 @@ export function maxValue(trace, row) {
 }
 
 /**
- * The scale of a trace's values. The middle is 0 if there are values on both sides of it. Values are
- * bent towards the ends, so that small ones differ beside the value of a win.
+ * The scale of a trace's values. The middle is 0 if there are values on both sides of it. The scale is
+ * not linear, so that small values differ although the value of a win is large.
  * @param {SearchTrace} trace
  * @returns {Scale}
  */
@@ -115,7 +115,7 @@ export function scaleOf(trace) {
  * @param {Scale} scale
  */
 export function scaleTexts({ low, middle, high }) {
-    // One value only is on its side; without a value both ends are infinite.
+    // A single value shows one end only; without a value both ends are infinite.
     const hasLow = low < Math.max(high, 0);
     const hasHigh = high > Math.min(low, 0);
     return { low: hasLow ? numberText(low) : "", middle: numberText(middle), high: hasHigh ? numberText(high) : "" };

@@ -1,7 +1,7 @@
 /**
- * Places the nodes of a drawn tree: a parent above the middle of its children, their order kept, and
- * no two subtrees overlapping. The root is at x = 0, so that a node stays where it is while the tree
- * grows somewhere else.
+ * Places the nodes of a drawn tree: a parent above the middle of its children, in their order, without
+ * overlapping subtrees. The root is at x = 0, so that a node keeps its place while the tree grows
+ * elsewhere.
  *
  * Source: Reingold and Tilford, Tidier Drawings of Trees, 1981; the even distances of small subtrees
  * between large ones follow Buchheim, Jünger and Leipert, Improving Walker's Algorithm to Run in
@@ -11,7 +11,7 @@
  * @import {Skipped} from "./trace.js"
  */
 
-/** The distance of the tops of two levels, and the one on a low screen, in pixels. */
+/** The distance of two levels, usually and on a low screen, in pixels. */
 export const LEVEL_PX = 116;
 export const LOW_LEVEL_PX = 97;
 /** The least distance of siblings, and of nodes of different parents, in pixels. */
@@ -37,7 +37,7 @@ export const COUSIN_GAP_PX = 18;
  * @typedef {{items: Item[], left: number, right: number, top: number, bottom: number}} Layout
  */
 /** The width and the height of an item. @typedef {{width: number, height: number}} Size */
-/** Says how large a node is, or the shape for cut-off moves below it. @typedef {(node: ShownNode, cut: Skipped[] | null) => Size} Measure */
+/** Returns the size of a node, or of the shape for cut-off moves below it. @typedef {(node: ShownNode, cut: Skipped[] | null) => Size} Measure */
 /**
  * An item with its children; `offset` is its distance from its parent. `left` and `right` are the
  * outline of its subtree, level by level, as distances from it.
@@ -115,8 +115,8 @@ function placeChildren(box) {
 }
 
 /**
- * The first place at which a child is clear of all children before it, and the child that is in the
- * way there.
+ * The first offset at which a child is clear of all children before it, and the index of the child
+ * that decides it.
  * @param {Box[]} children
  * @param {number} index
  */

@@ -1,6 +1,6 @@
 /**
- * What a drawing must know of a whole trace: its levels, its longest number, the range of its values.
- * The measures of a growing trace grow with it: each node is read once.
+ * The measures of a whole trace that its drawing needs: its levels, its longest texts, its kinds of
+ * nodes. The measures of a growing trace grow with it: each node is read once.
  *
  * @import {SearchTrace} from "./trace.js"
  */
@@ -11,7 +11,7 @@ import { valueText } from "./notation.js";
 export const SHAPE_DIGITS = 3;
 
 /**
- * The measures of a trace, whose first `count` nodes and `steps` steps are read. `levels[ply]` is the
+ * The measures of the first `count` nodes and `steps` steps of a trace. `levels[ply]` is the
  * number of nodes at a ply, `longest` the longest value of a node with children as text,
  * `longestLeaf` that of a leaf, `longestNumber` the longest number of both. `kinds` and `reasons`
  * are those that occur, `hasBounds` says whether a value is a bound.
@@ -23,7 +23,7 @@ export const SHAPE_DIGITS = 3;
 const known = new WeakMap();
 
 /**
- * The measures of a trace as far as it has come.
+ * The measures of a trace so far.
  * @param {SearchTrace} trace
  * @returns {Measures}
  */

@@ -3,7 +3,7 @@
  *
  * @import {PositionView} from "../shell/protocol.js"
  * @import {Content} from "../shell/elements.js"
- * @import {State} from "./fold.js"
+ * @import {SearchState} from "./search-state.js"
  * @import {SearchTrace} from "./trace.js"
  */
 
@@ -17,7 +17,7 @@ import { nodeName } from "./sentences.js";
 
 void loadStyleSheet("board/board.css").catch(() => {});
 
-/** One empty list for all scenes, because a scene with another list is drawn again. @type {never[]} */
+/** One empty list for all scenes: a scene with another list would be drawn again. @type {never[]} */
 const NO_MOVES = [];
 
 export class NodeBoard {
@@ -35,22 +35,22 @@ export class NodeBoard {
         this.#boards = new NodeBoards(trace, onChange);
     }
 
-    /** Ends the requests. */
+    /** Cancels all requests. */
     stop() {
         this.#boards.stop();
     }
 
     /**
-     * Requests the positions that may be shown next, also while the board is folded.
-     * @param {State} state
+     * Requests the positions of the next nodes, also while the board is folded.
+     * @param {SearchState} state
      */
     prefetch(state) {
         this.#boards.prefetch(Math.max(0, state.row), state.cuts);
     }
 
     /**
-     * The board of the current node; until its position is there, the one before, and a word.
-     * @param {State} state
+     * The board of the current node; until its position arrives, the last board and a message.
+     * @param {SearchState} state
      * @returns {Content}
      */
     draw(state) {
@@ -74,6 +74,6 @@ export class NodeBoard {
     /** Why there is no position yet. */
     #reason() {
         const { failure } = this.#boards;
-        return failure === null ? "the board is on its way …" : sentenceOf(failure);
+        return failure === null ? "loading the board …" : sentenceOf(failure);
     }
 }

@@ -1,5 +1,5 @@
 /**
- * The search tree as a nested list with the facts of the drawing: for screen readers, and for the
+ * The search tree as a nested list with the facts of the drawing, for screen readers and for the
  * browser's search in the page.
  *
  * @import {Content, VNode} from "../shell/elements.js"
@@ -15,7 +15,7 @@ import { MAX_WHOLE_WIDTH, bestLine, shownNodes } from "./shown.js";
 /** The scene, and the rows of the best line once the search has ended. @typedef {InteractiveScene & {best: Set<number>}} Context */
 
 /**
- * The list of the nodes that are drawn.
+ * The list of the drawn nodes.
  * @param {InteractiveScene} scene
  * @returns {VNode}
  */
@@ -89,7 +89,7 @@ function drawChildren(context, node) {
 }
 
 /**
- * The children of a node that are not drawn.
+ * The item for the children of a node that are not drawn.
  * @param {Context} context
  * @param {ShownNode} node
  */

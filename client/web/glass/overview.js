@@ -1,14 +1,13 @@
 /**
- * `<glass-overview>` shows a whole search at once: where it spent its time, and where it cut off. Set
- * `scene`; listen to `glass-step` (detail: the step to which the user goes).
+ * `<glass-overview>` shows a whole search at once: where it spent its nodes, and where it cut off. Set
+ * `scene`; the event `glass-step` has the step that the user chooses (`detail.step`).
  *
- * All nodes are painted once, in two bitmaps: as they are when they are visited, and pale. A step
- * copies the visited part of each level from the first and the rest from the second, and paints the
- * path.
+ * Two bitmaps have all nodes: one in the colours of visited nodes, one pale. A step copies the visited
+ * part of each level from the first and the rest from the second, and paints the path.
  *
  * @import {Icicle, Scale} from "./icicle.js"
  * @import {SearchTrace} from "./trace.js"
- * @import {State} from "./fold.js"
+ * @import {SearchState} from "./search-state.js"
  */
 
 import { h, render } from "../shell/elements.js";
@@ -17,9 +16,9 @@ import { maxValue, nodeAt, placeIcicle, scaleOf, scaleTexts, visitedPart } from 
 import { countText, sideText } from "./notation.js";
 
 /**
- * What the overview shows. `hidesFuture` hides what is not visited yet; `label` is its name for screen
- * readers.
- * @typedef {{trace: SearchTrace, state: State, isReadOnly?: boolean, hidesFuture?: boolean, label?:
+ * What the overview shows. `hidesFuture` hides the nodes that are not visited yet; `label` is its name
+ * for screen readers.
+ * @typedef {{trace: SearchTrace, state: SearchState, isReadOnly?: boolean, hidesFuture?: boolean, label?:
  *     string}} OverviewScene
  */
 /** A colour: red, green and blue, from 0 to 255. @typedef {number[]} Colour */
@@ -32,7 +31,7 @@ const [MIN_LEVEL_PX, MAX_LEVEL_PX] = [8, 18];
 const MIN_MARKED_PX = 3;
 /** The number of colours on each side of the middle. */
 const TONES = 12;
-/** How many nodes the keys for a page skip, as a part of all nodes. */
+/** How far Page Up and Page Down go, as a share of all nodes. */
 const PAGE = 0.05;
 
 export class GlassOverview extends HTMLElement {
@@ -42,7 +41,7 @@ export class GlassOverview extends HTMLElement {
     #icicle = null;
     /** @type {Scale} */
     #scale = { low: -1, middle: 0, high: 1, tone: Math.sign };
-    /** How much of the trace is painted, as a text. */
+    /** Which part of the trace is painted, as a text. */
     #painted = "";
     #visitedMap = document.createElement("canvas");
     #paleMap = document.createElement("canvas");
@@ -80,7 +79,7 @@ export class GlassOverview extends HTMLElement {
         this.#paint();
     }
 
-    /** Places the nodes anew when there are more of them. */
+    /** Places the nodes again when the trace has grown. */
     #place() {
         const trace = this.#scene?.trace;
         if (!trace || (this.#painted !== "" && this.#painted === paintedKey(trace))) return;
@@ -159,7 +158,7 @@ export class GlassOverview extends HTMLElement {
         );
     }
 
-    /** What is under the pointer, or how far the search is. */
+    /** The node under the pointer, or the progress of the search, in words. */
     #text() {
         const { trace, state } = /** @type {OverviewScene} */ (this.#scene);
         if (this.#hovered >= 0) return nodeText(trace, state, this.#hovered);
@@ -248,7 +247,7 @@ export class GlassOverview extends HTMLElement {
     }
 
     /**
-     * The colours of the style sheet: those of the inkes of the key.
+     * The colours of the style sheet, read from the inks of the key.
      * @returns {Colours}
      */
     #colours() {
@@ -260,7 +259,7 @@ export class GlassOverview extends HTMLElement {
         return Object.fromEntries(colours);
     }
 
-    // --- the user's steps
+    // --- input
 
     /**
      * The node at an event.
@@ -331,7 +330,7 @@ export class GlassOverview extends HTMLElement {
 }
 
 /**
- * What is painted of a trace, as a text.
+ * The painted part of a trace, as a text.
  * @param {SearchTrace} trace
  */
 function paintedKey(trace) {
@@ -339,9 +338,9 @@ function paintedKey(trace) {
 }
 
 /**
- * A node in a few words: its line of moves, its value, the nodes below it.
+ * A node in a few words: its line of moves, its value, its number of nodes.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 function nodeText(trace, state, row) {

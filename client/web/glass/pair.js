@@ -1,6 +1,6 @@
 /**
- * Two searches of the same position side by side, in step: one bar of controls leads both to the same
- * moment of their joint walk. What one visits and the other skips is marked in both.
+ * Two searches of the same position side by side: one bar of controls moves both through their joint
+ * walk (paired-walk.js). What one visits and the other skips is marked in both.
  *
  * @import {App} from "../shell/app.js"
  * @import {Content, VNode} from "../shell/elements.js"
@@ -11,15 +11,15 @@
 import { h } from "../shell/elements.js";
 import { loadStyleSheet } from "../shell/router.js";
 import { Controls } from "./controls.js";
-import { Fold } from "./fold.js";
-import { PairedWalk } from "./in-step.js";
+import { stateAt } from "./search-state.js";
+import { PairedWalk } from "./paired-walk.js";
 import { valueText } from "./notation.js";
-import { sentence } from "./sentences.js";
+import { stepSentence } from "./sentences.js";
 import { SearchViewer } from "./viewer.js";
 
 void loadStyleSheet("glass/pair.css").catch(() => {});
 
-/** The windows in which the two trees stand one above the other, with tabs; glass.css has the same width. */
+/** Windows in which only one of the two trees is shown; pair.css has the same width. */
 const narrowWindow = matchMedia("(max-width: 759.98px)");
 /** The titles of the counts. */
 const COUNTS = ["Nodes", "Leaves", "Cut-offs", "Only here", "Value"];
@@ -27,8 +27,8 @@ const COUNTS = ["Nodes", "Leaves", "Cut-offs", "Only here", "Value"];
 const DIFFERING = /** @type {const} */ (["algorithm", "form", "depth", "order", "evaluator", "cut_off", "player", "fresh"]);
 
 /**
- * `step` is the moment of the joint walk that is shown first, the end without one. `onStep` is called
- * with the new moment.
+ * `step` is the moment of the joint walk to show first, by default the end. `onStep` is called with
+ * the new moment.
  * @typedef {object} PairOptions
  * @property {Pick<App, "update" | "announce">} app
  * @property {SearchTrace} left a complete trace
@@ -48,8 +48,7 @@ class Half {
      */
     constructor(trace, differs) {
         this.trace = trace;
-        this.fold = new Fold(trace);
-        /** The number of rows before each row that only this search visits. */
+        /** By row, the number of earlier rows that only this search visits. */
         this.aloneBefore = new Int32Array(trace.count + 1);
         for (let row = 0; row < trace.count; row++)
             this.aloneBefore[row + 1] = (this.aloneBefore[row] ?? 0) + (differs(row) ? 1 : 0);
@@ -133,7 +132,7 @@ export class SearchPair {
     /** The latest steps of both searches in words, for screen readers. */
     #text() {
         const steps = this.#walk.at(this.#moment);
-        const texts = this.#halves.map(({ trace, fold }, side) => sentence(trace, fold.at(steps[side] ?? 0)));
+        const texts = this.#halves.map(({ trace }, side) => stepSentence(trace, stateAt(trace, steps[side] ?? 0)));
         return texts[0] === texts[1] ? (texts[0] ?? "") : texts.map((text, side) => `${this.names[side]}: ${text}`).join(" ");
     }
 
@@ -176,7 +175,7 @@ export class SearchPair {
      */
     #drawCounts(names) {
         const steps = this.#walk.at(this.#moment);
-        const states = this.#halves.map(({ fold }, side) => fold.at(steps[side] ?? 0));
+        const states = this.#halves.map(({ trace }, side) => stateAt(trace, steps[side] ?? 0));
         const row = (/** @type {string} */ name, /** @type {number} */ side) => {
             const { visited = 0, leaves = 0, cuts = 0 } = states[side] ?? {};
             const half = this.#halves[side];

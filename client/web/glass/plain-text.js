@@ -1,6 +1,6 @@
 /**
- * Numbers and lines of the logs, character by character as the command `python -m engine.teach` has
- * them: without typographic signs.
+ * Numbers and lines of the logs, in exactly the characters of the command `python -m engine.teach`,
+ * without typographic signs.
  *
  * @import {SearchTrace, Value} from "./trace.js"
  */

@@ -1,6 +1,6 @@
 /**
- * Requests to the server for traces, lessons and what a search can be made of. A function throws a
- * TraceError when the server refuses.
+ * Requests to the server for traces, lessons, boards and the choices for a search. A function throws
+ * a TraceError when the server refuses.
  *
  * @import {BoardView, MoveView, PositionView} from "../shell/protocol.js"
  */
@@ -9,8 +9,8 @@ import { NetworkError } from "../shell/api.js";
 import { errorOf } from "./stream.js";
 
 /**
- * The reasons for which an entry does not go with values of other fields, by field and value; the
- * value "*" stands for all.
+ * The reasons why an entry conflicts with values of other fields, by field and value; the value "*"
+ * stands for all.
  * @typedef {Record<string, Record<string, string>>} Refusals
  */
 /** A value that a field may have. @typedef {{name: string, title?: string, text?: string, refuses?: Refusals}} Choice */
@@ -21,9 +21,9 @@ import { errorOf } from "./stream.js";
  *     refuses?: Refusals}} GameChoice
  */
 /** The fields of a search that a request may have. @typedef {Record<string, unknown>} TraceRequest */
-/** Two searches that are worth seeing side by side. @typedef {{title: string, left: TraceRequest, right: TraceRequest}} PairChoice */
+/** An instructive pair of searches. @typedef {{title: string, left: TraceRequest, right: TraceRequest}} PairChoice */
 /**
- * What a search can be made of. `defaults` has the values of the fields that a request omits.
+ * The choices for a search. `defaults` has the values of the fields that a request omits.
  * @typedef {object} TraceChoices
  * @property {Choice[]} algorithms
  * @property {Choice[]} forms
@@ -39,7 +39,7 @@ import { errorOf } from "./stream.js";
 /** A lesson in the list. @typedef {{name: string, title: string, summary: string, is_exercise: boolean, nodes: number}} LessonSummary */
 /** A lesson before or after another one. @typedef {{name: string, title: string}} LessonName */
 /**
- * A lesson with its texts, in which the numbers of its searches stand.
+ * A lesson with its texts, in which the numbers of its searches are filled in.
  * @typedef {object} LessonBody
  * @property {string} name
  * @property {string} title
@@ -48,7 +48,7 @@ import { errorOf } from "./stream.js";
  * @property {string[]} solution of an exercise
  * @property {LessonName | null} previous
  * @property {LessonName | null} next
- * @property {[number, number] | null} compares the runs that are best seen side by side
+ * @property {[number, number] | null} compares the two runs to show side by side
  * @property {LessonRun[]} runs
  */
 /** A search of a lesson. @typedef {{caption: string, name?: string, request?: TraceRequest | null}} LessonRun */
@@ -57,7 +57,7 @@ import { errorOf } from "./stream.js";
 let choices = null;
 
 /**
- * What a search can be made of; requested once.
+ * The choices for a search, requested once.
  * @returns {Promise<TraceChoices>}
  */
 export function readChoices() {

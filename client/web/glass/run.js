@@ -1,6 +1,6 @@
 /**
- * `Run` requests a search after a short delay, and cancels the search before it. It keeps what it has
- * received of a search that stops early.
+ * `Run` requests a search after a short delay, and cancels the earlier search. It keeps the part that
+ * it has received of a search that stops early.
  */
 
 import { startRun, startTrace } from "./requests.js";
@@ -20,11 +20,11 @@ export class Run {
     /** Why the search failed or stopped. @type {Error | null} */
     error = null;
     isRunning = false;
-    /** Whether the trace is that of an earlier search, because the wanted one failed. */
+    /** Whether the trace is that of an earlier search, because the requested one failed. */
     isStale = false;
     #onChange;
     #delay_ms;
-    /** What was requested last, as text. */
+    /** The last request, as text. */
     #key = "";
     #timer = 0;
     /** @type {AbortController | null} */
@@ -40,8 +40,8 @@ export class Run {
     }
 
     /**
-     * Requests a search, unless it is the one that was requested last. The earlier trace is shown until
-     * the first part of the new one has arrived.
+     * Requests a search, unless it is the last request again. The earlier trace stays until the first
+     * part of the new one arrives.
      * @param {Wanted | null} wanted null for none
      */
     want(wanted) {

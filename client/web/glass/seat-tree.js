@@ -1,6 +1,6 @@
 /**
- * The tree of a textbook seat's search beside the board: the same search is made again from the same
- * position, which gives the same tree.
+ * The tree of a textbook seat's search beside the board. The page requests the same search from the
+ * same position, which gives the same tree.
  *
  * @import {App} from "../shell/app.js"
  * @import {Occupant} from "../shell/protocol.js"
@@ -10,7 +10,7 @@
  */
 
 import { emptyAddress, writeAddress } from "./address.js";
-import { Fold } from "./fold.js";
+import { stateAt } from "./search-state.js";
 import { Run } from "./run.js";
 import { toggle } from "./shown.js";
 import { drawTree } from "./tree.js";
@@ -87,7 +87,7 @@ export class SeatTree {
             this.#opened.clear();
             this.#closed.clear();
         }
-        const state = new Fold(trace).at(trace.stepCount);
+        const state = stateAt(trace, trace.stepCount);
         const onToggle = (/** @type {number} */ row, /** @type {boolean} */ isOpen) => {
             toggle(this.#opened, this.#closed, row, isOpen);
             this.#app.update();

@@ -1,10 +1,10 @@
 /**
- * What a step of a search does, in one plain sentence or two.
+ * Each step of a search in one or two plain sentences.
  *
  * In the view "window" a sentence speaks of alpha and beta: what MAX and MIN are sure of. In the view
  * "interval" it speaks of the numbers that a node's value may still have.
  *
- * @import {Ends, State} from "./fold.js"
+ * @import {Ends, SearchState} from "./search-state.js"
  * @import {SearchTrace, Value} from "./trace.js"
  */
 
@@ -19,7 +19,7 @@ const MAX_NAMED_MOVES = 6;
 /** Maximum number of moves of a line that name a position of a game. */
 const MAX_LINE = 4;
 
-/** What the numbers of each view are. @type {Record<View, string>} */
+/** The explanation of each view. @type {Record<View, string>} */
 export const VIEW_TEXTS = {
     window: "The window (α, β) of a node: MAX is already sure of α, and MIN of β. Only a value between them matters to the nodes above.",
     interval: "The interval of a node: its value lies between these two numbers. It narrows as the moves return their values.",
@@ -29,26 +29,26 @@ export const VIEW_TEXTS = {
 const ENDINGS = { won: "MAX has won", lost: "MAX has lost", drawn: "It is a draw" };
 
 /**
- * What the last step did.
+ * Describes the last step.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {View} [view]
  */
-export function sentence(trace, state, view = "window") {
+export function stepSentence(trace, state, view = "window") {
     if (state.step === 0) return "The search has not begun: no node is visited.";
     const step = state.step - 1;
     const row = trace.stepNode(step);
     switch (trace.stepWhat(step)) {
         case ENTER:
-            return entered(trace, row, view);
+            return enterSentence(trace, row, view);
         case RETURNED:
-            return returned(trace, state, row, view);
+            return returnSentence(trace, state, row, view);
         case NARROWED:
-            return narrowed(trace, state, row, view);
+            return narrowSentence(trace, state, row, view);
         case CUT:
-            return cutOff(trace, state, row);
+            return cutSentence(trace, state, row);
         case LEAVE:
-            return row === 0 ? finished(trace) : left(trace, row);
+            return row === 0 ? endSentence(trace) : leaveSentence(trace, row);
         default:
             return "";
     }
@@ -86,7 +86,7 @@ export function nodeName(trace, row) {
  * @param {SearchTrace} trace
  * @param {number} row
  */
-function place(trace, row) {
+function placeWords(trace, row) {
     return trace.head.game === "" || row <= 0 ? `at ${nodeName(trace, row)}` : `after ${nodeName(trace, row)}`;
 }
 
@@ -95,17 +95,17 @@ function place(trace, row) {
  * @param {string} text
  * @param {SearchTrace} [trace] given if the text is the name of a move
  */
-function capital(text, trace) {
+function capitalize(text, trace) {
     if (/^p\d/.test(text) || (trace && !text.startsWith("move "))) return text;
     return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /**
- * What a player tries: MAX tries C2; chance may lead to C2.
+ * The move to a node, with its player: MAX tries C2; Chance may lead to C2.
  * @param {SearchTrace} trace
  * @param {number} row
  */
-function tries(trace, row) {
+function tryWords(trace, row) {
     const kind = trace.kind(trace.parent(row));
     const move = moveName(trace, row);
     if (kind !== "mean") return `${sideText(kind)} tries ${move}`;
@@ -128,22 +128,22 @@ function isAtRandom(trace, row) {
  * @param {number} row
  * @param {View} view
  */
-function entered(trace, row, view) {
+function enterSentence(trace, row, view) {
     const kind = trace.kind(row);
     const isLeaf = kind === "leaf";
     if (row === 0 && isLeaf) return "The search begins at the root, which is a leaf.";
-    if (isLeaf) return `${tries(trace, row)}, a leaf.`;
+    if (isLeaf) return `${tryWords(trace, row)}, a leaf.`;
     const who = isAtRandom(trace, row) ? "the opponent moves at random" : `${sideText(kind)} ${kind === "mean" ? "decides" : "chooses"}`;
-    const start = row === 0 ? `The search begins at the root, where ${who}` : `${tries(trace, row)}, where ${who}`;
+    const start = row === 0 ? `The search begins at the root, where ${who}` : `${tryWords(trace, row)}, where ${who}`;
     if (!trace.isWindowed) return `${start}.`;
     /** @type {Ends} */
     const window = [trace.alpha(row), trace.beta(row)];
-    if (view === "window") return `${start}, with the window ${windowText(window)}: ${matters(window)}.`;
-    return `${start}. Nothing is known of the value ${place(trace, row)} yet; ${matters(window)}: ${windowText(window)}.`;
+    if (view === "window") return `${start}, with the window ${windowText(window)}: ${windowWords(window)}.`;
+    return `${start}. Nothing is known of the value ${placeWords(trace, row)} yet; ${windowWords(window)}: ${windowText(window)}.`;
 }
 
 /** Which values matter to the nodes above. @param {Ends} window */
-function matters([alpha, beta]) {
+function windowWords([alpha, beta]) {
     if (alpha >= beta) return `only ${numberText(alpha)} itself could still matter`;
     if (alpha === -Infinity && beta === Infinity) return "every value matters";
     if (beta === Infinity) return `only values above ${numberText(alpha)} matter`;
@@ -155,46 +155,46 @@ function matters([alpha, beta]) {
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  * @param {View} view
  */
-function returned(trace, state, row, view) {
+function returnSentence(trace, state, row, view) {
     const parent = trace.parent(row);
     const value = trace.valueForParent(row);
-    const start = `${capital(moveName(trace, row), trace)} returns ${relationWords(trace, row)}${valueText(value)}`;
-    if (Array.isArray(value)) return `${start}. ${ownNumber(trace, parent, value)}`;
+    const start = `${capitalize(moveName(trace, row), trace)} returns ${relationWords(trace, row)}${valueText(value)}`;
+    if (Array.isArray(value)) return `${start}. ${vectorWords(trace, parent, value)}`;
     const now = state.interval(parent);
     const name = nodeName(trace, parent);
     if (view === "interval") return `${start}: the value of ${name} lies in ${intervalText(now)}.`;
     const before = trace.stepBefore(state.step - 1);
     const isSame = before >= 0 && trace.stepLow(before) === now[0] && trace.stepHigh(before) === now[1];
-    return `${start}. ${capital(knownOf(trace, parent, now, isSame))}.`;
+    return `${start}. ${capitalize(knownWords(trace, parent, now, isSame))}.`;
 }
 
 /**
- * What a list of values is to the player who chooses.
+ * What the values of several players mean to the player who chooses.
  * @param {SearchTrace} trace
  * @param {number} parent
  * @param {number[]} values
  */
-function ownNumber(trace, parent, values) {
+function vectorWords(trace, parent, values) {
     const kind = trace.kind(parent);
     const own = values[Number(kind.slice(1)) - 1];
-    if (own === undefined) return `The mean of all moves counts ${place(trace, parent)}.`;
-    return `${kind} chooses ${place(trace, parent)} and looks at its own number only: ${numberText(own)}.`;
+    if (own === undefined) return `The mean of all moves counts ${placeWords(trace, parent)}.`;
+    return `${kind} chooses ${placeWords(trace, parent)} and considers only its own number: ${numberText(own)}.`;
 }
 
 /**
- * What is known of a node's value by now, as its side sees it.
+ * What a node's side knows of its value so far.
  * @param {SearchTrace} trace
  * @param {number} row
  * @param {Ends} interval
  * @param {boolean} isSame whether the last value changed nothing
  */
-function knownOf(trace, row, [low, high], isSame) {
+function knownWords(trace, row, [low, high], isSame) {
     const kind = trace.kind(row);
-    const at = place(trace, row);
+    const at = placeWords(trace, row);
     const still = isSame ? "still " : "";
     if (low === high) return `the value ${at} is ${still}${numberText(low)}`;
     if (kind === "mean") return `the mean of all moves counts ${at}`;
@@ -233,34 +233,34 @@ function relationWords(trace, row) {
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  * @param {View} view
  */
-function narrowed(trace, state, row, view) {
+function narrowSentence(trace, state, row, view) {
     const window = state.window(row);
     const [alpha, beta] = window;
     const isMax = trace.kind(row) === "max";
     const isEmpty = alpha >= beta;
     if (view === "interval") {
-        const range = `the values that matter ${place(trace, row)} are now ${windowText(window)}`;
-        return isEmpty ? `${capital(range)}: none.` : `${capital(range)}.`;
+        const range = `the values that matter ${placeWords(trace, row)} are now ${windowText(window)}`;
+        return isEmpty ? `${capitalize(range)}: none.` : `${capitalize(range)}.`;
     }
     const sure = isMax ? `MAX is sure of ${numberText(alpha)}` : `MIN is sure of ${numberText(beta)}`;
     const end = isMax ? `alpha rises to ${numberText(alpha)}` : `beta falls to ${numberText(beta)}`;
-    return `${sure} ${place(trace, row)}, so ${end}. The window is now ${windowText(window)}${isEmpty ? ": it is empty" : ""}.`;
+    return `${sure} ${placeWords(trace, row)}, so ${end}. The window is now ${windowText(window)}${isEmpty ? ": it is empty" : ""}.`;
 }
 
 // --- cut
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
-function cutOff(trace, state, row) {
+function cutSentence(trace, state, row) {
     const [alpha, beta] = state.cutWindow(row) ?? [-Infinity, Infinity];
-    return `${why(trace, row, alpha, beta)}: ${neverSearched(trace, row)}.`;
+    return `${cutReason(trace, row, alpha, beta)}: ${skippedWords(trace, row)}.`;
 }
 
 /**
@@ -270,11 +270,11 @@ function cutOff(trace, state, row) {
  * @param {number} alpha
  * @param {number} beta
  */
-function why(trace, row, alpha, beta) {
+function cutReason(trace, row, alpha, beta) {
     const isMax = trace.kind(row) === "max";
     const [own, others] = isMax ? [alpha, beta] : [beta, alpha];
     const [side, other] = isMax ? ["MAX", "MIN"] : ["MIN", "MAX"];
-    const has = `${side} can have ${numberText(own)} ${place(trace, row)}`;
+    const has = `${side} can have ${numberText(own)} ${placeWords(trace, row)}`;
     if (trace.head.algorithm === "optimistic") return `${has}, and the goal is ${numberText(others)}`;
     if (!Number.isFinite(others)) return `${has}, and nothing is better than ${numberText(others)}`;
     const so = own === others ? `${other} gains nothing here` : `${other} never comes here`;
@@ -282,18 +282,18 @@ function why(trace, row, alpha, beta) {
 }
 
 /**
- * The skipped moves: the other 2 moves (E, F) are never looked at.
+ * The skipped moves: the other 2 moves (E, F) are never searched.
  * @param {SearchTrace} trace
  * @param {number} row
  */
-function neverSearched(trace, row) {
+function skippedWords(trace, row) {
     const skipped = trace.skipped(row);
     const names = skipped.slice(0, MAX_NAMED_MOVES).map(({ move }) => move);
     if (skipped.length > MAX_NAMED_MOVES) names.push("…");
     const below = skipped.reduce((sum, { below: count }) => sum + (count ?? 0), 0);
     const rest = below > 0 ? `, with ${plural(below, "node")} below` : "";
-    if (skipped.length === 1) return `the other move, ${names[0]}${rest}, is never looked at`;
-    return `the other ${skipped.length} moves (${names.join(", ")})${rest} are never looked at`;
+    if (skipped.length === 1) return `the other move, ${names[0]}${rest}, is never searched`;
+    return `the other ${skipped.length} moves (${names.join(", ")})${rest} are never searched`;
 }
 
 // --- leave
@@ -302,20 +302,20 @@ function neverSearched(trace, row) {
  * @param {SearchTrace} trace
  * @param {number} row
  */
-function left(trace, row) {
+function leaveSentence(trace, row) {
     const name = moveName(trace, row);
     const value = trace.value(row);
     const owner = trace.sign(row) < 0 ? ` for MIN` : "";
     const number = `${valueText(value)}${owner}`;
     switch (trace.reason(row)) {
         case "leaf":
-            return `${ending(trace, row)}${capital(name, trace)} is worth ${number}.`;
+            return `${statusWords(trace, row)}${capitalize(name, trace)} is worth ${number}.`;
         case "depth":
             return `The search stops here, so the value of ${name} is an estimate: ${number}.`;
         case "table":
             return `The table remembers this state: ${name} is worth ${boundWords(trace, row)}${number}.`;
         case "cut":
-            return `${capital(name, trace)} is finished early: its value is ${boundWords(trace, row)}${number}.`;
+            return `${capitalize(name, trace)} is finished early: its value is ${boundWords(trace, row)}${number}.`;
         default:
             return `All moves of ${name} have returned: its value is ${boundWords(trace, row)}${number}.`;
     }
@@ -326,7 +326,7 @@ function left(trace, row) {
  * @param {SearchTrace} trace
  * @param {number} row
  */
-function ending(trace, row) {
+function statusWords(trace, row) {
     const words = trace.head.game === "" ? undefined : ENDINGS[trace.status(row)];
     return words === undefined ? "" : `${words}. `;
 }
@@ -345,22 +345,22 @@ function boundWords(trace, row) {
  * The result of the search.
  * @param {SearchTrace} trace
  */
-function finished(trace) {
+function endSentence(trace) {
     const kind = trace.kind(0);
-    const side = kind === "leaf" ? "" : capital(sideText(kind));
+    const side = kind === "leaf" ? "" : capitalize(sideText(kind));
     const value = trace.value(0);
     const move = trace.end?.line[0];
     if (value === null) return `${side} chooses ${move ?? "a move"} at random, without a search.`;
     const result = trace.head.view === "mover" ? `${valueText(value)} for the side to move` : valueText(value);
     const play = move === undefined ? `The value of the root is ${result}` : `${side} plays ${move}, and the value is ${result}`;
-    return `The search is over. ${play}.${meaning(trace)}${countWords(trace)}`;
+    return `The search is over. ${play}.${meaningWords(trace)}${countWords(trace)}`;
 }
 
 /**
- * What the value of the root means.
+ * The meaning of the root's value.
  * @param {SearchTrace} trace
  */
-function meaning(trace) {
+function meaningWords(trace) {
     return trace.end?.meaning ? ` It means: ${trace.end.meaning}.` : "";
 }
 

@@ -7,7 +7,7 @@
  * @import {Item, Layout} from "./layout.js"
  * @import {ShownNode} from "./shown.js"
  * @import {SearchTrace, Skipped} from "./trace.js"
- * @import {State} from "./fold.js"
+ * @import {SearchState} from "./search-state.js"
  * @import {View} from "./facts.js"
  */
 
@@ -19,10 +19,10 @@ import { countText, textWidth } from "./notation.js";
 import { bestLine } from "./shown.js";
 
 /**
- * What a drawing shows.
+ * The contents of a drawing.
  * @typedef {object} TreeScene
  * @property {SearchTrace} trace
- * @property {State} state
+ * @property {SearchState} state
  * @property {View} view
  * @property {ReadonlySet<number>} [opened] the rows that the user has opened
  * @property {ReadonlySet<number>} [closed] and closed
@@ -30,7 +30,7 @@ import { bestLine } from "./shown.js";
  * @property {(row: number, move: string) => boolean} [differsCut] whether it visited the cut-off move
  * @property {boolean} [hidesFuture] whether nodes that are not visited yet are hidden
  */
-/** The key of the item that Tab leads to; null in a picture, whose items are no buttons. @typedef {string | null} TabStop */
+/** The key of the item that Tab focuses; null in a picture, whose items are no buttons. @typedef {string | null} TabStop */
 /** The drawn items by their keys, each with the facts that it shows. @typedef {Map<string, {facts: string, nodes: VNode[]}>} Drawn */
 
 /** The vertical places of an item's parts, from its top, in pixels. */
@@ -45,7 +45,7 @@ const FOLDED_HEIGHT = 84;
 /** The least widths of shapes, in pixels. */
 const MIN_WIDTH = 50;
 const MIN_LEAF_WIDTH = 32;
-/** Where triangles would be wider than this, all nodes are houses: their text needs less width. */
+/** If triangles would be wider than this, all nodes are houses, which need less width. */
 const MAX_TRIANGLE_WIDTH = 64;
 /** The sizes of the fonts, in pixels; the style sheet has the same. */
 const VALUE_PX = 13;
@@ -57,8 +57,8 @@ const MAX_MOVE = 12;
 const TRIANGLE_ROOM = 0.56;
 
 /**
- * Says how large each item of a trace's drawing is. All nodes of a kind have the same width, whatever
- * they show at a step.
+ * Returns the function that measures the items of a trace's drawing. All nodes of a kind have the same
+ * width at every step.
  * @param {SearchTrace} trace
  * @param {View} view
  * @returns {(node: ShownNode, cut: Skipped[] | null) => {width: number, height: number}}
@@ -105,7 +105,7 @@ function hasNotes(trace, view) {
 }
 
 /**
- * What all items of a drawing share.
+ * What the functions that draw items share.
  * @typedef {TreeScene & {differs: (row: number) => boolean, tabStop: TabStop, widths: ReturnType<typeof shapeWidths>, best: Set<number>}} Context
  */
 
@@ -173,7 +173,7 @@ function drawItem(context, item, parent, drawn) {
 }
 
 /**
- * What the drawing of an item shows, as a text that differs if anything differs.
+ * The facts that the drawing of an item shows, as a text to compare.
  * @param {Context} context
  * @param {Item} item
  */
@@ -187,7 +187,7 @@ function factsKey({ state, view, differs, differsCut, trace, best }, { node, cut
 }
 
 /**
- * Where an item and its edge are, as a text.
+ * The places of an item and its edge, as a text to compare.
  * @param {Context} context
  * @param {Item} item
  * @param {Item | null} parent
@@ -214,12 +214,17 @@ function drawNode(context, item) {
     const look = { isHouse: widths.isHouse, isRound: trace.reason(row) === "depth" };
     return h(
         "g",
-        { ...itemAttributes(context, item, nodeClasses(context, item)), "aria-current": state.row === row ? "step" : null },
-        h("title", null, nodeLabel(context, item)),
+        placeAttributes(context, item, nodeClasses(context, item)),
+        // The texts stand beside the button: its name says in words what they mean.
+        h(
+            "g",
+            { ...buttonAttributes(context, item), "aria-current": state.row === row ? "step" : null },
+            h("title", null, nodeLabel(context, item)),
+            state.row === row ? drawFigure(kind, width, { ...look, name: "halo" }) : null,
+            isDouble ? drawFigure(kind, width + 9, { ...look, grow: 3 }) : null,
+            drawFigure(kind, width, look),
+        ),
         drawMove(trace.move(row)),
-        state.row === row ? drawFigure(kind, width, { ...look, name: "halo" }) : null,
-        isDouble ? drawFigure(kind, width + 9, { ...look, grow: 3 }) : null,
-        drawFigure(kind, width, look),
         kind.startsWith("p") ? h("text", { class: "name", y: SHAPE_Y + 14 }, kind) : null,
         value === "" ? null : h("text", { class: "value", y: SHAPE_Y + valueY(kind) }, value),
         fold > 0 && state.isEntered(row) ? drawFold(item.node.fold) : note === "" ? null : h("text", { class: isCutNote ? "note cut" : "note", y: NOTE_Y }, note),
@@ -269,23 +274,24 @@ function isClosable({ trace, tabStop }, { node }) {
 }
 
 /**
- * The attributes of an item's group; its name is its title. `data-key` names the item for clicks.
+ * The attributes of an item's group. `data-key` names the item for clicks.
  * @param {Context} context
  * @param {Item} item
  * @param {unknown[]} classes
  */
-function itemAttributes({ tabStop, trace }, { key, x, y, node, cut }, classes) {
-    const place = { key, class: classes, transform: `translate(${round(x)} ${y})` };
-    if (tabStop === null) return place;
-    if (cut) return { ...place, "data-key": key };
+function placeAttributes({ tabStop }, { key, x, y }, classes) {
+    return { key, class: classes, transform: `translate(${round(x)} ${y})`, "data-key": tabStop === null ? null : key };
+}
+
+/**
+ * The attributes of an item's button; none in a picture. Its name is its title.
+ * @param {Context} context
+ * @param {Item} item
+ */
+function buttonAttributes({ tabStop, trace }, { key, node }) {
+    if (tabStop === null) return null;
     const hasChildren = node.row < 0 || trace.firstChild(node.row) >= 0;
-    return {
-        ...place,
-        role: "button",
-        tabindex: tabStop === key ? 0 : -1,
-        "aria-expanded": hasChildren ? String(node.isOpen) : null,
-        "data-key": key,
-    };
+    return { role: "button", tabindex: tabStop === key ? 0 : -1, "aria-expanded": hasChildren ? String(node.isOpen) : null };
 }
 
 /**
@@ -326,7 +332,7 @@ function drawHandle(hasNote) {
 }
 
 /**
- * The sign that another search did not visit a node.
+ * The sign of a node that the other search did not visit.
  * @param {number} half half the width of the shape
  */
 function drawDifference(half) {
@@ -345,14 +351,14 @@ function drawCut(context, item, cut) {
     const { differsCut, state } = context;
     const width = Math.max(MIN_LEAF_WIDTH, textWidth(cutText(cut), NOTE_PX) + 24);
     const box = h("rect", { class: "shape", x: -width / 2, y: SHAPE_Y, width, height: LEAF_HEIGHT, rx: 3 });
-    if (!state.hasSkipped(item.node.row)) return h("g", itemAttributes(context, item, ["node future"]), drawMove(cutLabel(cut)), box);
+    if (!state.hasSkipped(item.node.row)) return h("g", placeAttributes(context, item, ["node future"]), drawMove(cutLabel(cut)), box);
     const differs = differsCut && cut.some(({ move }) => differsCut(item.node.row, move));
     const text = cutText(cut);
     const crossX = text === "" ? 0 : 9 - width / 2 + 2;
     const y = SHAPE_Y + LEAF_HEIGHT / 2;
     return h(
         "g",
-        itemAttributes(context, item, ["skipped", differs && "differs"]),
+        placeAttributes(context, item, ["skipped", differs && "differs"]),
         h("title", null, `${cutWords(cut)}${differs ? "; visited in the other search" : ""}`),
         drawMove(cutLabel(cut)),
         box,
@@ -392,7 +398,7 @@ function drawRest(context, item) {
     const classes = ["rest", !context.state.isEntered(node.hidden[0]) && "future"];
     return h(
         "g",
-        itemAttributes(context, item, classes),
+        { ...placeAttributes(context, item, classes), ...buttonAttributes(context, item) },
         h("title", null, `${restText(node)}, ${foldWords(node.fold)}`),
         h("rect", { class: "fan", x: -width / 2, y: REST_Y, width, height: REST_HEIGHT, rx: REST_HEIGHT / 2 }),
         h("text", { class: "count", y: REST_Y + REST_HEIGHT / 2 + 4 }, text),

@@ -1,20 +1,20 @@
 /**
- * Which nodes of a search are drawn. A small search is drawn whole. Of a large one, or of one that is
- * too wide to be read, the drawing has the path to the current node with the siblings along it, the top
+ * Chooses the nodes of a search to draw. A small search is drawn whole. The drawing of a large one, or
+ * of one that is too wide to read, has the path to the current node with the siblings along it, the top
  * levels if they are narrow, and the nodes that the user has opened; everything else is folded.
  *
- * What is drawn of a large search changes only where the path changes. The nodes beside the path have
- * no drawn children, so the path's own children never push them aside.
+ * The drawing of a large search changes only where the path changes: the nodes beside the path have no
+ * drawn children, so that the path's children never push them aside.
  *
  * @import {SearchTrace, Skipped} from "./trace.js"
- * @import {State} from "./fold.js"
+ * @import {SearchState} from "./search-state.js"
  */
 
 import { measure } from "./measures.js";
 
 /** The default of the limit, in shapes. */
 export const MAX_SHAPES = 300;
-/** A tree with more shapes than this side by side is not drawn whole while a user walks through it. */
+/** A tree with more shapes than this side by side is not drawn whole in a viewer. */
 export const MAX_WHOLE_WIDTH = 40;
 /** A node with more cut-off moves than this has one shape for all of them. */
 export const MAX_CUT_SHAPES = 3;
@@ -36,26 +36,25 @@ const MIN_LEVEL_SHAPES = 4;
  *     hidden: number[]}} ShownNode
  */
 /**
- * The user's choice: the rows to open and to close. `~row` opens all children of a row whose list is
- * too long. A tree of more than `limit` shapes, or more than `maxWidth` side by side, is not drawn
- * whole.
+ * The rows that the user has opened and closed; `~row` opens all children of a row whose list is too
+ * long. A tree of more than `limit` shapes, or more than `maxWidth` side by side, is not drawn whole.
  * @typedef {{opened?: ReadonlySet<number>, closed?: ReadonlySet<number>, limit?: number, maxWidth?:
- *     number}} Choice
+ *     number}} Folding
  */
 /** Which children of an open node are drawn: from the first index to before the second. @typedef {[number, number]} Range */
 
 /** @type {ReadonlySet<number>} */
-const NOTHING = new Set();
+const NO_ROWS = new Set();
 
 /**
  * The tree to draw; null while the trace has no node. It has at most `limit` shapes and always the
  * whole path; a limit below four shapes for each level of the path is raised to that.
  * @param {SearchTrace} trace
- * @param {State} state
- * @param {Choice} [choice]
+ * @param {SearchState} state
+ * @param {Folding} [folding]
  * @returns {ShownNode | null}
  */
-export function shownNodes(trace, state, { opened = NOTHING, closed = NOTHING, limit = MAX_SHAPES, maxWidth = Infinity } = {}) {
+export function shownNodes(trace, state, { opened = NO_ROWS, closed = NO_ROWS, limit = MAX_SHAPES, maxWidth = Infinity } = {}) {
     if (trace.count === 0) return null;
     const isWhole = canBeWhole(trace, limit, maxWidth);
     const path = isWhole ? state.path : focusPath(trace, state);
@@ -63,9 +62,9 @@ export function shownNodes(trace, state, { opened = NOTHING, closed = NOTHING, l
 }
 
 /**
- * The child of the last node of a path that the search has visited last; -1 without one.
+ * The child of a path's last node that the search has entered most recently; -1 without one.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number[]} path
  */
 function latestChild(trace, state, path) {
@@ -73,11 +72,11 @@ function latestChild(trace, state, path) {
 }
 
 /**
- * Opens or closes a node: changes both sets.
+ * Opens or closes a node by changing both sets.
  * @param {Set<number>} opened
  * @param {Set<number>} closed
  * @param {number} row
- * @param {boolean} isOpen what the node becomes
+ * @param {boolean} isOpen whether the node becomes open
  */
 export function toggle(opened, closed, row, isOpen) {
     const [add, remove] = isOpen ? [opened, closed] : [closed, opened];
@@ -86,10 +85,10 @@ export function toggle(opened, closed, row, isOpen) {
 }
 
 /**
- * The rows that a large search has open: the path to the current node, or the best line once the
- * search has ended.
+ * The open rows of a large search: the path to the current node, or the best line once the search has
+ * ended.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @returns {number[]}
  */
 function focusPath(trace, state) {
@@ -154,7 +153,7 @@ class Selection {
     #closed;
     #path;
     #limit;
-    /** The number of shapes that are chosen by now. */
+    /** The number of shapes chosen so far. */
     #shapes = 1;
     /** The most children that a list shows. */
     #page;
@@ -209,7 +208,7 @@ class Selection {
         const children = this.#trace.children(row);
         const index = Math.max(0, children.indexOf(next));
         if (this.#closed.has(row)) {
-            // A closed node on the way to the current one keeps this way.
+            // A closed node on the path keeps the next node of the path.
             if (next >= 0 && next !== this.#path.at(-1)) this.#open(row, [index, index + 1]);
             return;
         }
@@ -219,7 +218,7 @@ class Selection {
     }
 
     /**
-     * The end of a page: one further child takes no more room than the sign of a rest.
+     * The end of a page. A page takes in a single last child, which needs no more room than "1 more".
      * @param {number} end
      * @param {number} count
      */

@@ -1,5 +1,5 @@
 /**
- * The stream of a trace: lines of JSON that the server sends while it searches.
+ * The stream of a trace: lines of JSON that the server sends as it searches.
  */
 
 import { ApiError } from "../shell/api.js";

@@ -1,6 +1,6 @@
 /**
- * `SearchTrace` holds the trace of a search, also while the server streams it. Its columns are typed
- * arrays that grow; there is no object for each node.
+ * `SearchTrace` has the trace of a search, complete or while the server streams it. Its columns are
+ * growing typed arrays; there is no object for each node.
  *
  * A node is named by its row, in the order of the visits; the root is row 0. A step is named by its
  * index. An open end of a window or an interval is -Infinity or Infinity.
@@ -14,7 +14,7 @@ import { TraceError, errorOf, readLines } from "./stream.js";
 
 /** One number, one for each player, or none. @typedef {number | number[] | null} Value */
 /**
- * What is known before the search begins.
+ * The head of a trace: what is known before the search begins.
  * @typedef {object} TraceHead
  * @property {string} title
  * @property {string} position
@@ -41,7 +41,7 @@ import { TraceError, errorOf, readLines } from "./stream.js";
  *     minimum_leaves: number | null, ordering: number}} Counts
  */
 /**
- * What is known when the search has ended.
+ * The end of a trace: what is known when the search has ended.
  * @typedef {{counts: Counts, value: Value, line: string[], meaning: string, truncated: boolean}}
  *     TraceEnd
  */
@@ -63,7 +63,7 @@ const WINDOWED = new Set(["alphabeta", "fail-soft", "fail-hard", "one-bound", "s
 export class SearchTrace {
     /** @type {TraceHead} */
     head;
-    /** What is known when the search has ended; null while the trace grows. @type {TraceEnd | null} */
+    /** The end of the trace; null while it grows. @type {TraceEnd | null} */
     end = null;
     /** The number of nodes. */
     count = 0;

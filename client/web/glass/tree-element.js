@@ -1,6 +1,6 @@
 /**
- * `<glass-tree>` shows a search tree that the user can move by dragging, zoom by wheel, pinch, keys and
- * buttons, and walk through by the arrow keys. It keeps the current node in view. Set `scene`.
+ * `<glass-tree>` shows a search tree that the user can drag, zoom (by wheel, pinch, keys and buttons)
+ * and walk through by the arrow keys. It keeps the current node in view. Set `scene`.
  *
  * @import {Item, Layout} from "./layout.js"
  * @import {Drawn, TreeScene} from "./shapes.js"
@@ -9,7 +9,7 @@
  */
 
 import { h, render } from "../shell/elements.js";
-import { begin, fit, isTooHigh, reveal } from "./camera.js";
+import { fitCamera, initialCamera, isTooHigh, reveal } from "./camera.js";
 import { LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
 import { measure } from "./measures.js";
 import { drawItems, itemMeasure } from "./shapes.js";
@@ -17,8 +17,8 @@ import { MAX_SHAPES, MAX_WHOLE_WIDTH, canBeWhole, shownNodes } from "./shown.js"
 import { Viewport, ZOOM_STEP } from "./viewport.js";
 
 /**
- * What the element shows, and what it calls: `onSelect` when the user chooses a node, `onToggle` when
- * a node (or `~row`, the rest of its children) becomes open or closed.
+ * The contents and the callbacks of the element: `onSelect` is called when the user chooses a node,
+ * `onToggle` when the user opens or closes a node (`~row`: the rest of its children).
  * @typedef {TreeScene & {onSelect: (row: number) => void, onToggle: (row: number, isOpen: boolean) =>
  *     void, label?: string}} InteractiveScene
  */
@@ -26,14 +26,14 @@ import { Viewport, ZOOM_STEP } from "./viewport.js";
 const FAR_SCALE = 0.5;
 /** The margin around the drawing on paper, in its own pixels. */
 const PAPER_MARGIN_PX = 8;
-const KEYS_TEXT = "The arrow keys lead from node to node, Enter goes to a node, Space opens and closes it.";
+const KEYS_TEXT = "The arrow keys move between nodes, Enter goes to a node, Space opens and closes it.";
 
 export class GlassTree extends HTMLElement {
     /** @type {InteractiveScene | null} */
     #scene = null;
     /** @type {Layout | null} */
     #layout = null;
-    /** What decides the layout, as a text. */
+    /** Everything that decides the layout, as a text to compare. */
     #structure = "";
     /** @type {Drawn} */
     #drawn = new Map();
@@ -42,9 +42,9 @@ export class GlassTree extends HTMLElement {
     #maxWidth = MAX_WHOLE_WIDTH;
     /** The key of the item that the user has focused, or "". */
     #focused = "";
-    /** The current row and the number of nodes when the view followed last, as a text. */
+    /** The current row and the size of the trace when the view last followed, as a text. */
     #followed = "";
-    /** The key of the item that the user has opened or closed, which stays where it is, or "". */
+    /** The key of the item that the user has opened or closed, which keeps its place, or "". */
     #anchor = "";
     #observer = new ResizeObserver(() => this.#onResize());
     #onPrint = () => this.#fitPaper();
@@ -83,8 +83,8 @@ export class GlassTree extends HTMLElement {
     }
 
     /**
-     * Shows the whole drawing. A tree that is folded only because it is wide is drawn whole first, and
-     * folded again the next time.
+     * Shows the whole drawing. If a tree is folded only because it is wide, the first call unfolds it,
+     * and the next one folds it again.
      */
     showAll() {
         const { trace } = this.#scene ?? {};
@@ -93,10 +93,10 @@ export class GlassTree extends HTMLElement {
         this.#viewport.isMoved = false;
         this.#update();
         this.#draw();
-        if (this.#layout) this.#viewport.glideTo(this.#maxWidth < Infinity ? this.#first(this.#layout) : fit(this.#layout, this.#viewport.screen));
+        if (this.#layout) this.#viewport.glideTo(this.#maxWidth < Infinity ? this.#first(this.#layout) : fitCamera(this.#layout, this.#viewport.screen));
     }
 
-    /** Forgets what belongs to the trace before. */
+    /** Forgets the state of the earlier trace. */
     #forget() {
         this.#drawn.clear();
         this.#structure = this.#focused = this.#followed = this.#anchor = "";
@@ -148,17 +148,17 @@ export class GlassTree extends HTMLElement {
     }
 
     /**
-     * The camera at first: with room for the levels that the search will reach.
+     * The first camera, with room for all levels of the search.
      * @param {Layout} layout
      */
     #first(layout) {
         const { trace } = /** @type {InteractiveScene} */ (this.#scene);
         const level = layout.items.find(({ ply }) => ply === 1)?.y ?? LEVEL_PX;
         const height = this.#isWhole(trace) ? layout.bottom : Math.max(layout.bottom, measure(trace).levels.length * level);
-        return begin(layout, this.#viewport.screen, height);
+        return initialCamera(layout, this.#viewport.screen, height);
     }
 
-    /** Brings the current node into view when it has changed; while the search grows at once. */
+    /** Brings a new current node into view; without animation while the trace grows. */
     #follow() {
         if (!this.#scene || !this.#layout || this.#viewport.screen.width === 0) return;
         const { trace, state } = this.#scene;
@@ -214,7 +214,7 @@ export class GlassTree extends HTMLElement {
         this.#mark();
     }
 
-    /** The key of the item that Tab leads to. */
+    /** The key of the item that Tab focuses. */
     #tabStop() {
         if (this.#item(this.#focused)) return this.#focused;
         const current = `node ${this.#scene?.state.row}`;
@@ -327,12 +327,14 @@ export class GlassTree extends HTMLElement {
 
     /** @param {Item | null | undefined} item */
     #focus(item) {
-        if (item) /** @type {SVGElement | null} */ (this.querySelector(`[data-key="${item.key}"]`))?.focus({ preventScroll: true });
+        const group = item && this.querySelector(`[data-key="${item.key}"]`);
+        const button = group?.matches("[role=button]") ? group : group?.querySelector("[role=button]");
+        if (button instanceof SVGElement) button.focus({ preventScroll: true });
     }
 }
 
 /**
- * The item to which an arrow key leads: the parent, the first child, or the next one of the level.
+ * The item to which an arrow key moves: the parent, the first child, or a neighbour on the level.
  * @param {Layout} layout
  * @param {Item} item
  * @param {string} key
@@ -347,7 +349,7 @@ export function neighbour({ items }, item, key) {
 }
 
 /**
- * What decides which nodes are drawn and how large they are, as a text.
+ * Everything that decides which nodes are drawn and their sizes, as a text to compare.
  * @param {TreeScene} scene
  */
 function structureOf({ trace, state, view, opened, closed }) {

@@ -1,13 +1,13 @@
 /**
- * A search as text: the task, the tree with one line a node, and the result. It is the text of
- * `python -m engine.teach --log tree`, line for line.
+ * A search as text: the task, the tree with one line per node, and the result. It equals the output of
+ * `python -m engine.teach --log tree` line by line.
  *
  * @import {SearchTrace} from "./trace.js"
- * @import {State} from "./fold.js"
+ * @import {SearchState} from "./search-state.js"
  * @import {Line} from "./plain-text.js"
  */
 
-import { Fold } from "./fold.js";
+import { stateAt } from "./search-state.js";
 import { countText } from "./notation.js";
 import { WIDTH, indented, plainInterval, plainNumber, plainRelation, plainSide, plainValue, wrapped } from "./plain-text.js";
 
@@ -20,7 +20,7 @@ const LISTED_MOVES = 6;
  * @param {SearchTrace} trace
  */
 export function formatTree(trace) {
-    const state = new Fold(trace).at(trace.stepCount);
+    const state = stateAt(trace, trace.stepCount);
     const parts = [headLines(trace), indented(treeLines(trace, state)), resultLines(trace)];
     return `${parts.map((lines) => lines.join("\n")).join("\n\n")}\n`;
 }
@@ -77,7 +77,7 @@ function paragraph(line) {
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @returns {Iterable<Line>}
  */
 function* treeLines(trace, state) {
@@ -97,7 +97,7 @@ function* treeLines(trace, state) {
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 function enteredChildren(trace, state, row) {
@@ -106,7 +106,7 @@ function enteredChildren(trace, state, row) {
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 function skippedBy(trace, state, row) {
@@ -115,7 +115,7 @@ function skippedBy(trace, state, row) {
 
 /**
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  * @param {string} leaves
  * @returns {Line}
@@ -131,7 +131,7 @@ function nodeLine(trace, state, row, leaves) {
 /**
  * The value of a node that is finished, otherwise the interval in which it lies.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 function valuePart(trace, state, row) {
@@ -144,9 +144,9 @@ function valuePart(trace, state, row) {
 }
 
 /**
- * The window that a node received first, or the one that it has now; "" if it is open.
+ * The window that a node received first, or its current one; "" if it is open.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 function windowPart(trace, state, row) {
@@ -158,7 +158,7 @@ function windowPart(trace, state, row) {
 /**
  * The children on one line, if all are leaves and fit; otherwise "".
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  */
 function inlineLeaves(trace, state, row) {
@@ -174,7 +174,7 @@ function inlineLeaves(trace, state, row) {
 /**
  * The children that a node skips, and why.
  * @param {SearchTrace} trace
- * @param {State} state
+ * @param {SearchState} state
  * @param {number} row
  * @returns {Line}
  */

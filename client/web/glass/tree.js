@@ -1,6 +1,6 @@
 /**
- * The drawing of a search tree: `drawTree` for a viewer, `drawPicture` for a page that stands still,
- * `drawLegend` for the key to the shapes.
+ * The drawing of a search tree: `drawTree` draws an interactive tree, `drawPicture` a static one,
+ * `drawLegend` the key to the shapes.
  *
  * @import {VNode} from "../shell/elements.js"
  * @import {SearchTrace} from "./trace.js"
@@ -21,7 +21,7 @@ import "./tree-element.js";
 const MARGIN_PX = 12;
 
 /**
- * A drawing that the user can move, zoom, fold and walk through.
+ * An interactive drawing: the user can drag, zoom and fold it, and walk through it.
  * @param {InteractiveScene} scene
  * @returns {VNode}
  */
@@ -30,7 +30,7 @@ export function drawTree(scene) {
 }
 
 /**
- * A drawing that stands still, as large as the tree.
+ * A static drawing, as large as the tree.
  * @param {TreeScene & {limit?: number, label?: string}} scene
  * @returns {VNode}
  */

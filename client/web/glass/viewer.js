@@ -5,7 +5,7 @@
  * @import {App} from "../shell/app.js"
  * @import {Content, VNode} from "../shell/elements.js"
  * @import {NodeBoard} from "./node-board.js"
- * @import {State} from "./fold.js"
+ * @import {SearchState} from "./search-state.js"
  * @import {SearchTrace} from "./trace.js"
  * @import {View} from "./sentences.js"
  */
@@ -14,17 +14,17 @@ import { h } from "../shell/elements.js";
 import { codeOf, lineOfStep } from "./code.js";
 import { Controls } from "./controls.js";
 import { drawCounters } from "./counters.js";
-import { Fold } from "./fold.js";
-import { VIEW_TEXTS, sentence } from "./sentences.js";
+import { stateAt } from "./search-state.js";
+import { VIEW_TEXTS, stepSentence } from "./sentences.js";
 import { toggle } from "./shown.js";
 import { drawLegend, drawTree } from "./tree.js";
 import { nextStep } from "./walk.js";
 
 /**
- * `step` is the number of steps that are shown first, null for all of them. `onStep` is called when the
- * user goes to another step, `onView` when the user chooses the other view. `differs` and `differsCut`
- * mark what another search treats otherwise. `isCompact` folds the board and the code. `label` names
- * the tree where a page has several.
+ * `step` is the step to show first, null for the last one. `onStep` is called when the user goes to
+ * another step, `onView` when the user chooses the other view. `differs` and `differsCut` mark the
+ * differences from another search. `isCompact` folds the board and the code. `label` names the tree on
+ * a page with several.
  * @typedef {object} ViewerOptions
  * @property {Pick<App, "update" | "announce">} app
  * @property {SearchTrace} trace
@@ -40,21 +40,21 @@ import { nextStep } from "./walk.js";
  * @property {(row: number, move: string) => boolean} [differsCut]
  */
 
-/** Smaller trees than this are drawn as a whole and need no overview, in nodes. */
+/** A tree of at most this many nodes has no overview, because it is drawn as a whole. */
 const MIN_OVERVIEW_NODES = 60;
 /** The names of the views. @type {[View, string][]} */
 const VIEWS = [
     ["window", "Windows"],
     ["interval", "Intervals"],
 ];
-/** The modules that a viewer loads when it needs them. @type {Record<string, () => Promise<any>>} */
-const LATER = {
+/** The modules that a viewer loads when it first needs them. @type {Record<string, () => Promise<any>>} */
+const LAZY_MODULES = {
     board: () => import("./node-board.js"),
     overview: () => import("./overview.js"),
     outline: () => import("./outline.js"),
     files: () => import("./export.js"),
 };
-/** The files that a search can be saved as: format, suffix, media type, words. @type {[string, string, string, string][]} */
+/** The formats in which a search can be saved: name, suffix, media type, label. @type {[string, string, string, string][]} */
 const FILES = [
     ["svg", "svg", "image/svg+xml", "Picture (SVG)"],
     ["json", "json", "application/json", "Trace (JSON)"],
@@ -64,11 +64,10 @@ const FILES = [
 
 export class SearchViewer {
     #options;
-    #fold;
     #code;
     /** The board of the current node, in a game. @type {NodeBoard | null} */
     #board = null;
-    /** The modules that were loaded later, by name; null while one is under way. @type {Map<string, any>} */
+    /** The lazily loaded modules by name; null while one is loading. @type {Map<string, any>} */
     #modules = new Map();
     #controls;
     /** The shown step; null is the end, also while the trace grows. @type {number | null} */
@@ -79,7 +78,7 @@ export class SearchViewer {
     #opened = new Set();
     /** @type {Set<number>} */
     #closed = new Set();
-    /** The state that is shown. @type {State | null} */
+    /** The state that is shown. @type {SearchState | null} */
     #state = null;
     /** The parts that the user has opened. @type {Set<string>} */
     #openParts = new Set();
@@ -91,7 +90,6 @@ export class SearchViewer {
         const { app, trace, step = null, view = "window" } = options;
         this.trace = trace;
         this.#options = options;
-        this.#fold = new Fold(trace);
         this.#code = codeOf(trace.head);
         this.#step = step;
         this.#view = view;
@@ -110,14 +108,14 @@ export class SearchViewer {
         return Math.min(this.#step ?? Infinity, this.trace.stepCount);
     }
 
-    /** Ends what the viewer has started. */
+    /** Stops the timers and the requests of the viewer. */
     stop() {
         this.#controls.stop();
         this.#board?.stop();
         cancelAnimationFrame(this.#frame);
     }
 
-    /** Draws what has arrived of a growing trace, at most once in a frame. */
+    /** Draws the growing trace again, at most once per frame. */
     onGrow() {
         if (this.#frame !== 0) return;
         this.#frame = requestAnimationFrame(() => {
@@ -155,7 +153,7 @@ export class SearchViewer {
     }
 
     /**
-     * Goes to a node: to its end if it is left by now, otherwise to its start.
+     * Goes to a node: to its end if the search has left it, otherwise to its start.
      * @param {number} row
      */
     #select(row) {
@@ -176,15 +174,15 @@ export class SearchViewer {
 
     /** The state of the shown step. */
     #shown() {
-        if (this.#state?.step !== this.step) this.#state = this.#fold.at(this.step);
+        if (this.#state?.step !== this.step) this.#state = stateAt(this.trace, this.step);
         return this.#state;
     }
 
-    /** What the last step did; at the end of a search that was stopped, why it was. */
+    /** Describes the last step; at the end of a stopped search it adds the reason. */
     #sentence() {
         const { trace } = this;
         const state = this.#shown();
-        const text = sentence(trace, state, this.#view);
+        const text = stepSentence(trace, state, this.#view);
         const isStopped = trace.end !== null && state.step === trace.stepCount && !state.isLeft(0);
         return isStopped ? `${text} The search was stopped here: ${trace.end?.meaning}.` : text;
     }
@@ -197,7 +195,7 @@ export class SearchViewer {
         const state = this.#shown();
         const hasOverview = this.trace.count > MIN_OVERVIEW_NODES;
         this.#board ??= this.#makeBoard();
-        // While a trace grows, its end is no place to stay.
+        // While a trace grows, its end moves on at once, so its board is not requested.
         if (this.trace.end !== null || this.#step !== null) this.#board?.prefetch(state);
         return h(
             "div",
@@ -219,13 +217,13 @@ export class SearchViewer {
     }
 
     /**
-     * A module that is loaded when it is first needed; null until it is there.
+     * A lazily loaded module; null until it has arrived.
      * @param {string} name
      */
     #module(name) {
         if (!this.#modules.has(name)) {
             this.#modules.set(name, null);
-            LATER[name]().then(
+            LAZY_MODULES[name]().then(
                 (module) => {
                     this.#modules.set(name, module);
                     this.#options.app.update();
@@ -242,7 +240,7 @@ export class SearchViewer {
         return module && new module.NodeBoard(this.trace, () => this.#options.app.update());
     }
 
-    /** @param {State} state */
+    /** @param {SearchState} state */
     #scene(state) {
         const { isReadOnly = false, differs, differsCut } = this.#options;
         return {
@@ -268,7 +266,7 @@ export class SearchViewer {
         return label ? `${text}: ${label}` : text;
     }
 
-    /** @param {State} state */
+    /** @param {SearchState} state */
     #drawTree(state) {
         return h(
             "section",
@@ -282,10 +280,10 @@ export class SearchViewer {
         if (!this.trace.isWindowed) return null;
         const button = (/** @type {[View, string]} */ [view, name]) =>
             h("button", { key: view, class: "small", "aria-pressed": view === this.#view, title: VIEW_TEXTS[view], onclick: () => this.#setView(view) }, name);
-        return h("div", { class: "views", role: "group", "aria-label": "What stands below a node" }, VIEWS.map(button));
+        return h("div", { class: "views", role: "group", "aria-label": "Numbers below a node" }, VIEWS.map(button));
     }
 
-    /** @param {State} state */
+    /** @param {SearchState} state */
     #drawOverview(state) {
         const { isReadOnly = false } = this.#options;
         const onStep = (/** @type {CustomEvent<{step: number}>} */ event) => {
@@ -293,7 +291,7 @@ export class SearchViewer {
             this.#go(event.detail.step);
         };
         const scene = { trace: this.trace, state, isReadOnly };
-        // The element is drawn once its class is there: a property that is set before would hide the class's.
+        // The element needs its class first: a property that is set earlier would hide the class's setter.
         const isLoaded = this.#module("overview") !== null;
         return h(
             "section",
@@ -303,7 +301,7 @@ export class SearchViewer {
     }
 
     /**
-     * @param {State} state
+     * @param {SearchState} state
      * @param {boolean} isCompact
      * @returns {Content}
      */
@@ -320,7 +318,7 @@ export class SearchViewer {
     }
 
     /**
-     * A part that can be folded; it is drawn only while it is open.
+     * A part that the user can fold; its content is drawn only while it is open.
      * @param {string} name
      * @param {string} title
      * @param {boolean} isOpenAtFirst
@@ -343,7 +341,7 @@ export class SearchViewer {
         );
     }
 
-    /** @param {State} state */
+    /** @param {SearchState} state */
     #drawCode(state) {
         const current = state.step > 0 ? lineOfStep(this.#code, this.trace, state.step - 1) : -1;
         return h(
@@ -358,7 +356,7 @@ export class SearchViewer {
         );
     }
 
-    /** @param {State} state */
+    /** @param {SearchState} state */
     #drawSave(state) {
         const module = this.#module("files");
         if (!module) return null;
@@ -380,7 +378,7 @@ export class SearchViewer {
         );
     }
 
-    /** The key to the shapes, and what the views show. */
+    /** The key to the shapes, and the explanations of the views. */
     #drawKey() {
         const views = this.trace.isWindowed ? VIEWS : VIEWS.slice(1);
         return [drawLegend(this.trace), views.map(([view]) => h("p", { key: view, class: "muted" }, VIEW_TEXTS[view]))];

@@ -1,16 +1,16 @@
 /**
- * The view of a drawing that the user moves by dragging and zooms by wheel, pinch, keys and buttons.
+ * The viewport of a drawing: the user drags it, and zooms it by wheel, pinch, keys and buttons.
  *
  * @import {Camera, Screen} from "./camera.js"
  */
 
 import { zoom } from "./camera.js";
 
-/** A pointer that is down: where it is. @typedef {{x: number, y: number}} Point */
+/** The place of a pointer. @typedef {{x: number, y: number}} Point */
 
-/** How much a press of a key or a button zooms. */
+/** The zoom factor of a key or a button. */
 export const ZOOM_STEP = 1.25;
-/** How much the wheel zooms by pixel, and how much more a pinch on a trackpad does. */
+/** The zoom of the wheel per pixel, and the factor by which a pinch on a trackpad exceeds it. */
 const WHEEL_ZOOM = 0.0015;
 const PINCH_FACTOR = 4;
 /** The height of a line of the wheel, in pixels. */
@@ -70,7 +70,7 @@ export class Viewport {
     }
 
     /**
-     * Shows a part at once.
+     * Shows a part of the drawing at once.
      * @param {Camera} camera
      */
     show(camera) {
@@ -80,7 +80,7 @@ export class Viewport {
     }
 
     /**
-     * Moves to a part, in a moment or at once if the user wants less motion.
+     * Moves to a part of the drawing, animated unless the user wants less motion.
      * @param {Camera} target
      */
     glideTo(target) {
@@ -124,7 +124,7 @@ export class Viewport {
     }
 
     /**
-     * Where an event is, from the corner of the element.
+     * The place of an event relative to the element.
      * @param {MouseEvent} event
      * @returns {Point}
      */
@@ -157,7 +157,7 @@ export class Viewport {
 }
 
 /**
- * The camera on the way between two.
+ * The camera between two others.
  * @param {Camera} from
  * @param {Camera} to
  * @param {number} part of the way

@@ -1,5 +1,5 @@
 /**
- * The steps to which the controls of a viewer lead. A step is the number of events that are applied.
+ * The steps to which the controls of a viewer go. A step is the number of applied events.
  *
  * @import {SearchTrace} from "./trace.js"
  */

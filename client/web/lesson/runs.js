@@ -1,6 +1,6 @@
 /**
  * The searches of a lesson, each in a viewer, or two of them side by side. A trace is loaded when it is
- * shown first.
+ * first shown.
  *
  * @import {SearchPair} from "../glass/pair.js"
  * @import {VNode} from "../shell/elements.js"
@@ -14,8 +14,7 @@ import { SearchTrace } from "../glass/trace.js";
 import { SearchViewer } from "../glass/viewer.js";
 
 /**
- * What is shown: the run, the run beside it or null, and the step; a step of null is the start of a
- * small search and the end of a large one.
+ * The shown run, the run beside it or null, and the step; null is the last step.
  * @typedef {{run: number, beside: number | null, step: number | null}} Shown
  */
 /**
@@ -28,7 +27,7 @@ import { SearchViewer } from "../glass/viewer.js";
  * @property {boolean} [isReadOnly]
  */
 
-/** The parts of a request that say what is searched, not how. */
+/** The fields of a request for the subject of a search. */
 const SUBJECT = ["game", "options", "position", "moves", "tree", "graph"];
 
 export class LessonRuns {
@@ -41,7 +40,7 @@ export class LessonRuns {
     /** Why runs could not be loaded. @type {Map<number, string>} */
     #failures = new Map();
     #abort = new AbortController();
-    /** What shows the run. @type {SearchViewer | SearchPair | null} */
+    /** The viewer of the shown run. @type {SearchViewer | SearchPair | null} */
     #viewer = null;
     /** The class of two searches side by side, once it is loaded. @type {typeof SearchPair | null} */
     #Pair = null;
@@ -94,7 +93,7 @@ export class LessonRuns {
         this.#options.app.update();
     }
 
-    /** Loads again what could not be loaded. */
+    /** Loads again the runs that could not be loaded. */
     retry() {
         this.#failures.clear();
         this.#loadShown();
@@ -187,7 +186,7 @@ export class LessonRuns {
         );
     }
 
-    /** The viewer for what is shown; null as long as its traces are not there. */
+    /** The viewer of the shown run or runs; null until their traces have arrived. */
     #makeViewer() {
         const { app, isReadOnly } = this.#options;
         const { run, beside, step } = this.#shown;
@@ -262,7 +261,7 @@ export class LessonRuns {
     }
 
     /**
-     * What can be shown: an unknown run gives way to the first one.
+     * The valid form of what to show: an unknown run becomes the first one.
      * @param {Shown} shown
      * @returns {Shown}
      */
@@ -286,7 +285,7 @@ export class LessonRuns {
 }
 
 /**
- * What a run searches, as text; null if the server does not say.
+ * The subject of a run, as text; null if the server does not say.
  * @param {LessonRun | undefined} run
  */
 function subjectOf(run) {
@@ -296,7 +295,7 @@ function subjectOf(run) {
 }
 
 /**
- * What an address shows; without a run the searches that the lesson compares, or else the first one.
+ * What an address asks to show; without a run, the searches that the lesson compares, or the first one.
  * @param {URLSearchParams} query
  * @param {[number, number] | null} compares
  * @returns {Shown}

@@ -28,7 +28,8 @@
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
- *     BoardView | null, thoughts: Record<string, Info>, withheld?: string}} StoredMatch
+ *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[]}} StoredMatch
+ * `spent_ms` has the time that each move took.
  */
 
 /**
@@ -172,14 +173,12 @@ export async function listLessons() {
 /**
  * Finished matches, the latest first.
  * @param {number} limit
- * @param {{before?: string | null, player?: string, game?: string}} [filter] `before` is the `next` of
- *     the previous page; `player`, an identity, and `game` leave out the matches of others
- * @returns {Promise<{matches: MatchSummary[], next: string | null}>}
+ * @param {Record<string, string>} [filter] the parameters of the request, without the empty ones:
+ *     `before`, the `next` of another page, `after`, its `previous`, and the filters
+ * @returns {Promise<{matches: MatchSummary[], next: string | null, previous?: string | null}>}
  */
 export function listMatches(limit, filter = {}) {
-    const query = new URLSearchParams({ limit: String(limit) });
-    for (const [name, value] of Object.entries(filter)) if (value) query.set(name, value);
-    return request(`/api/matches?${query}`);
+    return request(`/api/matches?${new URLSearchParams({ limit: String(limit), ...filter })}`);
 }
 
 /**

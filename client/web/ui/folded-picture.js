@@ -38,7 +38,7 @@ export class FoldedPicture {
     /** @param {PicturedSearch} search */
     #drawContent(search) {
         if (this.#drawPicture) return this.#drawPicture(search);
-        return h("p", { class: "muted" }, this.#hasFailed ? "The picture did not arrive. Close this and open it again." : "…");
+        return h("p", { class: "muted" }, this.#hasFailed ? "The picture could not be loaded. Close this part and open it again." : "…");
     }
 
     /** @param {boolean} isOpen */

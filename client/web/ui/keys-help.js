@@ -15,9 +15,12 @@ const KEYS = [
     [["?"], "this list"],
 ];
 
-/** Opens the list of keys. */
-export async function openKeysHelp() {
-    const rows = KEYS.map(([keys, text]) => [
+/**
+ * Opens the list of keys.
+ * @param {[string[], string][]} [more] keys of one page, which are listed before the last one
+ */
+export async function openKeysHelp(more = []) {
+    const rows = [...KEYS.slice(0, -1), ...more, ...KEYS.slice(-1)].map(([keys, text]) => [
         h("dt", null, keys.map((key) => h("kbd", null, key))),
         h("dd", null, text),
     ]);

@@ -17,18 +17,19 @@ import { moveNumber, moveText, numberedMove } from "../shell/words.js";
  * @property {(ply: number) => void} go shows another ply
  * @property {string[]} sides the names of both sides, for screen readers
  * @property {string[]} [colours] the colours of both sides, shown where the sides do not alternate
+ * @property {(ply: number) => {sign: string, word: string} | null} [markOf] the mark of the move after a ply
  */
 
 /**
  * @param {Moves} list
  * @returns {VNode}
  */
-export function drawMoves({ moves, shown, go, sides, colours = [] }) {
+export function drawMoves({ moves, shown, go, sides, colours = [], markOf = () => null }) {
     const alternate = moves.every(({ seat }) => seat == null);
     const rows = rowsOf(moves).map((plies) => {
         const cells = plies.flatMap((ply) => [
             sharesNumber(moves, plies, ply) ? null : h("span", { class: "number" }, moveNumber(moves[ply], ply)),
-            drawMove(moves, ply, shown, go, sides, alternate ? [] : colours),
+            drawMove(moves, ply, shown, go, sides, alternate ? [] : colours, markOf(ply)),
         ]);
         const hasTwoNumbers = plies.length > 1 && !sharesNumber(moves, plies, plies[1] ?? 0);
         return h("li", { key: plies[0], class: hasTwoNumbers ? "two-numbers" : "" }, cells);
@@ -75,19 +76,20 @@ function sharesNumber(moves, row, ply) {
  * @param {(ply: number) => void} go
  * @param {string[]} sides
  * @param {string[]} colours
+ * @param {{sign: string, word: string} | null} mark
  */
-function drawMove(moves, ply, shown, go, sides, colours) {
+function drawMove(moves, ply, shown, go, sides, colours, mark) {
     const text = moveText(moves[ply]);
     const colour = colours[seatOf(moves, ply)] ?? null;
     const attributes = {
         class: ["move", ply + 1 === shown && "shown", colour && "of-side"],
         "--side": colour,
         "data-ply": ply + 1,
-        "aria-label": `${sides[seatOf(moves, ply)] ?? ""}, ${numberedMove(moves[ply], ply)}`,
+        "aria-label": `${sides[seatOf(moves, ply)] ?? ""}, ${numberedMove(moves[ply], ply)}${mark ? `, ${mark.word}` : ""}`,
         "aria-current": ply + 1 === shown ? "step" : null,
         onclick: () => go(ply + 1),
     };
-    return h("button", attributes, text);
+    return h("button", attributes, text, mark ? h("span", { class: `sign mark-${mark.word}`, title: mark.word }, mark.sign) : null);
 }
 
 /**

@@ -12,8 +12,10 @@ import { loadStyleSheet } from "../shell/router.js";
 
 /**
  * A search to draw. `played` is the token of the move that was played, `glass` the address of the
- * position in the glass box; it is empty where there is none.
- * @typedef {{thought: Thought, assessment: Assessment, side: string, played: string | null, glass: string}} PicturedSearch
+ * position in the glass box; it is empty where there is none. `handlersOf` has the listeners of a
+ * button that shows a move on the board.
+ * @typedef {{thought: Thought, assessment: Assessment, side: string, played: string | null, glass: string,
+ *     handlersOf?: (move: string, cells: string[]) => Record<string, () => void>}} PicturedSearch
  */
 
 /** The size of the chart, and the room around its line, in SVG units. */
@@ -36,7 +38,7 @@ void loadStyleSheet("ui/search-picture.css").catch(() => {});
  * @param {PicturedSearch} search
  * @returns {Content}
  */
-export function drawSearchPicture({ thought, assessment, side, played, glass }) {
+export function drawSearchPicture({ thought, assessment, side, played, glass, handlersOf = () => ({}) }) {
     const { candidates = [], others = [], depths = [], work = "" } = assessment;
     const rows = [...candidates, ...others];
     const scored = new Map(thought.moves.map((move) => [move.move, move]));
@@ -45,12 +47,13 @@ export function drawSearchPicture({ thought, assessment, side, played, glass }) 
     const more = thought.moves.length - rows.length;
     return [
         depths.length > 1 ? drawChart(side, depths) : null,
+        depths.length > 1 ? drawDepths(depths, rows, handlersOf) : null,
         h(
             "ol",
             { class: "searched-moves", "aria-label": "The moves as the search deepened" },
             rows.map((row, i) => {
                 const move = scored.get(row.move);
-                const story = i === 0 ? storyOfBest(row.move, depths, thought.depth) : storyOfOther(move, last);
+                const story = i === 0 ? bestWords(row.move, depths, thought.depth) : otherWords(move, last);
                 const share = allNodes > 0 ? (move?.nodes ?? 0) / allNodes : null;
                 return drawMove(row, { exact: move?.exact ?? [], last, story, share, isPlayed: row.move === played });
             }),
@@ -68,6 +71,34 @@ export function drawSearchPicture({ thought, assessment, side, played, glass }) 
 }
 
 /**
+ * The best move of each depth, the last depth first. Pointing at one shows its move on the board, if
+ * the server has sent its cells.
+ * @param {DepthWords[]} depths
+ * @param {Candidate[]} known
+ * @param {NonNullable<PicturedSearch["handlersOf"]>} handlersOf
+ */
+function drawDepths(depths, known, handlersOf) {
+    const cells = new Map(known.map((candidate) => [candidate.move, candidate.cells ?? []]));
+    return h(
+        "ol",
+        { class: "depth-moves", tabindex: 0, "aria-label": "The best move at each depth" },
+        [...depths].reverse().map(({ depth, move, text, chance }) =>
+            h(
+                "li",
+                { key: depth },
+                h(
+                    "button",
+                    { class: "depth-move", title: "Show on the board", ...handlersOf(move, cells.get(move) ?? []) },
+                    h("span", { class: "muted" }, `depth ${depth}`),
+                    h("span", { class: "move-text" }, text),
+                    h("span", { class: "says" }, `${chance} %`),
+                ),
+            ),
+        ),
+    );
+}
+
+/**
  * The last depth that the search has completed.
  * @param {Thought} thought
  * @param {DepthWords[]} depths
@@ -77,12 +108,12 @@ export function lastComplete(thought, depths) {
 }
 
 /**
- * Since when a move is the best one.
+ * The depth since which a move is the best one, in words.
  * @param {string} move
  * @param {DepthWords[]} depths
  * @param {number} depth the depth that the search has reached
  */
-export function storyOfBest(move, depths, depth) {
+export function bestWords(move, depths, depth) {
     const since = depths.findLastIndex((each) => each.move !== move) + 1;
     const first = depths[since];
     if (depths.length === 1 && first) return `best at depth ${first.depth}, the only one`;
@@ -91,11 +122,11 @@ export function storyOfBest(move, depths, depth) {
 }
 
 /**
- * How the search saw a move that is not the best one.
+ * The depths at which a move other than the best one had an exact value, in words.
  * @param {RootMove | undefined} move
  * @param {number} last the last complete depth
  */
-export function storyOfOther(move, last) {
+export function otherWords(move, last) {
     const exact = move?.exact ?? [];
     const lastExact = exact.filter((depth) => depth <= last).at(-1);
     const times = (/** @type {number} */ count) => ["", "once", "twice"][count] ?? `${count} times`;
@@ -161,7 +192,7 @@ function drawStrip(exact, last) {
 }
 
 /**
- * The path of a square; one that is not filled is smaller by the half of its outline.
+ * The path of a square; an empty one is smaller by half the width of its outline.
  * @param {number} x
  * @param {boolean} full
  */
@@ -171,7 +202,7 @@ function squareAt(x, full) {
     return `M${x + inset} ${inset}h${side}v${side}h${-side}z`;
 }
 
-/** What the signs beside a move mean. */
+/** The key to the signs beside a move. */
 function drawKey() {
     const drawSquare = (/** @type {boolean} */ full) =>
         h(

@@ -23,9 +23,10 @@ export function drawSettingsButton(app) {
 /**
  * Opens the list of keys.
  * @param {App} app
+ * @param {[string[], string][]} [more] keys of this page alone, and what they do
  */
-export function openKeysHelp(app) {
-    load(app, import("./keys-help.js"), (module) => void module.openKeysHelp());
+export function openKeysHelp(app, more) {
+    load(app, import("./keys-help.js"), (module) => void module.openKeysHelp(more));
 }
 
 /**

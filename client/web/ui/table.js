@@ -22,7 +22,7 @@ import { isDraw } from "../shell/words.js";
  * @property {(text: string) => void} [announce] makes screen readers speak a text
  * @property {(text: string) => void} [prompt] called with what the player must choose to complete a
  *     move, or ""
- * @property {Content} [overlay] content over the board
+ * @property {Content} [overlay] content over the board, or in the gap beside it
  */
 
 /**

@@ -132,7 +132,12 @@ export class ThinkingPanel {
             assessment?.chance != null ? drawChance(side, assessment.chance, assessment.says ?? "") : null,
             assessment?.candidates ? this.#drawCandidates(thought, assessment.candidates, played) : null,
             assessment?.note ? h("p", { class: "note" }, assessment.note) : null,
-            assessment?.depths?.length ? this.#picture.draw({ thought, assessment, side, played, glass }) : null,
+            assessment?.depths?.length
+                ? this.#picture.draw({
+                      ...{ thought, assessment, side, played, glass },
+                      handlersOf: (move, cells) => this.#handlers(thought, move, cells),
+                  })
+                : null,
             thought.depth > 0 ? drawEngineTable(thought, played, !assessment) : null,
             thought.log ? drawSearchLog(thought.log) : null,
         ];
@@ -159,23 +164,12 @@ export class ThinkingPanel {
      */
     #drawCandidate(thought, { move, text, says, chance = null, bound = "exact", cells = [] }, played) {
         const isPointed = this.#pointed?.move === move;
-        const point = () => {
-            if (this.#pointed?.move === move) return;
-            this.#point({ thought, move, arrows: cells.length > 0 ? [cells] : NO_ARROWS });
-            this.#update();
-        };
-        const leave = () => {
-            if (this.#pointed?.move !== move) return;
-            this.#point(null);
-            this.#update();
-        };
-        const handlers = { onpointerenter: point, onpointerleave: leave, onfocus: point, onblur: leave, onclick: point };
         return h(
             "li",
             { key: move },
             h(
                 "button",
-                { class: ["candidate", isPointed && "pointed"], title: "Show on the board", ...handlers },
+                { class: ["candidate", isPointed && "pointed"], title: "Show on the board", ...this.#handlers(thought, move, cells) },
                 h("span", { class: "move-text" }, text, played ? h("span", { class: "mark" }, " played") : null),
                 h(
                     "span",
@@ -189,6 +183,26 @@ export class ThinkingPanel {
         );
     }
 
+    /**
+     * The listeners of a button that shows a move on the board while the user points at it.
+     * @param {Thought} thought
+     * @param {string} move
+     * @param {string[]} cells
+     */
+    #handlers(thought, move, cells) {
+        const point = () => {
+            if (this.#pointed?.move === move) return;
+            this.#point({ thought, move, arrows: cells.length > 0 ? [cells] : NO_ARROWS });
+            this.#update();
+        };
+        const leave = () => {
+            if (this.#pointed?.move !== move) return;
+            this.#point(null);
+            this.#update();
+        };
+        return { onpointerenter: point, onpointerleave: leave, onfocus: point, onblur: leave, onclick: point };
+    }
+
     /** @param {{thought: Thought, move: string, arrows: string[][]} | null} candidate */
     #point(candidate) {
         this.#pointed = candidate;
@@ -196,11 +210,11 @@ export class ThinkingPanel {
 }
 
 /**
- * A sentence in which no line ends between the number of a move and the move.
+ * A sentence in which no line ends between the number of a move and the move, or before a "%".
  * @param {string} sentence
  */
-function unbroken(sentence) {
-    return sentence.replace(/(\d\.) /g, "$1\u00a0");
+export function unbroken(sentence) {
+    return sentence.replace(/(?<=\d\.) | (?=%)/g, "\u00a0");
 }
 
 /**

@@ -23,7 +23,7 @@ TOPICS = {
         *("rock-paper-scissors", "average", "max-n", "scholars-mate"),
     ),
 }
-#: What each lesson shows, in a sentence.
+#: The summary of each lesson, in a sentence.
 SUMMARIES = {
     "every-leaf": "The smallest cut-off: six of seven nodes are enough.",
     "greedy-friends": "A small tree with one cut-off, its windows and its intervals.",

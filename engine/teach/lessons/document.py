@@ -1,4 +1,4 @@
-"""Lessons as data for pages: the list of lessons, and a lesson with its texts and searches."""
+"""Lessons as data for web pages: the list, and each lesson with its texts and searches."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def _entry(name: str, lesson: Lesson) -> dict[str, Any]:
 def lesson_document(name: str, traces: Sequence[Trace] | None = None) -> dict[str, Any]:
     """Returns a lesson with its texts filled in; raises UnknownName.
 
-    Without the traces of its runs it searches them.
+    Without the traces of its runs it runs their searches.
     """
     lesson = load_lesson(name)
     texts = fill_texts(lesson, traces or [perform(run) for run in lesson.runs])
@@ -63,14 +63,14 @@ def lesson_document(name: str, traces: Sequence[Trace] | None = None) -> dict[st
 
 
 def _name_at(place: int) -> dict[str, str] | None:
-    """The name and the title of the lesson at a place of the course; None outside the course."""
+    """The name and the title of the lesson at an index of the course; None outside the course."""
     if not 0 <= place < len(LESSONS):
         return None
     return {"name": LESSONS[place], "title": load_lesson(LESSONS[place]).title}
 
 
 def request_of(run: Run) -> TraceRequest:
-    """Returns the request that makes the same search as a run of a lesson."""
+    """Returns the request for the search of a lesson's run."""
     plan = run.plan
     return TraceRequest(
         **_subject(run),
@@ -87,7 +87,7 @@ def request_of(run: Run) -> TraceRequest:
 
 
 def _subject(run: Run) -> dict[str, Any]:
-    """The fields of a request that say what a run starts from."""
+    """The fields of a request for a run's subject."""
     subject = run.subject
     if isinstance(subject, Tree):
         return {"tree": format_tree(subject)}

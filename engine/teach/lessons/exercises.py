@@ -14,7 +14,7 @@ from engine.teach.tree import Node, Tree, value_of
 
 
 class FigureExercise(Struct, frozen=True, tag="figure", tag_field="kind"):
-    """A tree with gaps to fill in. `run` searches it; the questions ask about its node `gaps`."""
+    """A tree with gaps to fill in. `run` searches it; the questions are about its node `gaps`."""
 
     text: str
     run: int
@@ -24,7 +24,7 @@ class FigureExercise(Struct, frozen=True, tag="figure", tag_field="kind"):
 
 
 class OrderExercise(Struct, frozen=True, tag="order", tag_field="kind"):
-    """A tree to order: its leaves, those that alpha-beta sees now, and those in the best order."""
+    """A tree to order: the leaves that alpha-beta searches at first, in the best order, and all."""
 
     text: str
     root: FigureNode
@@ -33,7 +33,9 @@ class OrderExercise(Struct, frozen=True, tag="order", tag_field="kind"):
     all_leaves: int
 
 
-def exercise_of(lesson: Lesson, traces: tuple[Trace, ...]) -> FigureExercise | OrderExercise | None:
+def make_exercise(
+    lesson: Lesson, traces: tuple[Trace, ...]
+) -> FigureExercise | OrderExercise | None:
     """Returns the exercise of a lesson as data, None if it has none."""
     match lesson.exercise:
         case Figure() as figure:
@@ -41,22 +43,23 @@ def exercise_of(lesson: Lesson, traces: tuple[Trace, ...]) -> FigureExercise | O
             tree = lesson.runs[number].subject
             assert isinstance(tree, Tree), "a figure shows a tree"
             questions = figure_questions(figure.gaps, number, traces[number])
-            return FigureExercise(figure.text, number, drawn(tree.root), figure.gaps, questions)
+            root = make_figure(tree.root)
+            return FigureExercise(figure.text, number, root, figure.gaps, questions)
         case Ordering(text, tree):
             given = explain(TreeState.at_root(tree), Plan("alphabeta")).counts
             best = explain(TreeState.at_root(tree), Plan("alphabeta", order="best")).counts
             every = given.plain_leaves or given.leaves
-            return OrderExercise(text, drawn(tree.root), given.leaves, best.leaves, every)
+            return OrderExercise(text, make_figure(tree.root), given.leaves, best.leaves, every)
         case None:
             return None
 
 
-def drawn(node: Node, move: str = "") -> FigureNode:
-    """Returns a node of a tree as a figure shows it."""
+def make_figure(node: Node, move: str = "") -> FigureNode:
+    """Returns a node of a tree with all nodes below it, as a figure shows them."""
     utility = node.utility
     value = value_text(value_of(utility)) if isinstance(utility, tuple) else utility
     below = zip(node.labels(), node.branches(), strict=True)
-    children = tuple(drawn(child, label) for label, child in below)
+    children = tuple(make_figure(child, label) for label, child in below)
     return FigureNode(move, move, node.kind or "leaf", value, children)
 
 
@@ -71,8 +74,8 @@ def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, .
     seen = [at for at, kind in enumerate(nodes.kind) if kind == "leaf"]
     leaves = (*(nodes.move[at] for at in seen), *skipped.move)
     is_max = nodes.kind[row] == "max"
-    own = f"{name} itself is sure of it by now: what has come back to {name}?"
-    above = "It comes from above: what is the other side sure of, from the branch before?"
+    own = f"It comes from {name} itself: which value has returned to {name} so far?"
+    above = "It comes from above: which value is the other side already sure of?"
     why_cut, why_value = cut_reason(trace, row, step, True), reason_of_value(trace, row)
 
     assert not isinstance(value, tuple)
@@ -85,7 +88,7 @@ def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, .
         at = 0 if text == of_root else row
         return QuizQuestion(run, step + 1, at, text, kind, choices, hint, answer, reason)
 
-    further = f"Could a leaf that was skipped make {name} greater, or smaller?"
+    further = f"Could a skipped leaf make {name} greater or smaller?"
     unseen, of_root = "Leaves never seen", "Value of the root"
     return (
         gap(f"Alpha at {name}", "number", alpha, own if is_max else above, why_cut),
@@ -103,5 +106,5 @@ def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, .
     )
 
 
-#: What a value may say about the true value.
+#: The relations of a value to the true value that the reader may choose.
 RELATIONS_TO_CHOOSE = ("=", ">=", "<=")

@@ -1,15 +1,15 @@
-"""Hints and reasons for the questions about a search, in words."""
+"""The hints and the reasons for the questions about a search."""
 
 from engine.teach.notation import SIDES, number_text, relation, value_text
 from engine.teach.trace import End, Trace
 
 #: Maximum number of children whose values a reason lists.
 MAX_LISTED = 6
-#: The signs of a text on a page, by those of a terminal.
+#: The signs on a web page, by those on a terminal.
 SIGNS = {"<=": "≤", ">=": "≥"}
 #: The ends of an open window.
 LOWEST, HIGHEST = "\N{MINUS SIGN}∞", "∞"
-#: How each kind of node takes its value from its children.
+#: Which of its children's values each kind of node takes.
 TAKES = {"max": "the greatest", "min": "the least"}
 
 
@@ -34,7 +34,7 @@ def path_of(trace: Trace, row: int) -> list[str]:
 
 
 def cut_hint(trace: Trace, row: int) -> str:
-    """Returns where to look to decide whether the rest of a node is cut off."""
+    """Returns the hint for the question whether the rest of a node is cut off."""
     if trace.algorithm == "optimistic":
         return "An optimistic search stops as soon as it has found a win."
     if trace.algorithm == "one-bound":
@@ -75,7 +75,7 @@ def window_at(trace: Trace, row: int, step: int) -> tuple[End, End]:
 
 
 def value_hint(trace: Trace, row: int) -> str:
-    """Returns how a node takes its value from what came back to it."""
+    """Returns the hint for the question which value a node returns."""
     kind = trace.nodes.kind[row]
     if trace.algorithm == "fail-hard":
         return (
@@ -87,7 +87,7 @@ def value_hint(trace: Trace, row: int) -> str:
     if kind == "mean":
         return "Chance decides here: take the mean of the children's values."
     if kind in TAKES:
-        cut = " It was cut off, so only those that came back count." if _is_cut(trace, row) else ""
+        cut = " It was cut off, so only the searched children count." if _is_cut(trace, row) else ""
         return f"{SIDES[kind]} takes {TAKES[kind]} of its children's values.{cut}"
     return "The player who moves here takes the child with the most for that player."
 
@@ -126,7 +126,7 @@ def _children_text(trace: Trace, row: int) -> str:
 
 
 def unseen_hint(trace: Trace) -> str:
-    """Returns where to look for the leaves that a search never sees."""
+    """Returns the hint for the question which leaves a search never sees."""
     cuts = trace.nodes.reason.count("cut")
     times = "one place" if cuts == 1 else f"{cuts} places"
     return f"The search cuts off at {times}. Everything below a skipped branch is never seen."

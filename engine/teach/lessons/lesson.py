@@ -1,4 +1,4 @@
-"""The parts of a lesson: a page to read, the searches, and what to look for in them.
+"""The parts of a lesson: a page to read, its searches, and what to look for in them.
 
 The texts are templates. `{pruned.nodes}` is the number of nodes of the run that is called `pruned`,
 and `{pruned[D]}` the value of its node D, so that every number is computed by the search itself.
@@ -34,7 +34,7 @@ Subject = Tree | Graph | AtPosition
 class Run:
     """One search of a lesson: its caption, the tree or position, the plan, and its name in texts.
 
-    `log` says how the lesson's page shows it; without a log it is one line.
+    `log` is the log with which the page shows it; with "none" it is one line.
     """
 
     caption: str
@@ -48,7 +48,7 @@ class Run:
 class Figure:
     """An exercise: to fill in the gaps of a tree that the run of that name searches.
 
-    `gaps` names the node whose window, value and skipped children are asked for.
+    `gaps` names the node whose window, value and skipped children the reader fills in.
     """
 
     text: str
@@ -68,7 +68,7 @@ Exercise = Figure | Ordering
 
 
 def no_facts() -> Mapping[str, object]:
-    """Returns no further numbers."""
+    """Returns no facts."""
     return {}
 
 
@@ -88,15 +88,15 @@ class Lesson:
     solution: tuple[str, ...] = ()
     #: What to try next with the command `plyroom teach`; other pages do not show it.
     commands: tuple[str, ...] = ()
-    #: The runs that are best seen side by side; they search the same position.
+    #: The two runs that the page shows side by side; they search the same position.
     compares: tuple[int, int] | None = None
-    #: What a reader of the lesson solves by hand.
+    #: The exercise that a reader solves by hand.
     exercise: Exercise | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The texts of a lesson with their numbers."""
+    """The texts of a lesson with their numbers filled in."""
 
     page: str
     look_for: tuple[str, ...]
@@ -153,7 +153,7 @@ def root_of(subject: Subject, scale: Scale) -> State:
 
 
 def perform(run: Run) -> Trace:
-    """Searches as the run says, and returns the trace."""
+    """Runs the search of a run, and returns its trace."""
     return explain(root_of(run.subject, run.plan.utilities), run.plan, run.caption)
 
 

@@ -22,15 +22,15 @@ def facts() -> Mapping[str, object]:
     best = PLAIN["max"](PLAIN)
     calls: list[str] = []
 
-    def when_it_goes_on(move: int) -> Number:
+    def if_ongoing(move: int) -> Number:
         calls.append("ongoing")
         return single_utility(explain(board.state, Plan("minimax")).value or 0)
 
-    def when_it_is_finished(move: int) -> Number:
+    def if_finished(move: int) -> Number:
         calls.append("finished")
         return single_utility(board.state.utility() or 0)
 
-    for move, value in board.map(root.moves(), when_it_goes_on, when_it_is_finished):
+    for move, value in board.map(root.moves(), if_ongoing, if_finished):
         best.take(move, value)
     assert best.move is not None
     return {"calls": ", ".join(calls), "value": best.value, "move": root.name(best.move)}

@@ -1,4 +1,4 @@
-"""A question to a reader as data."""
+"""A question of a quiz as data for web pages."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from engine.teach.trace import Number
 
-#: What an answer is: yes or no, a number, some of the choices, or one of them.
+#: The kind of an answer: yes or no, a number, some of the choices, or one of them.
 AnswerKind = Literal["yes_no", "number", "names", "choice"]
 Answer = bool | Number | tuple[str, ...] | str
 
@@ -14,7 +14,7 @@ Answer = bool | Number | tuple[str, ...] | str
 class FigureNode(Struct, frozen=True):
     """A node to draw: its name in answers, the move to it, who chooses there, and its children.
 
-    A leaf is of the kind `leaf` and has a value; values of several players are a text.
+    A leaf has the kind `leaf` and a value; the values of several players are a text.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The quiz and the exercise of a lesson as data: what a page asks, and the right answers."""
+"""The quiz and the exercise of a lesson as data for web pages."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -6,7 +6,7 @@ from functools import cache
 from msgspec import Struct
 
 from engine.teach.lessons.catalogue import lesson_traces, load_lesson
-from engine.teach.lessons.exercises import FigureExercise, OrderExercise, drawn, exercise_of
+from engine.teach.lessons.exercises import FigureExercise, OrderExercise, make_exercise, make_figure
 from engine.teach.lessons.hints import (
     cut_hint,
     cut_reason,
@@ -27,8 +27,8 @@ from engine.teach.tree import Tree, walk
 MAX_QUESTIONS = 12
 #: Maximum number of nodes of a search about which questions are asked.
 MAX_NODES = 2_000
-#: Algorithms whose name in a sentence is not their id.
-SPOKEN = {"alphabeta": "alpha-beta"}
+#: The names of algorithms in a sentence that differ from their ids.
+ALGORITHM_NAMES = {"alphabeta": "alpha-beta"}
 
 
 class Quiz(Struct, frozen=True):
@@ -50,19 +50,20 @@ def lesson_quiz(name: str) -> Quiz:
     """
     lesson, traces = load_lesson(name), lesson_traces(name)
     is_figure = isinstance(lesson.exercise, Figure)
-    questions = () if is_figure else tuple(questions_of(lesson, traces))
-    return Quiz(questions[:MAX_QUESTIONS], exercise_of(lesson, traces), figure_of(lesson.runs[0]))
+    questions = () if is_figure else tuple(make_quiz_questions(lesson, traces))
+    exercise = make_exercise(lesson, traces)
+    return Quiz(questions[:MAX_QUESTIONS], exercise, make_run_figure(lesson.runs[0]))
 
 
-def figure_of(run: Run) -> FigureNode | None:
+def make_run_figure(run: Run) -> FigureNode | None:
     """Returns the whole tree of a run to draw; None for a large one and for a game."""
     tree = run.subject
     if not isinstance(tree, Tree) or sum(1 for _ in walk(tree.root)) > MAX_WHOLE_TREE:
         return None
-    return drawn(tree.root)
+    return make_figure(tree.root)
 
 
-def questions_of(lesson: Lesson, traces: tuple[Trace, ...]) -> Iterator[QuizQuestion]:
+def make_quiz_questions(lesson: Lesson, traces: tuple[Trace, ...]) -> Iterator[QuizQuestion]:
     """Yields the questions about the runs of a lesson, each once."""
     asked = set()
     for number, (run, trace) in enumerate(zip(lesson.runs, traces, strict=True)):
@@ -71,13 +72,13 @@ def questions_of(lesson: Lesson, traces: tuple[Trace, ...]) -> Iterator[QuizQues
         for each in make_questions(trace, root_of(run.subject, run.plan.utilities)):
             if each.choices and "cut" not in trace.nodes.reason:
                 continue
-            question = as_data(number, trace, each)
+            question = make_quiz_question(number, trace, each)
             if (question.text, question.answer) not in asked:
                 asked.add((question.text, question.answer))
                 yield question
 
 
-def as_data(run: int, trace: Trace, question: Question) -> QuizQuestion:
+def make_quiz_question(run: int, trace: Trace, question: Question) -> QuizQuestion:
     """Returns a question of the terminal's quiz as data."""
     row, answer = question.row, question.answer
     name = node_name(trace, row)
@@ -87,17 +88,19 @@ def as_data(run: int, trace: Trace, question: Question) -> QuizQuestion:
         text = f"Is the rest of {name} cut off?"
         return QuizQuestion(*place, text, "yes_no", (), cut_hint(trace, row), answer, reason)
     if isinstance(answer, tuple):
-        text = f"Which leaves does {SPOKEN.get(trace.algorithm, trace.algorithm)} never see?"
+        algorithm = ALGORITHM_NAMES.get(trace.algorithm, trace.algorithm)
+        text = f"Which leaves does {algorithm} never see?"
         reason = unseen_reason(trace, answer)
         hint = unseen_hint(trace)
-        figure = None if question.plain is None else whole_tree(question.plain, question.names)
+        plain = question.plain
+        figure = None if plain is None else make_tree_figure(plain, question.names)
         return QuizQuestion(*place, text, "names", question.choices, hint, answer, reason, figure)
     text = f"Which value does {name} return?"
     reason = value_reason(trace, row)
     return QuizQuestion(*place, text, "number", (), value_hint(trace, row), answer, reason)
 
 
-def whole_tree(trace: Trace, names: Mapping[tuple[str, ...], str]) -> FigureNode:
+def make_tree_figure(trace: Trace, names: Mapping[tuple[str, ...], str]) -> FigureNode:
     """Returns the tree of a search to draw, with the names of its nodes by their paths."""
     children: dict[int, list[int]] = {}
     for row, parent in enumerate(trace.nodes.parent):

@@ -22,7 +22,7 @@ def analyse(ask: Ask) -> Answer:
     match = ask.match
     if match is None or match.over is None:
         return Answer("A match can be analysed when it is over.")
-    return Answer(f"The analysis of this match: /match/{match.id}?analyse")
+    return Answer(f"Every move of this match: /match/{match.id}?analyse")
 
 
 @command("quiz", "gives you a lesson with questions that fits this game")
@@ -38,4 +38,5 @@ def teach(ask: Ask) -> Answer:
     match = ask.match
     if match is None:
         return Answer("There is no position yet.")
-    return Answer(f"This position in the glass box: /glass?match={match.id}&ply={match.ply}")
+    path = f"/glass?match={match.id}&ply={match.ply}"
+    return Answer(f"A search of this position, step by step: {path}")

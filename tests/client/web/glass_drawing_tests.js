@@ -1,7 +1,7 @@
 import "/client/web/glass/overview.js";
-import { begin, reveal } from "/client/web/glass/camera.js";
+import { initialCamera, reveal } from "/client/web/glass/camera.js";
 import { toSvg } from "/client/web/glass/export.js";
-import { Fold } from "/client/web/glass/fold.js";
+import { stateAt } from "/client/web/glass/search-state.js";
 import { nodeAt, placeIcicle, visitedPart } from "/client/web/glass/icicle.js";
 import { layOut } from "/client/web/glass/layout.js";
 import { drawOutline } from "/client/web/glass/outline.js";
@@ -35,13 +35,12 @@ async function loadStyles() {
 /** A tree that a user can walk through, the last chosen row, and its nodes by their rows. */
 async function openTree(trace, step, size = [600, 500]) {
     const box = boxOf(...size);
-    const fold = new Fold(trace);
     const user = { opened: new Set(), closed: new Set(), selected: null, step, hidesFuture: false };
     const draw = () =>
         render(
             box,
             drawTree({
-                ...{ trace, state: fold.at(user.step), view: "window", opened: user.opened, closed: user.closed, hidesFuture: user.hidesFuture },
+                ...{ trace, state: stateAt(trace, user.step), view: "window", opened: user.opened, closed: user.closed, hidesFuture: user.hidesFuture },
                 onSelect: (row) => (user.selected = row),
                 onToggle: (row, isOpen) => (toggle(user.opened, user.closed, row, isOpen), draw()),
             }),
@@ -57,7 +56,7 @@ test("the list has every fact of the drawing", () => {
     for (const trace of [small(), large(), traceOf(FOUR_LEVELS, false)])
         for (const step of [...someSteps(random, trace, 5), trace.cut(0) + 1 || 0])
             for (const view of ["window", "interval"]) {
-                const state = new Fold(trace).at(step);
+                const state = stateAt(trace, step);
                 const options = { differs: (row) => row % 5 === 3, differsCut: (row) => row % 2 === 0 };
                 const scene = { trace, state, view, ...options, onSelect: () => {}, onToggle: () => {} };
                 const box = boxOf(900, 600);
@@ -92,10 +91,9 @@ function checkFacts(box, step) {
 
 test("a cut edge is crossed and has the number of nodes that were never visited, once it is cut", () => {
     const trace = small();
-    const fold = new Fold(trace);
     const box = boxOf(900, 600);
     const cuts = () => [...box.querySelectorAll(".skipped .count")].map((count) => count.textContent);
-    const draw = (step, hidesFuture = false) => render(box, drawPicture({ trace, state: fold.at(step), view: "window", hidesFuture }));
+    const draw = (step, hidesFuture = false) => render(box, drawPicture({ trace, state: stateAt(trace, step), view: "window", hidesFuture }));
     draw(trace.stepCount);
     assertEqual([box.querySelectorAll(".edge.skipped .bars").length, cuts()], [4, ["3", "7"]]);
     const step = trace.cutStep(trace.children(0)[1]);
@@ -112,7 +110,7 @@ test("a cut edge is crossed and has the number of nodes that were never visited,
 test("the arrow keys lead from node to node, Enter chooses a node, Space opens and closes it", async () => {
     const trace = small();
     const { node, press, user, box } = await openTree(trace, trace.stepCount);
-    const focused = () => document.activeElement.dataset.key;
+    const focused = () => document.activeElement.closest("[data-key]").dataset.key;
     assertEqual(box.querySelectorAll('[tabindex="0"]').length, 1);
     box.querySelector('[tabindex="0"]').focus();
     const [a, b] = trace.children(0);
@@ -122,10 +120,10 @@ test("the arrow keys lead from node to node, Enter chooses a node, Space opens a
     press("Enter");
     assertEqual(user.selected, c);
     press(" ");
-    assertEqual([[...user.closed], node(c).getAttribute("aria-expanded"), focused()], [[c], "false", `node ${c}`]);
+    assertEqual([[...user.closed], node(c).querySelector("[role=button]").getAttribute("aria-expanded"), focused()], [[c], "false", `node ${c}`]);
     assertEqual(node(c).querySelector(".count").textContent, String(trace.size(c) - 1));
     press(" ");
-    assertEqual([[...user.closed], node(c).getAttribute("aria-expanded")], [[], "true"]);
+    assertEqual([[...user.closed], node(c).querySelector("[role=button]").getAttribute("aria-expanded")], [[], "true"]);
 });
 
 test("a click chooses a node, a click on a fold opens it, and a drag does neither", async () => {
@@ -181,14 +179,13 @@ test("a step draws only what it changes", async () => {
 
 test("the current node and its children are in view at every step, however small the screen is", () => {
     const trace = large();
-    const fold = new Fold(trace);
     const screen = { width: 340, height: 300, top: 40 };
     let camera = null;
     for (const step of someSteps(random, trace, 60)) {
-        const state = fold.at(step);
+        const state = stateAt(trace, step);
         const layout = layOut(shownNodes(trace, state), itemMeasure(trace, "window"));
         const item = layout.items.find(({ key }) => key === `node ${Math.max(0, state.row)}`);
-        camera = reveal(camera ?? begin(layout, screen, layout.bottom), layout, item, screen);
+        camera = reveal(camera ?? initialCamera(layout, screen, layout.bottom), layout, item, screen);
         const { x, y, scale } = camera;
         const [left, right] = [-1, 1].map((side) => x + (item.x + (side * item.width) / 2) * scale);
         assert(left >= 0 && right <= screen.width && y + item.y * scale >= 0 && y + (item.y + item.height) * scale <= screen.height, `${item.key} is in view`);
@@ -207,7 +204,7 @@ test("the overview places every node under its parent, and finds it again", () =
         assertEqual(nodeAt(icicle, starts[row] + widths[row] / 2, trace.ply(row)), row);
     }
     for (const step of someSteps(random, trace, 20)) {
-        const { visited } = new Fold(trace).at(step);
+        const { visited } = stateAt(trace, step);
         icicle.rows.forEach((rows, ply) => {
             const ends = rows.filter((row) => row < visited).map((row) => starts[row] + widths[row]);
             assert(Math.abs(visitedPart(icicle, ply, visited) - Math.max(0, ...ends)) < 1e-12, `level ${ply} at step ${step}`);
@@ -218,10 +215,9 @@ test("the overview places every node under its parent, and finds it again", () =
 test("the overview paints at most 100 parts for a step, and leads to the step of a node by click and key", async () => {
     await loadStyles();
     const trace = large();
-    const fold = new Fold(trace);
     const box = boxOf(500, 200);
     let step = 1;
-    const draw = () => render(box, h("glass-overview", { ".scene": { trace, state: fold.at(step) }, "onglass-step": (event) => ((step = event.detail.step), draw()), managesChildren: true }));
+    const draw = () => render(box, h("glass-overview", { ".scene": { trace, state: stateAt(trace, step) }, "onglass-step": (event) => ((step = event.detail.step), draw()), managesChildren: true }));
     draw();
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
     const canvas = box.querySelector("canvas");
@@ -264,7 +260,7 @@ test("an exported picture has the look of the drawing in light colours, and need
     const ofText = [...properties, "fontSize", "fontWeight", "textAnchor", "paintOrder"];
     for (const trace of [small(), large()])
         for (const step of someSteps(random, trace, 3)) {
-            const scene = { trace, state: new Fold(trace).at(step), view: "window", differs: (row) => row % 4 === 1, differsCut: () => true };
+            const scene = { trace, state: stateAt(trace, step), view: "window", differs: (row) => row % 4 === 1, differsCut: () => true };
             const box = boxOf(900, 700);
             render(box, h("div", { class: "page" }, drawPicture(scene)));
             const svg = new DOMParser().parseFromString(toSvg(scene), "image/svg+xml").documentElement;

@@ -1,4 +1,4 @@
-import { Fold } from "/client/web/glass/fold.js";
+import { stateAt } from "/client/web/glass/search-state.js";
 import { COUSIN_GAP_PX, SIBLING_GAP_PX, layOut } from "/client/web/glass/layout.js";
 import { itemMeasure } from "/client/web/glass/shapes.js";
 import { countShapes, shownNodes } from "/client/web/glass/shown.js";
@@ -27,9 +27,8 @@ function everyRow(trace) {
 
 /** The drawn trees at some steps of a trace, some with nodes that the user has opened or closed. */
 function* shownTrees(trace, count) {
-    const fold = new Fold(trace);
     for (const step of someSteps(random, trace, count)) {
-        const state = fold.at(step);
+        const state = stateAt(trace, step);
         const closed = new Set([...someRows(trace, random(4)), ...state.path.filter(() => random(6) === 0)]);
         const choice = random(2) === 0 ? {} : { opened: random(2) === 0 ? everyRow(trace) : someRows(trace, random(40)), closed };
         const limit = [4 * 65, 280 + random(20), Math.max(4 * 65, Math.min(trace.count, 400))][random(3)];
@@ -97,12 +96,11 @@ function checkLayout({ items, left, right, bottom }) {
 
 test("a node stays where it is as long as it is drawn, and the node of a step is drawn, from step to step", () => {
     for (const trace of TRACES) {
-        const fold = new Fold(trace);
         const second = trace.enterStep(trace.children(0)[1] ?? 0);
         for (const first of [Math.max(1, second - 20), 1 + random(trace.stepCount)]) {
             let before = new Map();
             for (let step = first; step < Math.min(trace.stepCount, first + 40); step++) {
-                const { items } = layOut(shownNodes(trace, fold.at(step)), itemMeasure(trace, "window"));
+                const { items } = layOut(shownNodes(trace, stateAt(trace, step)), itemMeasure(trace, "window"));
                 for (const { key, x, y } of items)
                     if (before.has(key)) assertEqual([step, key, x, y], [step, key, ...before.get(key)]);
                 before = new Map(items.map(({ key, x, y }) => [key, [x, y]]));
@@ -114,11 +112,10 @@ test("a node stays where it is as long as it is drawn, and the node of a step is
 
 test("a list of children that is too long has its rest folded, which the user can open", () => {
     const trace = TRACES.find((one) => one.children(0).length === 120);
-    const fold = new Fold(trace);
-    const shown = shownNodes(trace, fold.at(1));
+    const shown = shownNodes(trace, stateAt(trace, 1));
     const hidden = (tree) => tree.children.filter((child) => child.row < 0).map((child) => child.hidden.length);
     assert(hidden(shown)[0] > 10, "some children are hidden");
-    assertEqual(hidden(shownNodes(trace, fold.at(1), { opened: new Set([~0]) })), []);
-    const late = shownNodes(trace, fold.at(trace.enterStep(trace.children(0)[110]) + 1));
+    assertEqual(hidden(shownNodes(trace, stateAt(trace, 1), { opened: new Set([~0]) })), []);
+    const late = shownNodes(trace, stateAt(trace, trace.enterStep(trace.children(0)[110]) + 1));
     assertEqual(late.children.map((child) => child.row).includes(trace.children(0)[110]), true);
 });

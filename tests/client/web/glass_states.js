@@ -1,8 +1,8 @@
 /** The states of a trace as plain JSON, compared with those that Python computes. */
 
 import { codeOf, lineOfStep } from "/client/web/glass/code.js";
-import { Fold } from "/client/web/glass/fold.js";
-import { sentence } from "/client/web/glass/sentences.js";
+import { stateAt } from "/client/web/glass/search-state.js";
+import { stepSentence } from "/client/web/glass/sentences.js";
 import { nextStep } from "/client/web/glass/walk.js";
 import { SearchTrace } from "/client/web/glass/trace.js";
 
@@ -47,10 +47,9 @@ export function stateOf(trace, state, isSmall) {
 
 /** The first differences between the states of a trace and those that are expected, for the given steps. */
 export function differences(trace, expected, steps, isSmall) {
-    const fold = new Fold(trace);
     const found = [];
     for (const step of steps) {
-        const states = [stateOf(trace, fold.at(step), isSmall), expected[step]];
+        const states = [stateOf(trace, stateAt(trace, step), isSmall), expected[step]];
         const [actual, wanted] = states.map((state) => JSON.stringify(state));
         if (actual !== wanted && found.length < 3) found.push(`step ${step}: ${actual} instead of ${wanted}`);
     }
@@ -75,10 +74,9 @@ export function walks(trace) {
 /** The sentences in both views after 1, 2, … steps, at most `count` of them. */
 export async function sentencesOf(lines, count) {
     const trace = await loadTrace(lines, 65536);
-    const fold = new Fold(trace);
     return Array.from({ length: Math.min(count, trace.stepCount) }, (_, index) => {
-        const state = fold.at(index + 1);
-        return [sentence(trace, state, "window"), sentence(trace, state, "interval")];
+        const state = stateAt(trace, index + 1);
+        return [stepSentence(trace, state, "window"), stepSentence(trace, state, "interval")];
     });
 }
 

@@ -47,7 +47,7 @@ test("the golden events make the expected room", async () => {
             [null, { identity: "ai", name: "AI level 5", kind: "ai", level: 5 }],
         ],
     );
-    assertEqual(chat, [{ v: 5, at: 1760000000005, name: "Kim", text: "a good <i>move</i>?", identity: "g-kim" }]);
+    assertEqual(chat, [{ v: 5, at: 1760000000005, identity: "g-kim", name: "Kim", text: "a good <i>move</i>?" }]);
 });
 
 test("a pass that the server played is shown as forced", async () => {

@@ -163,7 +163,9 @@ test("the picture of the search loads when it is opened, and says that it is a s
     assert(details.textContent.includes("3,412 branches cut off, 91 % of them by the first move tried"), "the counts");
     const chart = details.querySelector(".depth-chart").getAttribute("aria-label");
     assertEqual(chart, "Yellow, the best move and its chance to win by depth: depth 1 d2 52 %, depth 2 c1 49 %, depth 3 d2 44 %");
-    const rows = [...details.querySelectorAll("li")].map((row) =>
+    const depths = [...details.querySelectorAll(".depth-moves li")].map((row) => row.textContent);
+    assertEqual(depths, ["depth 3d244 %", "depth 2c149 %", "depth 1d252 %"]);
+    const rows = [...details.querySelectorAll(".searched-moves li")].map((row) =>
         ["move-text", "expected", "says", "story", "share"].map((name) => (row.querySelector(`.${name}`)?.textContent ?? "").trim().replaceAll("\u00a0", " ")),
     );
     assertEqual(rows, [
@@ -183,7 +185,7 @@ test("the picture follows the search while it is open, and closes", async () => 
     Object.assign(thought, { assessment: { ...assessment, depths: [...assessment.depths.slice(0, 2), moved], candidates: [...assessment.candidates].reverse() } });
     draw();
     assert(details.open, "it stays open");
-    assertEqual(details.querySelector("li .move-text").textContent, "e1");
+    assertEqual(details.querySelector(".searched-moves .move-text").textContent, "e1");
     details.open = false;
     await until(() => details.querySelector(".depth-chart") === null);
 });
@@ -207,15 +209,15 @@ test("the strip of a move has a square for each depth, full where its value was 
 });
 
 test("since when a move is best, and how often another was refuted", async () => {
-    const { lastComplete, scaleOf, storyOfBest, storyOfOther } = await import("/client/web/ui/search-picture.js");
+    const { lastComplete, scaleOf, bestWords, otherWords } = await import("/client/web/ui/search-picture.js");
     const depths = ["a", "b", "b"].map((move, i) => ({ depth: i + 1, move, text: move, chance: 50 }));
-    assertEqual(storyOfBest("b", depths, 3), "best since depth 2");
-    assertEqual(storyOfBest("a", depths, 4), "best at depth 4 so far");
-    assertEqual(storyOfBest("a", depths.slice(0, 1), 1), "best at depth 1, the only one");
-    assertEqual(storyOfBest("b", [{ ...depths[1], depth: 1 }, depths[2]], 3), "best at every depth");
-    assertEqual(storyOfOther({ exact: [1, 3] }, 3), "exact at depth 3");
-    assertEqual(storyOfOther({ exact: [1] }, 3), "exact at depth 1, refuted twice since");
-    assertEqual(storyOfOther(undefined, 1), "refuted once");
+    assertEqual(bestWords("b", depths, 3), "best since depth 2");
+    assertEqual(bestWords("a", depths, 4), "best at depth 4 so far");
+    assertEqual(bestWords("a", depths.slice(0, 1), 1), "best at depth 1, the only one");
+    assertEqual(bestWords("b", [{ ...depths[1], depth: 1 }, depths[2]], 3), "best at every depth");
+    assertEqual(otherWords({ exact: [1, 3] }, 3), "exact at depth 3");
+    assertEqual(otherWords({ exact: [1] }, 3), "exact at depth 1, refuted twice since");
+    assertEqual(otherWords(undefined, 1), "refuted once");
     assertEqual([lastComplete({ depth: 4 }, depths), lastComplete({ depth: 2 }, depths)], [3, 2]);
     assertEqual([[50], [0, 100], [99, 97], [3], [41, 73]].map(scaleOf), [[50, 70], [0, 100], [80, 100], [0, 20], [40, 80]]);
 });

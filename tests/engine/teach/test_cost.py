@@ -4,7 +4,7 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.teach.__main__ import main
-from engine.teach.cost import cost_warning, estimated_nodes, without_large_count
+from engine.teach.cost import cost_warning, drop_large_count, estimated_nodes
 from engine.teach.errors import TooLarge
 from engine.teach.explain import Plan
 from engine.teach.state import GameState, TreeState
@@ -54,8 +54,8 @@ def test_long_searches_are_announced() -> None:
 
 def test_hopeless_counts() -> None:
     """The nodes of plain minimax are not counted where there are far too many."""
-    assert without_large_count(start("chess"), Plan(depth=7)).plain_limit == 0
-    assert without_large_count(start("chess"), Plan(depth=2)) == Plan(depth=2)
+    assert drop_large_count(start("chess"), Plan(depth=7)).plain_limit == 0
+    assert drop_large_count(start("chess"), Plan(depth=2)) == Plan(depth=2)
 
 
 def test_best_first_to_the_end(capsys: pytest.CaptureFixture[str]) -> None:

@@ -204,7 +204,7 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         check_take_back,
         board,
         "        for move in moves:\n            self.play(move)\n",
-        "        for move in list(moves):\n            when_it_is_finished(move)\n"
+        "        for move in list(moves):\n            if_finished(move)\n"
         "            self.play(move)\n",
     ),
     (

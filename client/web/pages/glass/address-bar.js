@@ -1,26 +1,26 @@
 /**
  * The page's address, which has everything that the page shows. A text that is too long for an address
- * is kept with the browser's history entry instead, so that it survives a reload.
+ * is stored in the browser's history entry instead, so that it survives a reload.
  *
  * @import {Address} from "../../glass/address.js"
  */
 
 import { readAddress, writeAddress } from "../../glass/address.js";
 
-/** The longest query of an address: servers and chats accept it. In characters. */
+/** Maximum length of a query, in characters, which servers and chats accept. */
 export const MAX_QUERY = 4000;
-/** Milliseconds after a step at which the address gets it: browsers limit the changes per second. */
+/** Delay between a step and its address, in milliseconds: browsers limit the changes per second. */
 const WRITE_AFTER_MS = 300;
 
 export class AddressBar {
-    /** The query of the link to what is shown. */
+    /** The query of the link to the shown search and step. */
     query = location.search;
     /** Whether a text is too long for an address. */
     isTooLong = false;
     #timer = 0;
 
     /**
-     * What the page shall show.
+     * Reads the address: what the page is to show.
      * @returns {Address}
      */
     read() {
@@ -31,7 +31,7 @@ export class AddressBar {
     }
 
     /**
-     * Writes what the page shows.
+     * Writes the address of what the page shows.
      * @param {Address} state
      */
     write(state) {
@@ -45,7 +45,7 @@ export class AddressBar {
     }
 
     /**
-     * Writes what the page shows after a moment, together with the changes that follow.
+     * Writes the address after a delay, together with the changes that follow meanwhile.
      * @param {Address} state
      */
     writeSoon(state) {
@@ -53,7 +53,7 @@ export class AddressBar {
         this.#timer = window.setTimeout(() => this.write(state), WRITE_AFTER_MS);
     }
 
-    /** Forgets what waits: the page is left, and the address is another one already. */
+    /** Cancels a delayed write: the user has left the page, and the address is that of another one. */
     stop() {
         clearTimeout(this.#timer);
     }

@@ -1,5 +1,5 @@
 /**
- * Why there is no search, or only a part of one, in words and with advice.
+ * The messages for a search that failed or that is only in part there.
  *
  * @import {TraceEnd} from "../../glass/trace.js"
  * @import {Content} from "../../shell/elements.js"
@@ -10,29 +10,29 @@ import { ApiError } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { sentenceOf } from "../../shell/words.js";
 
-/** The codes of refusals that may be another one later: the server is busy, or did not answer. */
-const PASSING = /^(study\.|http\.|rate\.)/;
-/** The codes of refusals that no other search helps against. */
+/** The codes of temporary refusals: the server is busy, or did not answer. */
+const TEMPORARY = /^(study\.|http\.|rate\.)/;
+/** The codes of refusals that no change of the search resolves. */
 const FINAL = /^(trace\.withheld|lesson\.unknown)$/;
 
 /**
  * Whether the same search may succeed later.
  * @param {Error} error
  */
-function isPassing(error) {
-    return !(error instanceof ApiError) || PASSING.test(error.code);
+function isTemporary(error) {
+    return !(error instanceof ApiError) || TEMPORARY.test(error.code);
 }
 
 /**
- * Whether the user can correct what was refused.
+ * Whether the user can correct the request.
  * @param {Error} error
  */
 export function isCorrectable(error) {
-    return error instanceof ApiError && !isPassing(error) && !FINAL.test(error.code);
+    return error instanceof ApiError && !isTemporary(error) && !FINAL.test(error.code);
 }
 
 /**
- * A refusal. A mistake in a text stands at the text, and here in short.
+ * The message of a refusal. The form shows a mistake in a text at the text, too.
  * @param {Error} error
  * @param {() => void} retry
  * @returns {Content}
@@ -44,22 +44,22 @@ export function drawFailure(error, retry) {
         { class: "card failure", key: error.message },
         h("p", { class: "refusal" }, sentenceOf(error.message)),
         seconds === null ? null : h("p", { class: "muted" }, `Try again in ${Math.ceil(seconds)} s.`),
-        isPassing(error) ? h("button", { class: "small", onclick: retry }, "Try again") : null,
+        isTemporary(error) ? h("button", { class: "small", onclick: retry }, "Try again") : null,
     );
 }
 
 /**
- * What stopped a search whose first part is shown.
+ * The message for a search that was stopped, whose first part is shown.
  * @param {string} reason
  * @returns {Content}
  */
 export function drawStopped(reason) {
-    const text = `${sentenceOf(reason)} Here is what the search saw until then.`;
+    const text = `${sentenceOf(reason)} The page shows the part that it had searched.`;
     return h("div", { class: "card failure stopped", key: "stopped" }, h("p", null, text));
 }
 
 /**
- * Why the trace of a search has only its first nodes; null if it has all.
+ * The message for a trace that has only the first nodes of its search; null for a complete one.
  * @param {TraceEnd | null} end
  * @param {number} count the number of nodes in the trace
  * @returns {Content}

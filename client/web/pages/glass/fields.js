@@ -1,6 +1,6 @@
 /**
- * The fields of a search: algorithm, form, depth, evaluator, order, cut-off, player and the rest. What
- * does not go together is greyed, with the server's reason.
+ * The fields of a search: algorithm, form, depth, evaluator, order, cut-off, player and others. Values
+ * that conflict are greyed, with the server's reason.
  *
  * @import {Address} from "../../glass/address.js"
  * @import {Choice, TraceChoices} from "../../glass/requests.js"
@@ -12,7 +12,7 @@ import { h } from "../../shell/elements.js";
 import { baseOf, refusalOf } from "./search.js";
 
 /**
- * What the fields show and change. `id` distinguishes the fields of two searches, and `sides` are the
+ * The contents and the callback of the fields. `id` distinguishes the fields of two searches, and `sides` are the
  * names of the players.
  * @typedef {object} Fields
  * @property {string} id
@@ -50,12 +50,12 @@ export function drawFields(fields) {
     );
 }
 
-/** The fields that are in use seldom: folded, unless one of them is chosen. */
-const SELDOM = /** @type {const} */ (["cutOff", "player", "seed", "fresh"]);
+/** Rarely used fields: folded unless one of them has a value. */
+const RARE_FIELDS = /** @type {const} */ (["cutOff", "player", "seed", "fresh"]);
 
 /** @param {Fields} fields */
 function drawRest(fields) {
-    const isUsed = SELDOM.some((field) => fields.state[field] !== null);
+    const isUsed = RARE_FIELDS.some((field) => fields.state[field] !== null);
     return h(
         "details",
         { class: "rest", key: "rest", ...(isUsed ? { open: true } : null) },
@@ -72,7 +72,7 @@ function drawRest(fields) {
 }
 
 /**
- * A field with its label and a text below it: why it cannot be changed, or what the value means.
+ * A field with its label and a text below it: the reason why it is greyed, or the value's meaning.
  * @param {Fields} fields
  * @param {string} name
  * @param {string} label

@@ -1,5 +1,5 @@
 /**
- * The form with what to search, how, and beside which second search. It is loaded when it is opened.
+ * The form of a search: its subject, its fields, and a second search. It is loaded when it is opened.
  *
  * @import {App} from "../../shell/app.js"
  * @import {GameDescription} from "../../shell/api.js"
@@ -17,7 +17,7 @@ import { listGames } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/router.js";
 import { sentenceOf } from "../../shell/words.js";
-import { BoardMaker } from "./board-maker.js";
+import { MoveBoard } from "./move-board.js";
 import { EXAMPLES } from "./examples.js";
 import { drawFields } from "./fields.js";
 import { NO_SUBJECT, subjectOf, valuesOf, withChanges } from "./search.js";
@@ -27,8 +27,9 @@ import { drawSubject } from "./subject.js";
 void loadStyleSheet("pages/glass/form.css").catch(() => {});
 
 /**
- * What the form shows and changes. `searched` is the state of the first search: that of a lesson's
- * search as if it had been typed, null if it cannot be typed. `runs` are those of the shown lesson.
+ * The contents and the callback of the form. `searched` is the state of the first search; a lesson's
+ * search has the state with its subject and fields, null if there is none. `runs` are those of the
+ * shown lesson.
  * @typedef {object} Shown
  * @property {Address} state
  * @property {Address | null} searched
@@ -40,7 +41,7 @@ void loadStyleSheet("pages/glass/form.css").catch(() => {});
 
 export class SearchForm {
     #app;
-    #maker;
+    #moveBoard;
     /** @type {TraceChoices | null} */
     #choices = null;
     /** @type {GameDescription[]} */
@@ -55,15 +56,15 @@ export class SearchForm {
     /** @param {App} app */
     constructor(app) {
         this.#app = app;
-        this.#maker = new BoardMaker(() => app.update());
+        this.#moveBoard = new MoveBoard(() => app.update());
         void this.load();
     }
 
     stop() {
-        this.#maker.stop();
+        this.#moveBoard.stop();
     }
 
-    /** Loads what there is to choose from, unless it has been loaded. */
+    /** Loads the choices and the games, once. */
     async load() {
         if (this.#choices !== null) return;
         this.#failure = null;
@@ -139,7 +140,7 @@ export class SearchForm {
             runs,
             head: first.trace?.head ?? null,
             textError: error instanceof TraceError && error.line !== null ? error : null,
-            maker: this.#maker,
+            moveBoard: this.#moveBoard,
             choose: (chosen) => this.#choose(chosen, first.trace?.head.game ?? "", choices, change),
             change,
             announce: (text) => this.#app.announce(text),
@@ -167,7 +168,7 @@ export class SearchForm {
     }
 
     /**
-     * Loads the lessons, and then passes the name of the first one on.
+     * Loads the lessons, and then calls `use` with the name of the first one.
      * @param {(lesson: string) => void} [use]
      */
     #loadTopics(use) {
@@ -184,7 +185,7 @@ export class SearchForm {
     }
 
     /**
-     * The names of the players of what is searched.
+     * The names of the players in the subject of the search.
      * @param {Shown} shown
      * @param {TraceChoices} choices
      */
@@ -197,7 +198,7 @@ export class SearchForm {
 }
 
 /**
- * The state after changes. A change of how a lesson's search is made makes it a search of one's own.
+ * The state after changes. A change of a field turns a lesson's search into one of the user's own.
  * @param {Shown} shown
  * @param {TraceChoices} choices
  * @param {Partial<Address>} changes

@@ -1,6 +1,6 @@
 /**
- * The glass box: the form with what to search and how, and the search itself, step by step. Everything
- * that the page shows is in its address.
+ * The glass box: a search step by step, and the form to change it. Everything that the page shows is in
+ * its address.
  *
  * @import {App, Page} from "../../shell/app.js"
  * @import {Address} from "../../glass/address.js"
@@ -27,7 +27,7 @@ import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
 
 /** On wide windows an empty page opens with its form; form.css has the same width. */
 const wideWindow = matchMedia("(min-width: 1100px)");
-/** What the page says if a part of it does not arrive. */
+/** The message if a module of the page does not arrive. */
 const NOT_LOADED = "A part of the page could not be loaded; try again";
 
 /** @implements {Page} */
@@ -127,7 +127,7 @@ export class GlassPage {
         this.#app.update();
     }
 
-    /** The state of the first search: that of a lesson's search as if it had been typed. */
+    /** The state of the first search; that of a lesson's search has its subject and fields. */
     get #searched() {
         const { lesson, run } = this.#state;
         if (lesson === null) return this.#state;
@@ -147,7 +147,7 @@ export class GlassPage {
     }
 
     /**
-     * Shows another state: the address has it, and it is searched.
+     * Shows another state: writes its address, and requests its searches.
      * @param {Address} state
      */
     #show(state) {
@@ -165,7 +165,7 @@ export class GlassPage {
         this.#app.update();
     }
 
-    /** Shows the traces that have arrived: both in step once they are complete, otherwise the first. */
+    /** Shows the arrived traces: both in step once they are complete, otherwise the first one. */
     #showTraces() {
         const [first, second] = this.#runs;
         if (this.#state.with !== null && first.isComplete && second.isComplete && first.trace && second.trace)
@@ -198,7 +198,7 @@ export class GlassPage {
         this.#viewer = this.#pair = null;
     }
 
-    /** What the viewers show first, and how they say what the user goes to. */
+    /** The options of the viewers: the first step and view, and the callbacks for others. */
     get #viewing() {
         return {
             step: this.#state.step,
@@ -209,7 +209,7 @@ export class GlassPage {
     }
 
     /**
-     * Notes in the address what the viewers show.
+     * Writes the viewers' step or view into the address.
      * @param {Partial<Address>} changes
      */
     #note(changes) {
@@ -269,14 +269,14 @@ export class GlassPage {
         });
     }
 
-    /** What the searches say besides their trees: that they run, or why there is none. */
+    /** The status of the searches: running, failed, stopped or truncated. */
     #drawStatus() {
         const runs = this.#runs.filter((_, i) => i === 0 || this.#state.with !== null);
         const retry = () => {
             for (const run of runs) if (run.error) run.retry();
             this.#app.update();
         };
-        // A mistake in a text stands at the text, if the form is open.
+        // The open form shows a mistake in a text at the text.
         const isAtText = (/** @type {Error | null} */ error) => this.#isFormOpen && error instanceof TraceError && error.line !== null;
         const failed = runs.filter(({ error }) => error !== null && !isAtText(error));
         const isRunning = runs.some((run) => run.isRunning);
@@ -285,7 +285,7 @@ export class GlassPage {
             { class: "glass-status", role: "status", key: "status" },
             failed.map((run) => (run.error ? (run.isStale || !run.trace ? drawFailure(run.error, retry) : drawStopped(run.error.message)) : null)),
             runs.map((run) => (run.error || run.isRunning ? null : drawTruncated(run.trace?.end ?? null, run.trace?.count ?? 0))),
-            runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "The tree is that of the last search that worked.") : null,
+            runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "The tree below is that of the last search that succeeded.") : null,
             isRunning ? h("p", { class: "muted running" }, "Searching…") : null,
         );
     }

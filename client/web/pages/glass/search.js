@@ -1,14 +1,14 @@
 /**
- * What the page searches: the request for a state of the page's address, and which values go together.
- * The server says what there is and what goes together; this module only looks it up. Pure functions.
+ * The request for a state of the page's address, and which values conflict. The choices and the
+ * conflicts come from the server; this module only looks them up. Pure functions.
  *
  * @import {Address} from "../../glass/address.js"
  * @import {Choice, Refusals, TraceChoices, TraceRequest} from "../../glass/requests.js"
  */
 
-/** What is searched. @typedef {"game" | "tree" | "graph" | "lesson"} Subject */
+/** The kind of subject of a search. @typedef {"game" | "tree" | "graph" | "lesson"} Subject */
 /** A field of a search. @typedef {"algorithm" | "form" | "depth" | "order" | "evaluator" | "cutOff" | "player" | "seed" | "fresh"} Field */
-/** The values of the fields that a search really has. @typedef {Partial<Record<Field, any>>} Values */
+/** The effective values of the fields of a search. @typedef {Partial<Record<Field, any>>} Values */
 
 /** The fields of a search, with their names in requests. @type {Record<Field, string>} */
 export const FIELDS = {
@@ -24,7 +24,7 @@ export const FIELDS = {
 };
 /** @type {Field[]} */
 const FIELD_NAMES = /** @type {Field[]} */ (Object.keys(FIELDS));
-/** The parts of an address that say what is searched, when there is nothing. */
+/** The fields of an address for the subject, all empty. */
 export const NO_SUBJECT = {
     game: null,
     options: {},
@@ -37,13 +37,13 @@ export const NO_SUBJECT = {
     tree: null,
     graph: null,
 };
-/** The fields of a search without any value: the server then takes its defaults. */
+/** The fields of a search, all empty: the server then uses its defaults. */
 export const NO_FIELDS = /** @type {Record<Field, null>} */ (
     Object.fromEntries(FIELD_NAMES.map((field) => [field, null]))
 );
 
 /**
- * What the page searches; null as long as nothing is chosen.
+ * The kind of subject of a state; null without a subject.
  * @param {Address} state
  * @returns {Subject | null}
  */
@@ -55,7 +55,7 @@ export function subjectOf(state) {
 }
 
 /**
- * The body of the request for the state's (first) search; null without something to search.
+ * The body of the request for the state's first search; null without a subject.
  * @param {Address} state
  * @returns {TraceRequest | null}
  */
@@ -119,7 +119,7 @@ export function fieldsOf(request) {
 }
 
 /**
- * The state that a request describes, such as the one of a lesson's search.
+ * The state that a request describes, such as that of a lesson's search.
  * @param {Address} state
  * @param {TraceRequest} request
  * @returns {Address}
@@ -161,12 +161,12 @@ export function baseOf(value) {
 }
 
 /**
- * Why a value does not go with the others that are chosen; "" if it does.
+ * The reason why a value conflicts with the other values; "" if it does not.
  * @param {TraceChoices} choices
  * @param {Address} state
  * @param {Values} values
  * @param {Field} field
- * @param {unknown} value "*" asks for the reason for which the field has no value at all
+ * @param {unknown} value "*" for the reason why the field can have no value at all
  */
 export function refusalOf(choices, state, values, field, value) {
     for (const refuses of refusals(choices, state, values, field)) {
@@ -178,7 +178,7 @@ export function refusalOf(choices, state, values, field, value) {
 }
 
 /**
- * What the entries refuse that are chosen in the other fields, and what the subject refuses.
+ * The refusals of the entries that are chosen in the other fields, and of the subject.
  * @param {TraceChoices} choices
  * @param {Address} state
  * @param {Values} values
@@ -203,7 +203,7 @@ function refusals(choices, state, values, field) {
 }
 
 /**
- * The state with other values. A chosen value that does not go with the new ones gives way.
+ * The state with changes. A chosen value that conflicts with them is cleared.
  * @param {TraceChoices} choices
  * @param {Address} state
  * @param {Partial<Address>} changes

@@ -1,6 +1,6 @@
 /**
- * The second search, side by side with the first one: pairs that are worth seeing, or any search of
- * the same position.
+ * The second search, side by side with the first one: an instructive pair, or any search of the same
+ * position.
  *
  * @import {Address} from "../../glass/address.js"
  * @import {PairChoice} from "../../glass/requests.js"
@@ -24,7 +24,7 @@ export function drawSecond(first, head, change) {
     const pairs = (choices.pairs ?? []).map((pair) => drawPair(first, pair, change));
     if (state.with === null)
         return [
-            h("p", { class: "muted", key: "about" }, "Two searches of the same position, in step. What one visits and the other skips is marked in both."),
+            h("p", { class: "muted", key: "about" }, "Two searches of the same position, in step. The nodes that only one of them visits are marked in both."),
             h("div", { class: "pairs", key: "pairs" }, pairs, h("button", { type: "button", class: "small", onclick: () => change({ with: {} }) }, "Any other…")),
         ];
     const second = { ...state, ...state.with, with: null };
@@ -39,7 +39,7 @@ export function drawSecond(first, head, change) {
 }
 
 /**
- * A button that shows a pair, or says why it does not go with what is searched.
+ * The button of a pair; it is greyed, with the reason, if the pair conflicts with the subject.
  * @param {Fields} first
  * @param {PairChoice} pair
  * @param {(changes: Partial<Address>) => void} change

@@ -1,6 +1,6 @@
 /**
- * What is searched: a game and a position (by text, by moves on a board, or from a match), a tree or a
- * graph as text, or a search of a lesson.
+ * The subject of a search: a game and a position (by text, by moves on a board, or from a match), a tree
+ * or a graph as text, or a search of a lesson.
  *
  * @import {GameDescription} from "../../shell/api.js"
  * @import {Address} from "../../glass/address.js"
@@ -8,7 +8,7 @@
  * @import {TraceError} from "../../glass/stream.js"
  * @import {TraceHead} from "../../glass/trace.js"
  * @import {Content} from "../../shell/elements.js"
- * @import {BoardMaker} from "./board-maker.js"
+ * @import {MoveBoard} from "./move-board.js"
  * @import {Subject} from "./search.js"
  */
 
@@ -19,13 +19,13 @@ import { drawTextField } from "./text-field.js";
 
 /** The kinds of subjects. @type {Record<Subject, string>} */
 const SUBJECTS = { game: "Game", tree: "Tree", graph: "Graph", lesson: "Lesson" };
-/** The link to a match: its id, and the ply. */
+/** A link to a match, with its id and perhaps a ply. */
 const MATCH_LINK = /\/match\/([\w-]{1,24})(?:\?ply=(\d{1,6}))?/;
 /** Maximum length of a position's text, in characters (server/protocol/limits.py). */
 const MAX_POSITION = 1000;
 
 /**
- * What the form needs to show and to change the subject.
+ * The contents and the callbacks of the subject's part of the form.
  * @typedef {object} SubjectForm
  * @property {Subject} subject the chosen kind of subject
  * @property {Address} state
@@ -35,7 +35,7 @@ const MAX_POSITION = 1000;
  * @property {LessonRun[] | null} runs of the lesson; null while they load
  * @property {TraceHead | null} head of the trace
  * @property {TraceError | null} textError the mistake in the text
- * @property {BoardMaker} maker
+ * @property {MoveBoard} moveBoard
  * @property {(subject: Subject) => void} choose
  * @property {(changes: Partial<Address>) => void} change
  * @property {(text: string) => void} announce
@@ -134,14 +134,14 @@ function drawPosition({ state, change }) {
 }
 
 /** @param {SubjectForm} form */
-function drawBoard({ state, maker, change, announce }) {
+function drawBoard({ state, moveBoard, change, announce }) {
     if (state.game === null) return null;
     const { game, options, position, moves } = state;
     return h(
         "div",
         { class: "field moves-field", key: "board" },
         h("p", { class: "label" }, "Or make moves"),
-        maker.draw({ game, options, position, moves }, (next) => change({ moves: next }), announce),
+        moveBoard.draw({ game, options, position, moves }, (next) => change({ moves: next }), announce),
     );
 }
 

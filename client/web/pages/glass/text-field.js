@@ -10,10 +10,10 @@ import { h } from "../../shell/elements.js";
 import { sentenceOf } from "../../shell/words.js";
 import { EXAMPLES } from "./examples.js";
 
-/** The most characters of a line that are shown around a mistake. */
+/** Maximum number of characters of a line to show around a mistake. */
 const SHOWN_CHARACTERS = 60;
-/** How the texts are written. @type {Record<"tree" | "graph", {title: string, lines: [string, string][]}>} */
-const HOW = {
+/** The help on the notation of the texts. @type {Record<"tree" | "graph", {title: string, lines: [string, string][]}>} */
+const NOTATION_HELP = {
     tree: {
         title: "How to write a tree",
         lines: [
@@ -83,8 +83,8 @@ export function drawTextField(field) {
         h(
             "details",
             { class: "how", key: "how" },
-            h("summary", null, HOW[kind].title),
-            HOW[kind].lines.map(([code, text]) => h("p", null, h("code", null, code), ` ${text}`)),
+            h("summary", null, NOTATION_HELP[kind].title),
+            NOTATION_HELP[kind].lines.map(([code, text]) => h("p", null, h("code", null, code), ` ${text}`)),
         ),
     );
 }
@@ -111,7 +111,7 @@ function drawMistake(text, error) {
 }
 
 /**
- * The part of a line around a column, and the place of that column in it, counted from 0.
+ * The part of a line around a column, and the index of the column in it.
  * @param {string} text
  * @param {number} line counted from 1
  * @param {number} column counted from 1
@@ -134,7 +134,7 @@ export function indexAt(text, line, column) {
 }
 
 /**
- * Puts the caret where the mistake is.
+ * Puts the caret at a line and a column.
  * @param {string} text
  * @param {number} line
  * @param {number} column

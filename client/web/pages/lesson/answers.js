@@ -1,5 +1,5 @@
 /**
- * The questions of lessons, and what counts as a right answer. Pure functions.
+ * The questions of lessons, and the check of their answers. Pure functions.
  *
  * @import {FigureNode} from "./figure.js"
  */
@@ -26,7 +26,7 @@ const NUMBER = /^[<>=≤≥\s]*([+\-−]?(?:\d+(?:[.,]\d+)?|inf|∞))\s*$/i;
 const TOLERANCE = 0.005;
 
 /**
- * The number that a text says, or null.
+ * Parses the number in a text; null without one.
  * @param {string} text
  * @returns {number | null}
  */

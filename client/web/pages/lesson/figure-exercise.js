@@ -1,5 +1,5 @@
 /**
- * The exercise of a figure with gaps: numbers to type, a relation to choose, leaves to cross out.
+ * The exercise with a figure to complete: numbers to type, a relation to choose, leaves to cross out.
  *
  * @import {Answer, Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
@@ -14,7 +14,7 @@ import { h } from "../../shell/elements.js";
  * @typedef {{kind: "figure", text: string, run: number, root: FigureNode, gaps: string, questions:
  *     Question[]}} FigureExerciseBody
  */
-/** The relations as they are shown. @type {Record<string, string>} */
+/** The labels of the relations. @type {Record<string, string>} */
 const RELATIONS = { "=": "= exactly", ">=": "≥ at least", "<=": "≤ at most" };
 
 export class FigureExercise {
@@ -25,7 +25,7 @@ export class FigureExercise {
     #texts;
     /** The crossed leaves. @type {Set<string>} */
     #crossed = new Set();
-    /** Which answers were right at the last check; null before. @type {boolean[] | null} */
+    /** Whether each answer was right at the last check; null before it. @type {boolean[] | null} */
     #checked = null;
     #checks = 0;
     #isSolutionShown = false;
@@ -180,7 +180,7 @@ export class FigureExercise {
     }
 
     /**
-     * What the reader has answered; null for nothing that can be read.
+     * The reader's answer; null if it cannot be read.
      * @param {Question} question
      * @param {string} text
      * @returns {Answer | null}

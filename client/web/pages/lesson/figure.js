@@ -1,6 +1,6 @@
 /**
  * A tree to work on: MAX points up, MIN down, chance is round, a leaf is a box with its value. It is
- * made of lists, so that its parts may hold fields and buttons.
+ * made of HTML lists, so that its parts can contain fields and buttons.
  *
  * @import {Content, VNode} from "../../shell/elements.js"
  */
@@ -19,7 +19,7 @@ import { h } from "../../shell/elements.js";
  * @typedef {object} FigureOptions
  * @property {FigureNode} root
  * @property {string} label
- * @property {(node: FigureNode) => Content} [below] what stands below a node's shape
+ * @property {(node: FigureNode) => Content} [below] draws the content below a node's shape
  * @property {(node: FigureNode) => boolean} [isCrossed] whether a leaf is crossed out
  * @property {((node: FigureNode) => void) | null} [onLeaf] makes the leaves buttons that are crossed
  *     out by a click

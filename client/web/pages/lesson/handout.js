@@ -1,6 +1,6 @@
 /**
- * The sheet that a lesson is printed as: the text, the tree, questions with lines to write on, and the
- * address of the lesson. It is seen on paper only.
+ * The printed sheet of a lesson: the text, the tree, questions with lines to write on, and the lesson's
+ * address. It is visible on paper only.
  *
  * @import {Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
@@ -11,7 +11,7 @@
  */
 
 import { drawFigure } from "./figure.js";
-import { Fold } from "../../glass/fold.js";
+import { stateAt } from "../../glass/search-state.js";
 import { drawPicture } from "../../glass/tree.js";
 import { h } from "../../shell/elements.js";
 
@@ -22,7 +22,7 @@ const MAX_NODES = 150;
 /** The numbers of lines to write on, for an answer of each kind. */
 const LINES = { yes_no: 2, number: 1, names: 1, choice: 1, text: 3 };
 
-/** What a sheet asks. @typedef {{text: string, kind: keyof typeof LINES, reason: string}} Asked */
+/** A question of a sheet. @typedef {{text: string, kind: keyof typeof LINES, reason: string}} Asked */
 /**
  * @typedef {object} HandoutOptions
  * @property {{title: string, page: string, look_for: string[], solution: string[]}} lesson
@@ -61,7 +61,7 @@ export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
 }
 
 /**
- * The questions of a sheet. Those of an exercise come last, or are the figure itself.
+ * The questions of a sheet: those of the exercise, or some of the quiz.
  * @param {QuizBody} body
  * @returns {Asked[]}
  */
@@ -120,7 +120,7 @@ function drawGaps(node, { root, gaps, questions }) {
  */
 function drawSearch(trace, step) {
     if (trace === null || trace.end === null) return null;
-    const state = new Fold(trace).at(step ?? trace.stepCount);
+    const state = stateAt(trace, step ?? trace.stepCount);
     return h("div", { class: "picture" }, drawPicture({ trace, state, view: "window", limit: MAX_NODES }));
 }
 

@@ -1,5 +1,5 @@
 /**
- * The exercise of a tree to order, so that alpha-beta skips as many leaves as possible. The server
+ * The exercise with a tree to order so that alpha-beta skips as many leaves as possible. The server
  * searches the tree in the reader's order.
  *
  * @import {FigureNode} from "./figure.js"
@@ -74,11 +74,12 @@ export class OrderExercise {
     draw() {
         const order = treeText(this.#root);
         const result = this.#result?.order === order ? this.#result : null;
+        const { place, count } = this.#place();
         return h(
             "div",
             { class: "order-exercise", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event) },
             h("p", null, this.#body.text),
-            h("p", { class: "muted" }, "Choose a branch or a leaf, then move it with the buttons or the arrow keys."),
+            h("p", { class: "muted" }, "Choose a branch or a leaf, then move it with the buttons below or with the left and right arrow keys."),
             drawFigure({
                 root: this.#root,
                 label: "The tree",
@@ -88,8 +89,8 @@ export class OrderExercise {
             h(
                 "p",
                 { class: "buttons" },
-                h("button", { onclick: () => this.#move(-1) }, `← ${this.#selected} earlier`),
-                h("button", { onclick: () => this.#move(1) }, `${this.#selected} later →`),
+                h("button", { "aria-disabled": place === 1, onclick: () => this.#move(-1) }, `← ${this.#selected} earlier`),
+                h("button", { "aria-disabled": place === count, onclick: () => this.#move(1) }, `${this.#selected} later →`),
                 h("button", { class: "main", "aria-disabled": this.#isChecking, onclick: () => void this.#check() }, "Check"),
                 h("button", { onclick: () => this.#reset() }, "Start again"),
             ),
@@ -141,10 +142,16 @@ export class OrderExercise {
     /** @param {1 | -1} direction */
     #move(direction) {
         this.#root = moveNode(this.#root, this.#selected, direction);
-        const siblings = figureNodes(this.#root).find(({ children }) => children.some(({ name }) => name === this.#selected));
-        const place = (siblings?.children.findIndex(({ name }) => name === this.#selected) ?? 0) + 1;
-        this.#app.announce(`${this.#selected} is ${place} of ${siblings?.children.length ?? 1}.`);
+        const { place, count } = this.#place();
+        this.#app.announce(`${this.#selected} is ${place} of ${count}.`);
         this.#app.update();
+    }
+
+    /** The place of the selected node among its siblings, from 1, and their number. */
+    #place() {
+        const parent = figureNodes(this.#root).find(({ children }) => children.some(({ name }) => name === this.#selected));
+        const siblings = parent?.children ?? [];
+        return { place: siblings.findIndex(({ name }) => name === this.#selected) + 1, count: siblings.length };
     }
 
     #reset() {
@@ -172,14 +179,15 @@ export class OrderExercise {
     }
 
     /**
-     * Moves the selected node by an arrow key.
+     * Moves the focused node by an arrow key, and selects it.
      * @param {KeyboardEvent} event
      */
     #onKey(event) {
         const direction = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : null;
-        const isNode = event.target instanceof HTMLElement && event.target.dataset.node !== undefined;
-        if (direction === null || !isNode || event.altKey || event.ctrlKey || event.metaKey) return;
+        const name = event.target instanceof HTMLElement ? event.target.dataset.node : undefined;
+        if (direction === null || name === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
         event.preventDefault();
+        this.#selected = name;
         this.#focus = true;
         this.#move(direction);
     }

@@ -32,7 +32,7 @@ export class LessonPage {
     /** The quiz and the exercise, once they are loaded. @type {Practice | null} */
     #practice = null;
     #isStopped = false;
-    /** Whether the reader wants to see the searches that solve the exercise. */
+    /** Whether the reader has asked to see the searches that solve the exercise. */
     #isSolutionShown = false;
     /** Whether the sheet on paper shows the answers. */
     #hasAnswers = false;
@@ -115,7 +115,7 @@ export class LessonPage {
     }
 
     /**
-     * Puts what is shown into the address, when no further step follows.
+     * Writes what is shown into the address, once no further step follows.
      * @param {Shown} shown
      */
     #keepInAddress(shown) {
@@ -147,7 +147,7 @@ export class LessonPage {
     }
 
     /**
-     * The searches, and what there is to do. While the reader answers questions, only these are shown.
+     * The searches, the notes, the quiz and the exercise. An open quiz is shown alone.
      * @param {LessonBody} lesson
      */
     #drawParts(lesson) {
@@ -189,7 +189,7 @@ export class LessonPage {
         );
     }
 
-    /** The address of what is shown, in the glass box. */
+    /** The address of the shown search and step in the glass box. */
     #glassAddress() {
         const query = new URLSearchParams({ lesson: this.#name });
         const shown = this.#runs?.shown;
@@ -199,8 +199,8 @@ export class LessonPage {
     }
 
     /**
-     * Whether the searches are shown: not beside open questions, and those of an exercise only when the
-     * reader asks for them. Before the exercise is loaded, the lesson's solution says that there is one.
+     * Whether the searches are shown: not beside an open quiz, and not if they solve an unsolved exercise,
+     * unless the reader asks for them. Until the exercise is loaded, a lesson with a solution has one.
      */
     get #areRunsShown() {
         const practice = this.#practice;
@@ -233,7 +233,7 @@ function drawLoading() {
     return h("p", { class: "muted", role: "status" }, "Loading the lesson…");
 }
 
-/** For a lesson that does not exist. */
+/** The page of a lesson that does not exist. */
 function drawMissing() {
     return h(
         "div",

@@ -1,6 +1,6 @@
 /**
- * What a lesson offers to do: the quiz, the exercise, the sheet for paper and the links to share. The
- * page loads it after the lesson's text and search.
+ * The practice of a lesson: the quiz, the exercise, the printed sheet and the links to share. The page
+ * loads it after the lesson's text and search.
  *
  * @import {VNode} from "../../shell/elements.js"
  * @import {LessonBody} from "../../glass/requests.js"
@@ -32,7 +32,7 @@ export class Practice {
     #quiz;
     /** @type {FigureExercise | OrderExercise | null} */
     #exercise = null;
-    /** The sheet, as long as nothing on it changes. @type {{key: string, node: VNode} | null} */
+    /** The drawn sheet, and the key of its content. @type {{key: string, node: VNode} | null} */
     #handout = null;
 
     /**
@@ -58,12 +58,12 @@ export class Practice {
         if (body.exercise?.kind === "order") this.#exercise = new OrderExercise(app, body.exercise, solved);
     }
 
-    /** Whether the searches would solve the exercise, which the reader has not solved yet. */
+    /** Whether the searches would solve an exercise that the reader has not solved yet. */
     get isSpoiled() {
         return this.#exercise instanceof FigureExercise && !this.#exercise.isSolved;
     }
 
-    /** Whether the reader answers questions, which the searches would solve. */
+    /** Whether the quiz is open, whose questions the searches would answer. */
     get isQuizOpen() {
         return this.#quiz.isOpen;
     }
@@ -97,7 +97,7 @@ export class Practice {
     }
 
     /**
-     * The sheet for paper.
+     * The sheet to print.
      * @param {boolean} hasAnswers
      */
     drawHandout(hasAnswers) {

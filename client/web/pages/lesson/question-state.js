@@ -1,14 +1,14 @@
 /**
- * The state of a search as a question shows it: the node that the question is about, and the nodes
- * above it, keep the window that they received, and nothing is known of their values.
+ * The state of a search as a question shows it: the node of the question and the nodes above it have the
+ * window that they received, and open intervals.
  *
  * @import {SearchTrace} from "../../glass/trace.js"
- * @import {Ends} from "../../glass/fold.js"
+ * @import {Ends} from "../../glass/search-state.js"
  */
 
-import { State } from "../../glass/fold.js";
+import { SearchState } from "../../glass/search-state.js";
 
-export class QuestionState extends State {
+export class QuestionState extends SearchState {
     /**
      * @param {Row} row
      * @override

@@ -1,6 +1,6 @@
 /**
- * The quiz of a lesson: one question after another about its searches. A wrong answer brings the
- * hint, a second one the reason. The score stays in this browser.
+ * The quiz of a lesson: questions about its searches, one after the other. After a wrong answer the
+ * reader gets the hint, after a second one the reason. The score is stored in this browser only.
  *
  * @import {VNode} from "../../shell/elements.js"
  * @import {Answer, Question} from "./answers.js"
@@ -12,7 +12,7 @@
 import { h } from "../../shell/elements.js";
 import { isRight, readNumber } from "./answers.js";
 import { drawFigure } from "./figure.js";
-import { Fold } from "../../glass/fold.js";
+import { stateAt } from "../../glass/search-state.js";
 import { lessonProgress, progressText, storeProgress } from "../../ui/progress.js";
 import { QuestionState } from "./question-state.js";
 import { drawTree } from "../../glass/tree.js";
@@ -36,13 +36,13 @@ export class Quiz {
     #tries = 0;
     /** The outcome of this question; null while it is open. @type {Outcome | null} */
     #outcome = null;
-    /** Why an answer cannot be read. @type {string | null} */
+    /** The message if an answer cannot be read. @type {string | null} */
     #problem = null;
-    /** What is typed in a field. */
+    /** The content of the field. */
     #text = "";
     /** The chosen names. @type {Set<string>} */
     #names = new Set();
-    /** The part that takes the focus after the next draw. @type {string | null} */
+    /** The selector of the element that gets the focus after the next draw. @type {string | null} */
     #focus = null;
     #progress;
     /** The rows that the reader has opened or closed in the tree. */
@@ -87,7 +87,7 @@ export class Quiz {
         );
     }
 
-    /** Moves the focus to where the reader goes on. */
+    /** Moves the focus to the next thing to do. */
     afterDraw() {
         if (this.#focus === null) return;
         const part = document.querySelector(`.quiz ${this.#focus}`);
@@ -174,7 +174,7 @@ export class Quiz {
     }
 
     /**
-     * The search when the question is asked; after the answer as it is then.
+     * The search at the step of the question; after the answer one step further.
      * @param {Question} question
      */
     #drawSearch(question) {
@@ -184,7 +184,7 @@ export class Quiz {
             // The same element as later: a field that has the focus must not move.
             return h("div", { class: "tree-box", key: "tree" }, h("p", { class: "muted" }, "Loading the search…"));
         const isOpen = this.#outcome === null;
-        const state = isOpen ? new QuestionState(trace, question.step) : new Fold(trace).at(question.step + 1);
+        const state = isOpen ? new QuestionState(trace, question.step) : stateAt(trace, question.step + 1);
         const select = { opened: this.#opened, closed: this.#closed };
         return h(
             "div",
@@ -207,7 +207,7 @@ export class Quiz {
     }
 
     /**
-     * The whole tree, whose leaves the reader crosses out; after the answer as it is right.
+     * The whole tree, whose leaves the reader crosses out; after the answer with the right leaves crossed.
      * @param {Question} question
      * @param {FigureNode} root
      */
@@ -333,7 +333,7 @@ export class Quiz {
     }
 
     /**
-     * Checks an answer. The first wrong one brings the hint, the second one ends the question.
+     * Checks an answer: the first wrong one shows the hint, the second one ends the question.
      * @param {Answer} answer
      */
     #answer(answer) {

@@ -1,5 +1,5 @@
 /**
- * How to hand on a lesson: its address with a QR code, and the HTML that shows it in another page.
+ * The links to share a lesson: its address with a QR code, and the HTML of a frame for another page.
  *
  * @import {VNode} from "../../shell/elements.js"
  */

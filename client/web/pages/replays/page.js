@@ -1,31 +1,36 @@
 /**
- * The list of finished matches, the latest first, in pages.
+ * The list of finished matches, the latest first, in pages. The page's address has its limits and its
+ * page.
  *
  * @import {App, Page} from "../../shell/app.js"
  * @import {GameDescription, MatchSummary} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
+ * @import {Filter} from "./filter.js"
  */
 
 import { listGames, listMatches } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { drawMatch } from "../../ui/matches.js";
+import { addressOf, changed, isLimited, parametersOf, parseFilter } from "./filter.js";
+import { drawForm } from "./form.js";
 
-/** Maximum number of matches that one request loads. */
+/** Maximum number of matches on one page. */
 const PAGE_SIZE = 30;
 
 /** @implements {Page} */
 export class ReplaysPage {
     #app;
-    /** What the list is limited to, as the page's address has it. */
-    #filter = readFilter();
+    #filter = parseFilter(location.search);
     /** @type {GameDescription[]} */
     #games = [];
     /** Answers to earlier requests than this one are dropped. */
     #request = 0;
     /** @type {MatchSummary[]} */
     #matches = [];
-    /** The `before` of the next request; null after the last page. @type {string | null} */
+    /** The cursor of the page with older matches; null on the last one. @type {string | null} */
     #next = null;
+    /** The cursor of the page with newer matches; null on the first one. @type {string | null} */
+    #previous = null;
     #state = /** @type {"loading" | "loaded" | "failed"} */ ("loading");
 
     /** @param {App} app */
@@ -61,12 +66,10 @@ export class ReplaysPage {
         this.#app.update();
     }
 
-    /** @param {Filter} filter */
-    #change(filter) {
-        this.#filter = filter;
-        history.replaceState(history.state, "", addressOf(filter));
-        this.#matches = [];
-        this.#next = null;
+    /** @param {Partial<Filter>} changes */
+    #change(changes) {
+        this.#filter = changed(this.#filter, changes);
+        history.replaceState(history.state, "", addressOf(this.#filter));
         void this.#load();
     }
 
@@ -75,10 +78,9 @@ export class ReplaysPage {
         this.#app.update();
         const request = ++this.#request;
         try {
-            const { matches, next } = await listMatches(PAGE_SIZE, { before: this.#next, ...this.#filter });
+            const { matches, next, previous = null } = await listMatches(PAGE_SIZE, parametersOf(this.#filter));
             if (request !== this.#request) return;
-            this.#matches = [...this.#matches, ...matches];
-            this.#next = next;
+            [this.#matches, this.#next, this.#previous] = [matches, next, previous];
             this.#state = "loaded";
         } catch (error) {
             if (request !== this.#request) return;
@@ -90,78 +92,43 @@ export class ReplaysPage {
 
     /** @returns {Content} */
     draw() {
-        const now_ms = Date.now();
-        const isEmpty = this.#state === "loaded" && this.#matches.length === 0;
+        const change = (/** @type {Partial<Filter>} */ changes) => this.#change(changes);
+        const you = this.#app.model.you?.identity;
+        const isLoading = this.#state === "loading";
         return h(
             "div",
             { class: "page narrow" },
             h("h1", null, "Replays"),
-            this.#drawFilter(),
-            isEmpty ? h("p", { class: "muted" }, emptyText(this.#filter)) : null,
+            drawForm(this.#filter, { games: this.#games, matches: this.#matches, you, change }),
+            this.#state === "loaded" && this.#matches.length === 0 ? h("p", { class: "muted" }, emptyText(this.#filter)) : null,
             this.#matches.length > 0
                 ? h(
                       "ul",
-                      { class: "card list matches" },
-                      this.#matches.map((match) => drawMatch(match, now_ms)),
+                      { class: ["card list matches", isLoading && "outdated"], "aria-busy": isLoading },
+                      this.#matches.map((match) => drawMatch(match, Date.now())),
                   )
                 : null,
-            this.#state === "loading" ? h("p", { class: "muted" }, "Loading…") : null,
+            isLoading && this.#matches.length === 0 ? h("p", { class: "muted" }, "Loading…") : null,
             this.#state === "failed" ? h("p", { class: "muted" }, "The matches could not be loaded.") : null,
-            this.#state === "failed" || (this.#state === "loaded" && this.#next !== null)
-                ? h(
-                      "button",
-                      { class: "more", onclick: () => void this.#load() },
-                      this.#state === "failed" ? "Try again" : "Earlier matches",
-                  )
-                : null,
+            this.#state === "failed" ? h("button", { class: "more", onclick: () => void this.#load() }, "Try again") : this.#drawPages(),
         );
     }
 
-    #drawFilter() {
-        const { player, game } = this.#filter;
-        const you = this.#app.model.you?.identity;
-        const onGame = (/** @type {Event} */ { currentTarget }) =>
-            currentTarget instanceof HTMLSelectElement && this.#change({ player, game: currentTarget.value });
-        const onMine = (/** @type {Event} */ { currentTarget }) =>
-            currentTarget instanceof HTMLInputElement &&
-            this.#change({ player: currentTarget.checked ? (you ?? "") : "", game });
-        const isOther = player !== "" && player !== you;
+    #drawPages() {
+        if (this.#next === null && this.#previous === null) return null;
+        const linkTo = (/** @type {string} */ text, /** @type {Partial<Filter>} */ cursor) =>
+            h("a", { key: text, class: "button", href: addressOf({ ...this.#filter, before: "", after: "", ...cursor }) }, text);
         return h(
-            "div",
-            { class: "filter" },
-            h(
-                "label",
-                null,
-                "Game ",
-                h(
-                    "select",
-                    { onchange: onGame },
-                    h("option", { value: "", selected: game === "" }, "All games"),
-                    this.#games.map(({ id, title }) => h("option", { value: id, selected: id === game }, title)),
-                ),
-            ),
-            isOther
-                ? h("button", { key: "all", class: "small", onclick: () => this.#change({ player: "", game }) }, "Show those of all players")
-                : h("label", { key: "mine" }, h("input", { type: "checkbox", ".checked": player !== "", onchange: onMine }), " Only mine"),
+            "nav",
+            { class: "pages", "aria-label": "Pages" },
+            this.#previous === null ? null : linkTo("Latest", {}),
+            this.#previous === null ? null : linkTo("Later matches", { after: this.#previous }),
+            this.#next === null ? null : linkTo("Earlier matches", { before: this.#next }),
         );
     }
 }
 
-/** What the list is limited to: the identity of a player, and the id of a game; "" for all. @typedef {{player: string, game: string}} Filter */
-
-/** @returns {Filter} */
-function readFilter() {
-    const query = new URLSearchParams(location.search);
-    return { player: query.get("player") ?? "", game: query.get("game") ?? "" };
-}
-
 /** @param {Filter} filter */
-function addressOf(filter) {
-    const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
-    return query.size > 0 ? `/replays?${query}` : "/replays";
-}
-
-/** @param {Filter} filter */
-function emptyText({ player, game }) {
-    return player || game ? "No finished match is like that." : "There are no finished matches yet.";
+function emptyText(filter) {
+    return isLimited(filter) ? "No finished match is like that." : "There are no finished matches yet.";
 }

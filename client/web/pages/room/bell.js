@@ -3,12 +3,12 @@
  * turn and the page is hidden. Only the bell asks for the permission to show notices.
  *
  * @import {VNode} from "../../shell/elements.js"
+ * @import {Sound} from "./sounds.js"
  */
 
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { changeSetting, setting } from "../../shell/settings.js";
-import { playSound } from "./sounds.js";
 
 /**
  * @param {() => void} redraw
@@ -32,6 +32,14 @@ export function drawBell(redraw) {
         onclick: toggle,
     };
     return h("button", attributes, icon(isOn ? "bell" : "bell-off"));
+}
+
+/**
+ * Plays a sound, if the bell is on. What makes the sounds is loaded with the first one.
+ * @param {Sound} sound
+ */
+export function playSound(sound) {
+    if (setting("sound") === "on") void import("./sounds.js").then((sounds) => sounds.playSound(sound)).catch(() => {});
 }
 
 function askForNotices() {

@@ -20,8 +20,8 @@ void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
 const ADDRESS = /https?:\/\/[^\s<>"]+[^\s<>".,;:!?)\]]/g;
 /** A page of this server in a line of the bot. */
 const PAGE = /\/(?:match|glass|learn)[\w/?=&.%-]*[\w/=%-]/g;
-/** Maximum number of commands in the list. */
-const MAX_SHOWN = 8;
+/** The words of a link to a page, by the beginning of its path. @type {Record<string, string>} */
+const LABELS = { match: "open the analysis", glass: "open the glass box", learn: "open the lesson" };
 
 /** A chat command, as the server lists it. @typedef {{name: string, about: string}} ChatCommand */
 
@@ -91,6 +91,24 @@ export class ChatExtras {
                     : null,
             );
         });
+    }
+
+    /**
+     * The host's setting of help with positions between two people; nothing for anyone else, while a
+     * match is running, and where an AI has a seat.
+     * @param {Room} room
+     * @returns {Content}
+     */
+    drawHelpSetting(room) {
+        const hasAi = room.seats.some((occupant) => occupant?.kind === "ai");
+        if (hasAi || room.may === null || !room.may.includes("configure")) return null;
+        const change = (/** @type {Event} */ event) => {
+            const help = event.currentTarget instanceof HTMLInputElement && event.currentTarget.checked;
+            const thinking = room.thinking === "spectators" || room.thinking === "after" ? room.thinking : "all";
+            void this.#app.command({ t: "configure", room: room.id, thinking, help });
+        };
+        const box = h("input", { type: "checkbox", ".checked": room.help, onchange: change });
+        return h("label", { class: "muted help-setting" }, box, " The bot may help both players in the next match");
     }
 
     /** @param {Room} room */
@@ -166,7 +184,7 @@ export class ChatExtras {
     #matches() {
         if (this.#typed === "") return [];
         const matches = (this.#commands ?? []).filter(({ name }) => `/${name}`.startsWith(this.#typed));
-        return matches.some(({ name }) => `/${name}` === this.#typed) && matches.length === 1 ? [] : matches.slice(0, MAX_SHOWN);
+        return matches.length === 1 && `/${matches[0]?.name}` === this.#typed ? [] : matches;
     }
 
     /** @param {KeyboardEvent} event */
@@ -177,6 +195,8 @@ export class ChatExtras {
         if (event.key === "ArrowDown" || event.key === "ArrowUp") {
             this.#selected = (this.#selected + steps[event.key] + shown.length) % shown.length;
             this.#app.update();
+            const id = `command-${shown[this.#selected]?.name}`;
+            requestAnimationFrame(() => document.getElementById(id)?.scrollIntoView({ block: "nearest" }));
         } else if (event.key === "Escape") {
             this.onInput("");
         } else if (event.key === "Tab" || (event.key === "Enter" && `/${shown[this.#selected]?.name}` !== this.#typed)) {
@@ -228,7 +248,8 @@ export function withLinks(text, pattern, attributes) {
     const parts = [];
     let end = 0;
     for (const match of text.matchAll(pattern)) {
-        parts.push(text.slice(end, match.index), h("a", { href: match[0], ...attributes }, match[0]));
+        const label = LABELS[match[0].split(/[/?]/)[1] ?? ""] ?? match[0];
+        parts.push(text.slice(end, match.index), h("a", { href: match[0], ...attributes }, label));
         end = match.index + match[0].length;
     }
     return [...parts, text.slice(end)];

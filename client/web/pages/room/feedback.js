@@ -7,11 +7,10 @@
  * @import {EventMessage, HiddenMessage} from "../../shell/protocol.js"
  */
 
-import { notifyTurn } from "./bell.js";
+import { notifyTurn, playSound } from "./bell.js";
 import { historyLines } from "./history.js";
 import { isOneScreen, mySeat, viewerSeat } from "../../shell/viewer.js";
 import { isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
-import { playSound } from "./sounds.js";
 import { occupantName, versus } from "../../shell/words.js";
 
 /** A line of the log, after the event with the number `v`. @typedef {{v: number, key: string, text: string}} LogLine */

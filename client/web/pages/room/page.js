@@ -13,6 +13,7 @@
 
 import { drawBell } from "./bell.js";
 import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
+import { Chances } from "./chances.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
@@ -61,6 +62,7 @@ export class RoomPage {
     #invitation;
     #thinking;
     #searchTree;
+    #chances;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
     /** The position that was last announced to screen readers: match, ply and result. */
@@ -98,6 +100,7 @@ export class RoomPage {
         this.#invitation = new Invitation(app, this.#share);
         this.#thinking = new ThinkingPanel(() => app.update());
         this.#searchTree = new SearchTree(app, () => import("../../glass/seat-tree.js"));
+        this.#chances = new Chances(app);
     }
 
     start() {
@@ -256,7 +259,7 @@ export class RoomPage {
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
             prompt: (text) => this.#setPrompt(text),
-            overlay: this.#invitation.draw(room),
+            overlay: [this.#invitation.draw(room), this.#drawChances(room, bottom)?.bar],
         });
     }
 
@@ -343,9 +346,21 @@ export class RoomPage {
         const played = match.moves[search.ply];
         const side = sideName(description?.view, seat);
         const heading = thoughtHeading(side, search, played);
-        const tree = this.#searchTree.draw(match.id, search.ply, match.seats[seat], search.thought);
+        const tree = [
+            this.#drawChances(room, 0)?.graph,
+            this.#searchTree.draw(match.id, search.ply, match.seats[seat], search.thought),
+        ];
         const glass = glassPath(match.id, search.ply);
         return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, setting, glass, tree });
+    }
+
+    /**
+     * @param {Room} room
+     * @param {number} bottom the seat whose bar is below the board
+     */
+    #drawChances(room, bottom) {
+        const go = (/** @type {number} */ ply) => this.#showPly(ply);
+        return this.#chances.draw(room, { shown: this.#shown ?? headPly(room), go, bottom });
     }
 
     /** @param {Room} room */

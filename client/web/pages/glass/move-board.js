@@ -1,6 +1,5 @@
 /**
- * A board on which the user makes the moves to the position that is searched. The server names the
- * legal moves.
+ * A board on which the user makes the moves to the position to search. The server has the legal moves.
  *
  * @import {BoardView, MoveView, PositionView} from "../../shell/protocol.js"
  * @import {Content} from "../../shell/elements.js"
@@ -15,7 +14,7 @@ import { sideName } from "../../shell/words.js";
 
 void loadStyleSheet("board/board.css").catch(() => {});
 
-/** One empty list, because a scene with another list is drawn again. @type {MoveView[]} */
+/** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /**
@@ -23,9 +22,9 @@ const NO_MOVES = [];
  * @typedef {{game: string, options: Record<string, string>, position: string | null, moves: string[]}} Line
  */
 
-export class BoardMaker {
+export class MoveBoard {
     #update;
-    /** The line whose position is shown or requested, as text. */
+    /** The line whose position is shown or requested, as text to compare. */
     #key = "";
     /** @type {{board: BoardView, position: PositionView, moves: MoveView[]} | null} */
     #shown = null;
@@ -51,7 +50,7 @@ export class BoardMaker {
     draw(line, change, announce) {
         this.#load(line);
         const shown = this.#shown;
-        // The page says beside its search why a position is refused.
+        // The page shows the refusal of a position beside its search.
         if (this.#hasFailed) return h("p", { class: "muted", key: "error" }, "There is no board for this position.");
         if (!shown) return h("p", { class: "muted", key: "loading" }, "Setting up the board…");
         const { board, position, moves } = shown;
@@ -69,7 +68,7 @@ export class BoardMaker {
         const back = (/** @type {number} */ count) => () => change(line.moves.slice(0, count));
         return h(
             "div",
-            { class: "board-maker", key: "board" },
+            { class: "move-board", key: "board" },
             h("ply-board", {
                 managesChildren: true,
                 ".scene": scene,

@@ -1,8 +1,8 @@
 /**
  * The state of a search after some of its steps, for a step in either direction.
  *
- * A trace keeps the steps of each node in indexes while it grows, so that a state needs no snapshot:
- * every fact of it is found from the number of steps.
+ * A trace links the steps of each node while it grows, so that a state needs no snapshot: it derives
+ * every fact from these links and the number of steps.
  *
  * @import {SearchTrace, Value} from "./trace.js"
  */
@@ -12,7 +12,7 @@ import { RETURNED } from "./trace.js";
 /** The two ends of a window or an interval. @typedef {[number, number]} Ends */
 
 /**
- * The number of entries from 0 to `count` for which `isBefore` holds: it holds for the first ones.
+ * The number of indexes below `count` for which `isBefore` holds; it holds for the first ones.
  * @param {number} count
  * @param {(index: number) => boolean} isBefore
  */
@@ -26,24 +26,17 @@ function countWhile(count, isBefore) {
     return low;
 }
 
-/** The states of a trace. */
-export class Fold {
-    /** @param {SearchTrace} trace */
-    constructor(trace) {
-        this.trace = trace;
-    }
-
-    /**
-     * The state after the first `step` steps: 0 is before the search, `stepCount` after it.
-     * @param {number} step
-     */
-    at(step) {
-        return new State(this.trace, Math.max(0, Math.min(step, this.trace.stepCount)));
-    }
+/**
+ * The state after the first `step` steps: 0 is before the search, `stepCount` after it.
+ * @param {SearchTrace} trace
+ * @param {number} step
+ */
+export function stateAt(trace, step) {
+    return new SearchState(trace, Math.max(0, Math.min(step, trace.stepCount)));
 }
 
 /** The state of a search after its first `step` steps. */
-export class State {
+export class SearchState {
     /** The row of the current node, -1 before the search. */
     row = -1;
     /** The rows from the root to the current node. @type {number[]} */
@@ -94,13 +87,13 @@ export class State {
         return this.#isPast(this.trace.cutStep(row));
     }
 
-    /** Whether the moves that a node skips, if there are any, are skipped by now. @param {number} row */
+    /** Whether a node has skipped its skipped moves, if there are any. @param {number} row */
     hasSkipped(row) {
         return this.trace.cutStep(row) < 0 ? this.isLeft(row) : this.isCut(row);
     }
 
     /**
-     * A node's window now; before its visit the one that it will receive.
+     * A node's current window; before its visit the one that it will receive.
      * @param {number} row
      * @returns {Ends}
      */
@@ -143,7 +136,7 @@ export class State {
     }
 
     /**
-     * The last step so far of those that are linked from `step` backwards, -1 without one.
+     * The last step before the state's step, of those linked backwards from `step`; -1 without one.
      * @param {number} step
      */
     #last(step) {

@@ -1,4 +1,4 @@
-"""The joint walk of two searches (client/web/glass/in-step.js), against the engine's traces."""
+"""The joint walk of two searches (client/web/glass/paired-walk.js), against the engine's traces."""
 
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: Makes the joint walk of two traces, and answers with its moments and its marks.
 JOIN = """async (traces) => {
-    const { PairedWalk } = await import("/client/web/glass/in-step.js");
+    const { PairedWalk } = await import("/client/web/glass/paired-walk.js");
     const walked = ({ parent, move, what, node }) => ({
         count: parent.length,
         stepCount: what.length,

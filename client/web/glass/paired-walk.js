@@ -10,12 +10,12 @@
 
 import { CUT, ENTER } from "./trace.js";
 
-/** What happens in a moment, as bits. */
+/** The events of a moment, as bits. */
 const ENTERS = 1;
 const CUTS = 2;
 
 /**
- * What the joint walk reads of a trace.
+ * The parts of a trace that the joint walk reads.
  * @typedef {Pick<SearchTrace, "count" | "stepCount" | "move" | "children" | "stepWhat" | "enterStep"
  *     | "leaveStep">} Walked
  */
@@ -36,11 +36,11 @@ class Side {
     }
 
     /**
-     * The steps of a node itself between two indices: those after one of its children has been left.
+     * The indices from `from` to before `to`.
      * @param {number} from
      * @param {number} to
      */
-    #indices(from, to) {
+    #range(from, to) {
         return Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
     }
 
@@ -54,7 +54,7 @@ class Side {
     }
 
     /**
-     * The own steps of a node, before its first child and after each of its children.
+     * The steps of a node itself: those before its first child, and those after each child.
      * @param {number} row -1 for a node that this search does not visit
      * @returns {{children: number[], before: number[], after: Map<number, number[]>}}
      */
@@ -64,16 +64,16 @@ class Side {
         const ends = children.map((child) => this.trace.enterStep(child));
         ends.push(this.leave(row));
         const after = new Map(
-            children.map((child, i) => [child, this.#indices(this.leave(child) + 1, ends[i + 1] ?? 0)]),
+            children.map((child, i) => [child, this.#range(this.leave(child) + 1, ends[i + 1] ?? 0)]),
         );
-        return { children, before: this.#indices(this.trace.enterStep(row) + 1, ends[0] ?? 0), after };
+        return { children, before: this.#range(this.trace.enterStep(row) + 1, ends[0] ?? 0), after };
     }
 }
 
 export class PairedWalk {
     #left;
     #right;
-    /** What happens in each moment. @type {number[]} */
+    /** The events of each moment. @type {number[]} */
     #events = [0];
 
     /**
@@ -141,8 +141,8 @@ export class PairedWalk {
     }
 
     /**
-     * The moment before or after another one: the next one, that at which a node is entered, that at
-     * which a search cuts off, or the first or the last.
+     * The moment to which a movement goes: the next moment, the next one at which a search enters a
+     * node or cuts off, or the first or last one.
      * @param {number} moment
      * @param {Unit} unit
      * @param {1 | -1} direction

@@ -1,0 +1,113 @@
+/**
+ * The dialog that starts a match against the AI from a position of a stored match.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {GameDescription, StoredMatch} from "../../shell/api.js"
+ * @import {Create} from "../../shell/protocol.js"
+ */
+
+import { ApiError, NetworkError, listGames } from "../../shell/api.js";
+import { h } from "../../shell/elements.js";
+import { aiFields, sentenceOf, sideName, strategyChoice } from "../../shell/words.js";
+import { openDialog } from "../../ui/dialogs.js";
+import { readVariation } from "./variation.js";
+
+/**
+ * Asks for the level and the side, creates a room whose matches start from the position, and opens it.
+ * @param {App} app
+ * @param {StoredMatch} match
+ * @param {number} ply
+ * @param {string[]} moves the tokens of a line that begins at the ply
+ */
+export async function playOn(app, match, ply, moves) {
+    try {
+        const [line, games] = await Promise.all([readVariation(match.match, ply, moves), listGames()]);
+        const game = games.find(({ id }) => id === match.game);
+        if (line.over !== null) return app.toast(`The match is over in this position: ${line.over}.`);
+        if (!game) return app.toast("This server no longer has the rules of this match.");
+        const turn = line.views.at(-1)?.turn ?? 0;
+        const choice = await ask(game, turn, levelOf(match));
+        if (choice === null) return;
+        const ai = /** @type {const} */ ({ who: "ai", ...aiFields(choice.level) });
+        const me = /** @type {const} */ ({ who: "me" });
+        /** @type {Omit<Create, "id">} */
+        const command = {
+            t: "create",
+            game: match.game,
+            options: match.options,
+            visibility: "unlisted",
+            start: line.start,
+            seats: choice.seat === 0 ? [me, ai] : [ai, me],
+        };
+        const ack = await app.command(command);
+        if (ack?.room) app.navigate(`/room/${ack.room}`);
+    } catch (error) {
+        if (!(error instanceof ApiError || error instanceof NetworkError)) throw error;
+        app.toast(sentenceOf(error.message));
+    }
+}
+
+/**
+ * The level of an AI of the match, or null.
+ * @param {StoredMatch} match
+ */
+function levelOf({ seats }) {
+    return seats.find(({ kind, level }) => kind === "ai" && level)?.level ?? null;
+}
+
+/**
+ * Asks for the seat and the level. Resolves with null when the user cancels.
+ * @param {GameDescription} game
+ * @param {number} turn the seat to move
+ * @param {number | null} level the level that is chosen at first
+ * @returns {Promise<{seat: number, level: string} | null>}
+ */
+async function ask(game, turn, level) {
+    const noLevels = game.levels === 0;
+    const choice = {
+        seat: turn,
+        level: noLevels ? strategyChoice("alphabeta") : String(Math.min(game.levels, level ?? Math.ceil(game.levels / 2))),
+    };
+    const onSeat = (/** @type {number} */ seat) => () => (choice.seat = seat);
+    const onLevel = (/** @type {Event} */ { currentTarget }) => {
+        if (currentTarget instanceof HTMLSelectElement) choice.level = currentTarget.value;
+    };
+    const content = h(
+        "div",
+        { class: "play-on-choices" },
+        h(
+            "fieldset",
+            null,
+            h("legend", null, "You play"),
+            [turn, 1 - turn].map((seat) =>
+                h(
+                    "label",
+                    null,
+                    h("input", { type: "radio", name: "play-on-seat", ".checked": seat === turn, onchange: onSeat(seat) }),
+                    ` ${sideName(game.view, seat)}`,
+                    seat === turn ? h("span", { class: "muted" }, " (to move)") : null,
+                ),
+            ),
+        ),
+        noLevels
+            ? null
+            : h(
+                  "label",
+                  null,
+                  "Level of the AI ",
+                  h(
+                      "select",
+                      { ".value": choice.level, onchange: onLevel },
+                      Array.from({ length: game.levels }, (_, i) => h("option", { value: i + 1 }, `${i + 1} ${game.level_names?.[i] ?? ""}`)),
+                  ),
+              ),
+        h("p", { class: "muted" }, "The room is unlisted: only people with its link can find it."),
+    );
+    const answer = await openDialog({
+        title: "Play on from here",
+        name: "play-on",
+        content,
+        buttons: [h("button", { value: "" }, "Cancel"), h("button", { value: "play", class: "main", autofocus: true }, "Play")],
+    });
+    return answer === "play" ? choice : null;
+}

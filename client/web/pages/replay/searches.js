@@ -1,0 +1,110 @@
+/**
+ * The panel with the search for the move that led to the shown ply: the AI's own, and beside a move of
+ * a person that of the analysis.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {StoredMatch} from "../../shell/api.js"
+ * @import {VNode} from "../../shell/elements.js"
+ * @import {Thought} from "../../shell/model.js"
+ * @import {AnalysedPly, MatchAnalysis} from "./analysis.js"
+ * @import {LoadedMatch} from "./loaded-match.js"
+ */
+
+import { glassPath, seatOf } from "../../ui/moves.js";
+import { SearchTree } from "../../ui/search-tree.js";
+import { hasAi } from "../../ui/table.js";
+import { NOT_SEARCHED, ThinkingPanel, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
+import { numberedMove, sideName } from "../../shell/words.js";
+
+export class Searches {
+    #panel;
+    #tree;
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#panel = new ThinkingPanel(() => app.update());
+        this.#tree = new SearchTree(app, () => import("../../glass/seat-tree.js"));
+    }
+
+    /** The arrows to draw on the board: the cells of the move that the user points at. */
+    get arrows() {
+        return this.#panel.arrows;
+    }
+
+    stop() {
+        this.#tree.stop();
+    }
+
+    /**
+     * @param {StoredMatch} match
+     * @param {LoadedMatch} loaded
+     * @param {MatchAnalysis} analysis
+     * @param {number} shown
+     * @returns {VNode | null} null for a match in which nothing was searched
+     */
+    draw(match, loaded, analysis, shown) {
+        const own = thoughtFor(loaded.thoughts, shown, false);
+        if (own) return this.#drawOwn(match, loaded, own);
+        const entry = analysis.at(shown - 1);
+        if (entry?.candidates) return this.#drawAnalysed(match, shown - 1, entry);
+        const substitutes = (match.over?.substitutions ?? []).map(({ occupant }) => occupant);
+        if (!hasAi([...match.seats, ...substitutes])) return null;
+        return this.#panel.draw({ thought: null, empty: match.withheld ?? (shown === 0 ? "Start position." : NOT_SEARCHED) });
+    }
+
+    /**
+     * @param {StoredMatch} match
+     * @param {LoadedMatch} loaded
+     * @param {{ply: number, thought: Thought}} search
+     */
+    #drawOwn(match, loaded, search) {
+        const seat = loaded.view(search.ply)?.turn ?? seatOf(match.moves, search.ply);
+        const side = sideName(match.view, seat);
+        const played = match.moves[search.ply];
+        return this.#panel.draw({
+            thought: search.thought,
+            side,
+            heading: thoughtHeading(side, search, played),
+            played: played?.move ?? null,
+            glass: glassPath(match.match, search.ply),
+            tree: this.#tree.draw(match.match, search.ply, match.seats[seat], search.thought),
+        });
+    }
+
+    /**
+     * @param {StoredMatch} match
+     * @param {number} ply
+     * @param {AnalysedPly} entry
+     */
+    #drawAnalysed(match, ply, entry) {
+        const side = sideName(match.view, entry.seat);
+        const played = match.moves[ply];
+        return this.#panel.draw({
+            thought: analysedThought(entry),
+            side,
+            heading: `${side}, ${played ? numberedMove(played, ply) : ""}`,
+            played: played?.move ?? null,
+        });
+    }
+}
+
+/** The searches of analysed positions as the panel shows them, one for each, so that a pointer stays on it. @type {WeakMap<AnalysedPly, Thought>} */
+const thoughts = new WeakMap();
+
+/**
+ * An analysed position as a search of the panel; it has no figures of the engine.
+ * @param {AnalysedPly} entry
+ * @returns {Thought}
+ */
+function analysedThought(entry) {
+    const known = thoughts.get(entry);
+    if (known) return known;
+    const { seat, chance, says, line = "", candidates = [] } = entry;
+    const thought = /** @type {Thought} */ ({
+        ...{ seat, state: "done", depth: 0, score: 0, nodes: 0, nps: 0, time_ms: 0, pv: [], moves: [], warming: false },
+        ...{ ready: null, value: "", log: "", withheld: "" },
+        assessment: { sentence: `The analysis likes ${line}.`, chance: seat === 0 ? chance : 100 - chance, says, candidates },
+    });
+    thoughts.set(entry, thought);
+    return thought;
+}

@@ -1,0 +1,140 @@
+/**
+ * What of a match is on the board: a ply, or a line beside it; and the ways from one to another.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {MatchAnalysis} from "./analysis.js"
+ * @import {LoadedMatch} from "./loaded-match.js"
+ */
+
+import { plyForKey } from "../../ui/moves.js";
+import { numberedMove } from "../../shell/words.js";
+import { nextMarked } from "./analysis.js";
+import { Playback } from "./playback.js";
+import { Variation } from "./variation.js";
+
+export class Steering {
+    #app;
+    #loaded;
+    #analysis;
+    #shown;
+
+    /**
+     * @param {App} app
+     * @param {string} id of the match
+     * @param {LoadedMatch} loaded
+     * @param {MatchAnalysis} analysis
+     */
+    constructor(app, id, loaded, analysis) {
+        this.#app = app;
+        this.#loaded = loaded;
+        this.#analysis = analysis;
+        this.#shown = plyInAddress();
+        this.line = new Variation(id, () => app.update());
+        this.playback = new Playback(
+            () => this.#playStep(),
+            () => app.update(),
+        );
+    }
+
+    /** The ply on the board, or at which the line beside the match begins. */
+    get shown() {
+        return Math.min(this.#shown, this.#loaded.match?.moves.length ?? this.#shown);
+    }
+
+    /**
+     * The position on the board: the ply, and the tokens of the moves of a line after it.
+     * @returns {{ply: number, moves: string[]}}
+     */
+    get position() {
+        return this.line.isOpen ? { ply: this.line.ply, moves: this.line.played } : { ply: this.shown, moves: [] };
+    }
+
+    stop() {
+        this.playback.stop();
+        this.line.close();
+    }
+
+    /**
+     * Leaves the line and the playback for a ply of the match.
+     * @param {number} ply
+     */
+    go(ply) {
+        this.stop();
+        this.#show(ply);
+    }
+
+    /**
+     * Leads to the next move with a mark, or to the previous one.
+     * @param {1 | -1} direction
+     */
+    goToMarked(direction) {
+        const ply = nextMarked(this.#analysis.latest?.moves ?? [], this.shown, direction);
+        if (ply === null) this.#app.announce("There is no further mistake.");
+        else this.go(ply);
+    }
+
+    /**
+     * What a key does with the line or the match; null for other keys.
+     * @param {string} key
+     * @returns {(() => void) | null}
+     */
+    actionOf(key) {
+        const { line } = this;
+        if (line.isOpen && key === "Escape") return () => line.close();
+        const ply = line.isOpen
+            ? plyForKey(key, line.at, line.moves.length)
+            : plyForKey(key, this.shown, this.#loaded.match?.moves.length ?? 0);
+        return ply === null ? null : () => (line.isOpen ? line.show(ply) : this.go(ply));
+    }
+
+    /** Plays the moves from the shown ply on, at the end from the start; or stops that. */
+    togglePlayback() {
+        const { match } = this.#loaded;
+        if (!match) return;
+        if (this.playback.isPlaying) return this.playback.stop();
+        this.line.close();
+        if (this.shown === match.moves.length) this.#show(0);
+        this.playback.start(match.spent_ms?.[this.shown] ?? 0);
+    }
+
+    /** Shows the better line in place of the move that led to the shown ply. */
+    async showLine() {
+        const entry = this.#analysis.at(this.shown - 1);
+        if (!entry?.pv?.length || entry.loss === undefined) return this.#app.announce("There is no better line here.");
+        this.playback.stop();
+        try {
+            await this.line.open(entry.ply, entry.pv);
+            this.#app.announce(`Better line: ${entry.line ?? entry.text}`);
+        } catch (error) {
+            this.#app.toast(error instanceof Error ? error.message : String(error));
+        }
+    }
+
+    /** Shows the next ply, for the playback; returns the time that the move after it took, null at the end. */
+    #playStep() {
+        const { match } = this.#loaded;
+        if (!match) return null;
+        this.#show(this.shown + 1);
+        return this.shown < match.moves.length ? (match.spent_ms?.[this.shown] ?? 0) : null;
+    }
+
+    /** @param {number} ply */
+    #show(ply) {
+        const { match } = this.#loaded;
+        if (!match) return;
+        const shown = Math.max(0, Math.min(match.moves.length, ply));
+        this.#shown = shown;
+        this.#loaded.requestWords(shown);
+        history.replaceState(null, "", `/match/${match.match}?ply=${shown}`);
+        const played = match.moves[shown - 1];
+        const { mark } = this.#analysis.at(shown - 1) ?? {};
+        const text = [mark ? `${mark}.` : "", this.#loaded.view(shown)?.text ?? ""].filter(Boolean).join(" ");
+        this.#app.announce(played ? `${numberedMove(played, shown - 1)}. ${text}` : `Start position. ${text}`);
+    }
+}
+
+/** The ply in the page's address; 0 without one. */
+function plyInAddress() {
+    const ply = new URLSearchParams(location.search).get("ply");
+    return ply !== null && /^\d{1,6}$/.test(ply) ? Number(ply) : 0;
+}

@@ -1,0 +1,103 @@
+/**
+ * A line of moves beside the match, which is shown on the board step by step.
+ *
+ * @import {Played, PositionView} from "../../shell/protocol.js"
+ */
+
+import { request } from "../../shell/api.js";
+
+/**
+ * A line of moves as the server answers it: `views` begin with the position at `ply`, `start` is the
+ * position at the end as text, and `over` says why the match would be over there.
+ * @typedef {{ply: number, start: string, moves: Played[], views: PositionView[], over: string | null}} VariationAnswer
+ */
+
+/**
+ * Reads a line that begins at a ply of a match; without moves it is the position of that ply.
+ * @param {string} match
+ * @param {number} ply
+ * @param {string[]} moves the tokens
+ * @returns {Promise<VariationAnswer>}
+ */
+export function readVariation(match, ply, moves) {
+    const query = new URLSearchParams({ ply: String(ply), moves: moves.join(" ") });
+    return request(`/api/matches/${encodeURIComponent(match)}/variation?${query}`);
+}
+
+export class Variation {
+    #match;
+    #update;
+    /** @type {VariationAnswer | null} */
+    #line = null;
+    /** The number of moves of the line that are on the board. */
+    #at = 0;
+    /** Answers to earlier requests than this one are dropped. */
+    #request = 0;
+
+    /**
+     * @param {string} match
+     * @param {() => void} update draws the page again
+     */
+    constructor(match, update) {
+        this.#match = match;
+        this.#update = update;
+    }
+
+    get isOpen() {
+        return this.#line !== null;
+    }
+
+    /** The moves of the line. */
+    get moves() {
+        return this.#line?.moves ?? [];
+    }
+
+    /** The tokens of the moves that are on the board. */
+    get played() {
+        return this.moves.slice(0, this.#at).map(({ move }) => move);
+    }
+
+    /** The ply of the match at which the line begins. */
+    get ply() {
+        return this.#line?.ply ?? 0;
+    }
+
+    /** The number of moves of the line that are on the board. */
+    get at() {
+        return this.#at;
+    }
+
+    /** The position on the board; null without a line. */
+    get view() {
+        return this.#line?.views[this.#at] ?? null;
+    }
+
+    /**
+     * Shows a line after its first move. Rejects with an ApiError or a NetworkError.
+     * @param {number} ply
+     * @param {string[]} moves
+     */
+    async open(ply, moves) {
+        const request = ++this.#request;
+        const line = await readVariation(this.#match, ply, moves);
+        if (request !== this.#request) return;
+        this.#line = line;
+        this.#at = Math.min(1, line.moves.length);
+        this.#update();
+    }
+
+    /**
+     * Shows the position after so many moves of the line.
+     * @param {number} at
+     */
+    show(at) {
+        this.#at = Math.max(0, Math.min(this.moves.length, at));
+        this.#update();
+    }
+
+    close() {
+        this.#request += 1;
+        this.#line = null;
+        this.#update();
+    }
+}

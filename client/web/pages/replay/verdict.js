@@ -1,0 +1,76 @@
+/**
+ * What the analysis says about the move that led to the shown ply, and the better line while it is on
+ * the board.
+ *
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Played} from "../../shell/protocol.js"
+ * @import {AnalysedPly} from "./analysis.js"
+ * @import {Variation} from "./variation.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { numberedMove } from "../../shell/words.js";
+import { unbroken } from "../../ui/thinking.js";
+import { SIGNS } from "./analysis.js";
+
+/**
+ * The verdict on a move: its mark with the sentence, or the best move; and the ways to something better.
+ * @param {AnalysedPly | null} entry of the position before the move
+ * @param {Played | undefined} played
+ * @param {{showLine: () => void, playAgain: (() => void) | null}} ways to the better line on the board, and
+ *     to a match against the AI from the position before the move
+ * @returns {Content}
+ */
+export function drawVerdict(entry, played, { showLine, playAgain }) {
+    if (!entry?.best || !played || entry.loss === undefined) return null;
+    const isBest = entry.best === played.move;
+    const text = entry.mark ? entry.says_mark : isBest ? praiseOf(entry) : `Best was ${entry.text}.`;
+    return h(
+        "div",
+        { class: "verdict", key: "verdict" },
+        entry.mark ? h("b", { class: `sign mark-${entry.mark}`, "aria-hidden": "true" }, SIGNS[entry.mark]) : null,
+        h("p", null, unbroken(text ?? "")),
+        isBest || !entry.pv?.length
+            ? null
+            : h(
+                  "div",
+                  { class: "ways" },
+                  h("button", { class: "small", onclick: showLine }, "Better line"),
+                  entry.mark && playAgain ? h("button", { class: "small", onclick: playAgain }, "Play it differently") : null,
+              ),
+    );
+}
+
+/** @param {AnalysedPly} entry */
+function praiseOf({ only }) {
+    return only ? "The only good move." : "The best move.";
+}
+
+/**
+ * The moves of the line on the board, each a button, and the way back to the match.
+ * @param {Variation} line
+ * @param {() => void} back
+ * @returns {Content}
+ */
+export function drawLine(line, back) {
+    return h(
+        "div",
+        { class: "line-moves", key: "line", role: "group", "aria-label": "Better line" },
+        h(
+            "ol",
+            null,
+            line.moves.map((played, i) =>
+                h(
+                    "li",
+                    { key: i },
+                    h(
+                        "button",
+                        { class: ["move", i + 1 === line.at && "shown"], "aria-current": i + 1 === line.at ? "step" : null, onclick: () => line.show(i + 1) },
+                        numberedMove(played, line.ply + i),
+                    ),
+                ),
+            ),
+        ),
+        h("button", { class: "small to-live", onclick: back }, "Back to the match"),
+    );
+}

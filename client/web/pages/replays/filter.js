@@ -1,0 +1,102 @@
+/** What the list of matches is limited to, as the page's address has it. Pure functions. */
+
+/**
+ * "" stands for no limit. `player` is an identity, or `ai:` and a level. `since` and `until` are the
+ * first and the last day, as "2026-11-23". `before` and `after` are the page's cursors.
+ * @typedef {Record<typeof NAMES[number], string>} Filter
+ */
+
+/** The names of the limits, in the order in which an address has them. */
+const NAMES = /** @type {const} */ (["game", "player", "result", "min_plies", "max_plies", "since", "until", "before", "after"]);
+/** The names that an address and a request share. */
+const SAME = /** @type {const} */ (["game", "player", "result", "min_plies", "max_plies", "before", "after"]);
+/** A day in an address. */
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+/**
+ * The lengths to choose from, in plies: the title, the least and the greatest number.
+ * @type {Record<string, {title: string, min_plies: string, max_plies: string}>}
+ */
+export const LENGTHS = {
+    any: { title: "Any length", min_plies: "", max_plies: "" },
+    short: { title: "Up to 20 plies", min_plies: "", max_plies: "20" },
+    medium: { title: "21 to 60 plies", min_plies: "21", max_plies: "60" },
+    long: { title: "Over 60 plies", min_plies: "61", max_plies: "" },
+};
+
+/**
+ * The filter of an address.
+ * @param {string} search
+ * @returns {Filter}
+ */
+export function parseFilter(search) {
+    const query = new URLSearchParams(search);
+    return /** @type {Filter} */ (Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? ""])));
+}
+
+/**
+ * The address of the list with a filter.
+ * @param {Filter} filter
+ */
+export function addressOf(filter) {
+    const query = new URLSearchParams(NAMES.flatMap((name) => (filter[name] === "" ? [] : [[name, filter[name]]])));
+    return query.size > 0 ? `/replays?${query}` : "/replays";
+}
+
+/**
+ * A filter with changes, on the first page. The results "won" and "lost" are those of a player.
+ * @param {Filter} filter
+ * @param {Partial<Filter>} changes
+ * @returns {Filter}
+ */
+export function changed(filter, changes) {
+    const next = { ...filter, ...changes, before: "", after: "" };
+    const isOwn = next.result === "won" || next.result === "lost";
+    const isOfSeat = next.result === "first" || next.result === "second";
+    return (next.player === "" ? isOwn : isOfSeat) ? { ...next, result: "" } : next;
+}
+
+/**
+ * The parameters of the request for the list. A day is one of this browser's time zone.
+ * @param {Filter} filter
+ * @returns {Record<string, string>}
+ */
+export function parametersOf(filter) {
+    const same = SAME.flatMap((name) => (filter[name] === "" ? [] : [[name, filter[name]]]));
+    const since = startOfDay(filter.since, 0);
+    const until = startOfDay(filter.until, 1);
+    return {
+        ...Object.fromEntries(same),
+        ...(since === null ? null : { since: String(since) }),
+        ...(until === null ? null : { until: String(until) }),
+    };
+}
+
+/**
+ * The moment at which a day begins, in seconds since 1970; null for a text that is no day.
+ * @param {string} day
+ * @param {number} later the number of days after it
+ */
+function startOfDay(day, later) {
+    if (!DAY.test(day)) return null;
+    const [year, month, date] = day.split("-").map(Number);
+    const at_ms = new Date(year ?? 0, (month ?? 1) - 1, (date ?? 1) + later).getTime();
+    return Number.isNaN(at_ms) ? null : Math.max(0, Math.floor(at_ms / 1000));
+}
+
+/**
+ * The length that a filter asks for, as a key of LENGTHS; "" for limits of an address alone.
+ * @param {Filter} filter
+ */
+export function lengthOf({ min_plies, max_plies }) {
+    const found = Object.entries(LENGTHS).find(([, each]) => each.min_plies === min_plies && each.max_plies === max_plies);
+    return found?.[0] ?? "";
+}
+
+/**
+ * Whether a filter leaves out matches; its page does not count.
+ * @param {Filter} filter
+ */
+export function isLimited(filter) {
+    return NAMES.some((name) => name !== "before" && name !== "after" && filter[name] !== "");
+}

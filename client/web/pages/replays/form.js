@@ -1,0 +1,118 @@
+/**
+ * The form with the limits of the list of matches.
+ *
+ * @import {GameDescription, MatchSummary} from "../../shell/api.js"
+ * @import {Filter} from "./filter.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { PERSONAS, sideName } from "../../shell/words.js";
+import { LENGTHS, isLimited, lengthOf } from "./filter.js";
+
+/** The number of levels that most games have. */
+const LEVELS = 8;
+
+/**
+ * @param {Filter} filter
+ * @param {{games: GameDescription[], matches: MatchSummary[], you: string | undefined, change: (changes: Partial<Filter>) => void}} context
+ */
+export function drawForm(filter, { games, matches, you, change }) {
+    const game = games.find(({ id }) => id === filter.game);
+    const gameTitles = Object.fromEntries(games.map(({ id, title }) => [id, title]));
+    if (filter.game && !game) gameTitles[filter.game] = filter.game;
+    const lengths = Object.fromEntries(Object.entries(LENGTHS).map(([length, { title }]) => [length, title]));
+    const length = lengthOf(filter);
+    const pickLength = (/** @type {string} */ key) => {
+        const { min_plies = "", max_plies = "" } = LENGTHS[key] ?? {};
+        change({ min_plies, max_plies });
+    };
+    return h(
+        "div",
+        { class: "filter", role: "search", "aria-label": "Limit the list" },
+        drawChoice("Game", { "": "All games", ...gameTitles }, filter.game, (id) => change({ game: id })),
+        drawChoice("Player", playersOf(filter, matches, game, you), filter.player, (player) => change({ player })),
+        drawChoice("Result", resultsOf(filter, game), filter.result, (result) => change({ result })),
+        drawChoice("Length", length === "" ? { "": "As in the address", ...lengths } : lengths, length, pickLength),
+        drawDay("From", filter.since, (since) => change({ since })),
+        drawDay("To", filter.until, (until) => change({ until })),
+        isLimited(filter) ? h("button", { key: "clear", class: "small", onclick: () => change(NO_LIMITS) }, "Show all") : null,
+    );
+}
+
+/** @type {Partial<Filter>} */
+const NO_LIMITS = { game: "", player: "", result: "", min_plies: "", max_plies: "", since: "", until: "" };
+
+/**
+ * The players to choose from: everyone, you, the AI at each level, and the one in the address.
+ * @param {Filter} filter
+ * @param {MatchSummary[]} matches
+ * @param {GameDescription | undefined} game
+ * @param {string | undefined} you
+ * @returns {Record<string, string>}
+ */
+function playersOf({ player }, matches, game, you) {
+    const levels = Array.from({ length: game ? game.levels : LEVELS }, (_, i) => [`ai:${i + 1}`, `AI level ${i + 1}`]);
+    const personas = Object.entries(PERSONAS).map(([persona, { name }]) => [`ai:${persona}`, `AI ${name}`]);
+    const known = Object.fromEntries([...levels, ...personas]);
+    const isOther = player !== "" && player !== you && !Object.hasOwn(known, player);
+    return {
+        "": "All players",
+        ...(you === undefined ? null : { [you]: "Me" }),
+        ...(isOther ? { [player]: nameOf(player, matches) } : null),
+        ...known,
+    };
+}
+
+/**
+ * The name of a player, as the matches have it.
+ * @param {string} player
+ * @param {MatchSummary[]} matches
+ */
+function nameOf(player, matches) {
+    const found = matches.flatMap(({ seats }) => seats).find(({ identity }) => identity === player);
+    return found?.name ?? "Another player";
+}
+
+/**
+ * @param {Filter} filter
+ * @param {GameDescription | undefined} game
+ * @returns {Record<string, string>}
+ */
+function resultsOf({ player }, game) {
+    const every = { "": "Any result" };
+    if (player !== "") return { ...every, won: "Won", lost: "Lost", drawn: "Drawn" };
+    const [first, second] = [0, 1].map((seat) => (game ? sideName(game.view, seat) : ["First side", "Second side"][seat]));
+    return { ...every, first: `${first} won`, second: `${second} won`, drawn: "Drawn" };
+}
+
+/**
+ * @param {string} label
+ * @param {Record<string, string>} titles by value
+ * @param {string} value
+ * @param {(value: string) => void} pick
+ */
+function drawChoice(label, titles, value, pick) {
+    const onChange = (/** @type {Event} */ { currentTarget }) =>
+        currentTarget instanceof HTMLSelectElement && pick(currentTarget.value);
+    return h(
+        "label",
+        { key: label },
+        h("span", null, label),
+        h(
+            "select",
+            { ".value": value, onchange: onChange },
+            Object.entries(titles).map(([key, title]) => h("option", { key: `o${key}`, value: key }, title)),
+        ),
+    );
+}
+
+/**
+ * @param {string} label
+ * @param {string} value
+ * @param {(day: string) => void} pick
+ */
+function drawDay(label, value, pick) {
+    const onChange = (/** @type {Event} */ { currentTarget }) =>
+        currentTarget instanceof HTMLInputElement && pick(currentTarget.value);
+    return h("label", { key: label }, h("span", null, label), h("input", { type: "date", ".value": value, onchange: onChange }));
+}

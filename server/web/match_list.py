@@ -1,0 +1,78 @@
+"""The query of the list of matches: its filters, and the cursors of its pages."""
+
+from http import HTTPStatus
+from typing import cast, get_args
+
+from aiohttp import web
+
+from server.codes import Code
+from server.store.base import StoredMatch
+from server.store.match_filter import MatchFilter, Result
+from server.web.answers import ApiError, query_number
+
+#: Longest text of a filter, in characters.
+MAX_FILTER = 100
+#: Greatest number of plies in a filter.
+MAX_PLIES = 100_000
+#: The last time that a filter can name, in seconds since 1970: the year 5138.
+MAX_SECONDS = 10**11 - 1
+#: The results that a filter may ask for.
+RESULTS = get_args(Result)
+#: The results of a player.
+OWN_RESULTS = ("won", "lost")
+
+
+def parse_filter(request: web.Request) -> MatchFilter:
+    """The filter of a request for the list. Raises ApiError for a value that is none."""
+    query = request.query
+    player, result = _text(query.get("player")), query.get("result") or None
+    if result is not None and result not in RESULTS:
+        raise _malformed(f"result is one of {', '.join(RESULTS)}")
+    if result in OWN_RESULTS and player is None:
+        raise _malformed(f"the result {result} is that of a player: name one with player")
+    return MatchFilter(
+        player=player,
+        game=_text(query.get("game")),
+        result=cast(Result | None, result),
+        min_plies=query_number(request, "min_plies", 1, 1, MAX_PLIES),
+        max_plies=_number(request, "max_plies", MAX_PLIES),
+        since_ms=_seconds(request, "since"),
+        until_ms=_seconds(request, "until"),
+    )
+
+
+def format_cursor(match: StoredMatch) -> str:
+    """The cursor of a page that begins after this match, in either direction."""
+    return f"{match.finished_ms}-{match.match}"
+
+
+def parse_cursor(request: web.Request, name: str) -> tuple[int, str] | None:
+    """The cursor in a parameter of a request; None without one. Raises ApiError."""
+    text = request.query.get(name)
+    if not text:
+        return None
+    at_ms, _, match = text.partition("-")
+    if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 16 and match):
+        raise _malformed(f"{name} is the `next` or the `previous` of another page")
+    return int(at_ms), match
+
+
+def _text(text: str | None) -> str | None:
+    """The id in a filter; None for no filter."""
+    if text is not None and not (len(text) <= MAX_FILTER and text.isprintable()):
+        raise _malformed("a filter is the id of a player or game")
+    return text or None
+
+
+def _number(request: web.Request, name: str, maximum: int) -> int | None:
+    return None if name not in request.query else query_number(request, name, 0, 0, maximum)
+
+
+def _seconds(request: web.Request, name: str) -> int | None:
+    """A time in a filter, in ms; the parameter has it in seconds since 1970."""
+    seconds = _number(request, name, MAX_SECONDS)
+    return None if seconds is None else 1000 * seconds
+
+
+def _malformed(message: str) -> ApiError:
+    return ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, message)

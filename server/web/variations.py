@@ -1,0 +1,109 @@
+"""The HTTP API for a line of moves beside a match: its views, and the position at its end."""
+
+import asyncio
+from http import HTTPStatus
+
+import msgspec
+from aiohttp import web
+
+from engine.game import GameError, GameFault, Position
+from engine.rules.numbering import move_number
+from server.codes import Code
+from server.limits.by_address import LimitExceeded, RateLimit
+from server.ports import Ports
+from server.protocol import messages as wire
+from server.protocol.limits import MAX_MOVE
+from server.store.base import StoredMatch
+from server.web.answers import ORIGIN, ApiError, json_answer, query_number, too_many_requests
+from server.web.matches import Matches
+
+#: Maximum number of moves of a line.
+MAX_MOVES = 40
+#: Plies that are replayed before the event loop may serve other requests.
+REPLAY_BATCH = 20
+
+
+class Variations:
+    """The handler, documented in docs/reference/protocol.md."""
+
+    def __init__(self, ports: Ports, matches: Matches) -> None:
+        self._ports = ports
+        self._matches = matches
+        settings = ports.settings
+        self._rate = RateLimit(
+            "lines beside a match", settings.limit_replays_burst, settings.limit_replays_per_minute
+        )
+
+    def routes(self) -> list[web.RouteDef]:
+        """The route of the handler."""
+        return [web.get("/api/matches/{match}/variation", self.variation)]
+
+    async def variation(self, request: web.Request) -> web.Response:
+        """Answers with a line of moves that begins at ply `?ply=` of a match.
+
+        `?moves=` are the tokens of its moves, at most 40, separated by spaces. `views` are the
+        positions from ply `?ply=` to the end of the line, and `moves` its moves with their
+        notation. `start` is the position at the end as text, from which `create` starts a room;
+        `over` says why the match would be over there, and is null otherwise.
+        """
+        tokens = request.query.get("moves", "").split()
+        if len(tokens) > MAX_MOVES or any(len(token) > MAX_MOVE for token in tokens):
+            raise _malformed(f"a line has at most {MAX_MOVES} moves of {MAX_MOVE} characters")
+        match, moves = await self._matches.readable(request.match_info["match"])
+        ply = query_number(request, "ply", 0, 0, len(moves))
+        try:
+            self._rate.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+            position = await self._position(match, moves[:ply])
+            return json_answer(await _play(position, ply, tokens))
+        except LimitExceeded as limit:
+            raise too_many_requests(limit) from limit
+        except GameError as error:
+            raise _malformed(str(error)) from error
+        except GameFault as fault:
+            raise ApiError(
+                HTTPStatus.CONFLICT, Code.GAME_FAULT, "the rules of this game failed on this line"
+            ) from fault
+
+    async def _position(self, match: StoredMatch, moves: list[str]) -> Position:
+        """The position of a match after these moves. Raises ApiError if its rules are gone."""
+        try:
+            game = self._ports.find_game(match.game)
+            position = game.position(match.start, msgspec.json.decode(match.options))
+            for number, token in enumerate(moves, 1):
+                position = position.replay(token)
+                if number % REPLAY_BATCH == 0:
+                    await asyncio.sleep(0)
+        except Exception as error:  # the game is missing or broken
+            raise ApiError(
+                HTTPStatus.CONFLICT, Code.GAME_CHANGED,
+                "this server no longer has the rules of this match",
+            ) from error  # fmt: skip
+        return position
+
+
+async def _play(position: Position, ply: int, tokens: list[str]) -> dict[str, object]:
+    """The answer for a line; one position is drawn in each iteration of the event loop.
+
+    Raises GameError for a move that is not legal.
+    """
+    game, outcome = position.game, position.outcome()
+    views, moves = [position.view()], []
+    for number, text in enumerate(tokens, ply):
+        seat = position.turn
+        token, position, outcome = position.advance(text)
+        moves.append(
+            wire.Played(
+                token,
+                position.played() or None,
+                move_number(game, number, seat),
+                seat=seat if seat != number % 2 else None,
+            )
+        )
+        views.append(position.view())
+        await asyncio.sleep(0)
+    over = None if outcome is None else outcome.reason
+    return {"ply": ply, "start": position.text(), "moves": moves, "views": views, "over": over}
+
+
+def _malformed(message: str) -> ApiError:
+    return ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, message)

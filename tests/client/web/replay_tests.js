@@ -1,0 +1,101 @@
+import { render } from "/client/web/shell/elements.js";
+import { drawMoves } from "/client/web/ui/moves.js";
+import { ChanceGraph, curveOf, drawChanceBar } from "/client/web/ui/chance-graph.js";
+import { merge, nextMarked } from "/client/web/pages/replay/analysis.js";
+import { boundedStep } from "/client/web/pages/replay/playback.js";
+import { addressOf, changed, parametersOf, parseFilter } from "/client/web/pages/replays/filter.js";
+import { assert, assertEqual, test } from "./testing.js";
+
+const MOVES = [
+    { move: "e2e4", text: "e4", number: "1." },
+    { move: "e7e5", text: "e5", number: "1..." },
+    { move: "d1h5", text: "Qh5", number: "2." },
+];
+const BLUNDER = { sign: "??", word: "blunder" };
+
+function mount(draw) {
+    const node = document.createElement("div");
+    document.body.replaceChildren(node);
+    render(node, draw());
+    return node;
+}
+
+test("the marks of moves are signs for the eye and words for screen readers", () => {
+    const markOf = (ply) => (ply === 2 ? BLUNDER : null);
+    const node = mount(() => drawMoves({ moves: MOVES, shown: 0, go: () => {}, sides: ["White", "Black"], markOf }));
+    const labels = [...node.querySelectorAll(".move")].map((move) => [move.textContent, move.getAttribute("aria-label")]);
+    assertEqual(labels, [
+        ["e4", "White, 1. e4"],
+        ["e5", "Black, 1... e5"],
+        ["Qh5??", "White, 2. Qh5, blunder"],
+    ]);
+});
+
+test("an analysis grows by the positions of its updates, in their order", () => {
+    const entry = (ply, more = {}) => ({ ply, chance: 50, ...more });
+    const begun = merge(null, { state: "running", plies: 4, done_plies: 1, moves: [entry(3)] });
+    assertEqual([begun.summary, begun.moves.length], [null, 1]);
+    const grown = merge(begun, { done_plies: 3, moves: [entry(2, { mark: "mistake" }), entry(1)] });
+    assertEqual([grown.state, grown.done_plies, grown.moves.map(({ ply }) => ply)], ["running", 3, [1, 2, 3]]);
+    assertEqual(merge(null, { state: "none", plies: 4, done_plies: 0, nodes: 9 }).moves, []);
+    assertEqual([nextMarked(grown.moves, 0, 1), nextMarked(grown.moves, 3, 1), nextMarked(grown.moves, 9, -1)], [3, null, 3]);
+});
+
+test("the graph leads to the ply that is clicked, and has the same figures as a table", () => {
+    const gone = [];
+    const content = {
+        chances: [50, null, 62, 8],
+        marks: { 3: BLUNDER },
+        spent_ms: [100, 4200, 900],
+        shown: 3,
+        go: (ply) => gone.push(ply),
+        textOf: (ply) => (ply ? `ply ${ply}` : "Start"),
+        side: "White",
+        seatOf: (ply) => ply % 2,
+    };
+    const graph = new ChanceGraph(() => {});
+    const node = mount(() => graph.draw(content));
+    const slider = node.querySelector("[role=slider]");
+    assertEqual(slider.getAttribute("aria-valuetext"), "ply 3: White 8 %, blunder, 900 ms");
+    const { left, width, top } = slider.getBoundingClientRect();
+    for (const at of [0, 0.34, 0.99]) slider.dispatchEvent(new MouseEvent("click", { clientX: left + at * width, clientY: top + 5 }));
+    assertEqual(gone, [0, 1, 3]);
+    const table = node.querySelector("details");
+    table.open = true;
+    table.dispatchEvent(new Event("toggle"));
+    render(node, graph.draw(content));
+    const rows = [...node.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
+    assertEqual(rows[0], ["Start", "50 %", "", ""]);
+    assertEqual(rows[1], ["ply 1", "–", "100 ms", ""]);
+    assertEqual(rows[3], ["ply 3", "8 %", "900 ms", "blunder"]);
+});
+
+test("the curve bridges one ply without a chance, and breaks at more", () => {
+    const parts = (chances) => curveOf(chances, (ply) => ply).split("M").length - 1;
+    assertEqual([parts([50, null, 60]), parts([50, null, null, 60]), parts([null, null])], [1, 2, 0]);
+});
+
+test("the bar beside the board rises with the side below it", () => {
+    const bar = (chance, bottom) =>
+        mount(() => drawChanceBar({ chance, bottom, names: ["White", "Black"], colours: ["#fff", "#000"] }) ?? []);
+    assertEqual(bar(70, 0).querySelector("span").style.getPropertyValue("--fraction"), "0.70");
+    assertEqual(bar(70, 1).querySelector("span").style.getPropertyValue("--fraction"), "0.30");
+    assertEqual(bar(70, 1).firstChild.getAttribute("aria-label"), "Chance to win: White 70 %, Black 30 %");
+    assertEqual(bar(null, 0).childElementCount, 0);
+});
+
+test("a position is shown as long as it was played, within limits", () => {
+    assertEqual([boundedStep(10), boundedStep(3000), boundedStep(60_000)], [250, 3000, 10_000]);
+});
+
+test("the list's limits and its page are in the address, and lead back to the same request", () => {
+    const address = "/replays?game=hex&player=ada&result=won&min_plies=21&since=2026-11-01&until=2026-11-02&before=9-m";
+    const filter = parseFilter(address.slice(address.indexOf("?")));
+    assertEqual(addressOf(filter), address);
+    const { since, until, ...same } = parametersOf(filter);
+    assertEqual(same, { game: "hex", player: "ada", result: "won", min_plies: "21", before: "9-m" });
+    assertEqual(Number(until) - Number(since), 2 * 86_400);
+    assertEqual(addressOf(changed(filter, { game: "" })), address.replace("game=hex&", "").replace("&before=9-m", ""));
+    assertEqual(changed(filter, { player: "" }).result, "");
+    assert(!("since" in parametersOf({ ...filter, since: "yesterday" })), "a text that is no day limits nothing");
+});

@@ -1,0 +1,135 @@
+"""server/bot/coach.py: what the coach says is true, by searches four times as long."""
+
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from engine.game import Game, Position
+from engine.rules.registry import load_game
+from engine.search.driver import Control, Searcher, Table, answer
+from engine.search.job import Info, Job, Limit, Result, RootMove
+from engine.win_chance import win_chance
+from server.bot.coach import COACH_NODES, CONFIRM_NODES, MISTAKE_LOSS, Judged
+
+#: The games of the long test, each with the level whose moves the coach judges.
+GAMES = (
+    ("chess", 3), ("othello", 2), ("connect-four", 2), ("draughts", 3), ("breakthrough", 2),
+    ("kalah", 2), ("nine-mens-morris", 2),
+)  # fmt: skip
+#: How many mistakes the long test wants to see, and the share that the longer search confirms.
+MISTAKES, CONFIRMED = 200, 0.95
+
+
+class Searches:
+    """Searches of one game's positions, with an empty table each, as those of the class ask."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._searcher = Searcher(game)
+        self._start = game.start()
+
+    def search(self, moves: tuple[str, ...], nodes: int, lines: int = 1) -> Result:
+        job = Job(
+            self._game.id, self._game.digest, {}, self._start.text(), moves, "", use="ask",
+            limit=Limit(nodes=nodes), lines=lines,
+        )  # fmt: skip
+        return answer(job, self._searcher, lambda: Table(10), Control())
+
+    def level_move(self, moves: tuple[str, ...], level: int, seed: int) -> str:
+        job = Job(
+            self._game.id, self._game.digest, {}, self._start.text(), moves, "", level, seed=seed
+        )  # fmt: skip
+        return answer(job, self._searcher, lambda: Table(10), Control()).move
+
+    def judged(self, before: Position, moves: tuple[str, ...], move: str) -> Judged:
+        """What the coach knows of a move: the searches of `server.bot.coach.judge`."""
+        first = self.search(moves, COACH_NODES, lines=2)
+        after = self.search((*moves, move), COACH_NODES)
+        judged = Judged(before, len(moves), move, first, after)
+        best = first.info.pv[0]
+        if judged.loss() < MISTAKE_LOSS or not before.replay(best).moves():
+            return judged
+        better = self.search((*moves, best), CONFIRM_NODES)
+        return replace(judged, confirmed=(better, self.search((*moves, move), CONFIRM_NODES)))
+
+    def loss(self, before: Position, moves: tuple[str, ...], move: str) -> float:
+        """The loss of a move by fresh searches four times as long."""
+        first = self.search(moves, 4 * COACH_NODES)
+        after = self.search((*moves, move), 4 * COACH_NODES)
+        chance = win_chance(self._game, after.info.score)
+        is_same_side = before.replay(move).turn == before.turn
+        return win_chance(self._game, first.info.score) - (chance if is_same_side else 1 - chance)
+
+
+def mistakes(game: Game, level: int, seed: int) -> Iterator[float]:
+    """Yields the loss by longer searches of each move of a match that the coach calls a mistake."""
+    searches = Searches(game)
+    position, moves = game.start(), tuple[str, ...]()
+    while position.moves() and len(moves) < 60:
+        move = searches.level_move(moves, level, seed + len(moves))
+        if position.replay(move).moves():
+            comment = searches.judged(position, moves, move).comment("")
+            if comment is not None and comment.arrows:
+                yield searches.loss(position, moves, move)
+        moves, position = (*moves, move), position.replay(move)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_the_coach_names_only_real_mistakes() -> None:
+    """A search four times as long finds that at least 95 % of 200 named mistakes lose MISTAKE_LOSS
+    or more.
+    """
+    losses = list[float]()
+    for seed in range(100):
+        for game_id, level in GAMES:
+            losses += mistakes(load_game(game_id), level, 1000 * seed)
+        if len(losses) >= MISTAKES:
+            break
+    assert len(losses) >= MISTAKES
+    confirmed = sum(loss >= MISTAKE_LOSS for loss in losses)
+
+    assert confirmed >= CONFIRMED * len(losses)
+
+
+def result(score: int, *moves: RootMove) -> Result:
+    info = Info(5, score, 1, 1, 1, (moves[0].move,), moves)
+    return Result(moves[0].move, info)
+
+
+def judged(second: RootMove, played: str = "e2e4") -> Judged:
+    """A move of the first position of chess, where e2e4 is best and every other move is known."""
+    position = load_game("chess").start()
+    others = [token for token in position.tokens() if token not in ("e2e4", second.move)]
+    known = [RootMove(token, second.score, "upper") for token in others]
+    first = result(50, RootMove("e2e4", 50), second, *known)
+    return Judged(position, 0, played, first, result(-50, RootMove("e7e5", -50)))
+
+
+def test_an_only_move_is_one_that_every_other_move_is_proved_worse_than() -> None:
+    """The coach praises the best move only, and only where each other one is bounded far below."""
+    far = RootMove("d2d4", -300)
+    assert judged(far).is_only_move()
+    assert not judged(far, "d2d4").is_only_move(), "it is not the best move"
+    assert not judged(RootMove("d2d4", 40)).is_only_move(), "another move is as good"
+    assert not judged(replace(far, bound="lower")).is_only_move(), "it may be better"
+    unknown = judged(far)
+    few = replace(unknown.first.info, moves=unknown.first.info.moves[:3])
+    assert not replace(unknown, first=replace(unknown.first, info=few)).is_only_move()
+
+
+def test_a_loss_is_the_lesser_of_two_estimates() -> None:
+    """The longer searches can take a loss back, but never add to it."""
+    case = replace(
+        judged(RootMove("d2d4", 40), "a2a3"), after=result(300, RootMove("e7e5", 300))
+    )  # fmt: skip
+    loss = case.loss()
+    assert loss > MISTAKE_LOSS
+    played = case.after
+    close, far = result(-290, RootMove("e7e5", -290)), result(-500, RootMove("e7e5", -500))
+    closer = replace(case, confirmed=(result(290, RootMove("e7e5", 290)), played))
+    assert closer.loss() < MISTAKE_LOSS
+    assert replace(case, confirmed=(far, played)).loss() == loss
+    assert replace(case, confirmed=(close, close)).loss() < MISTAKE_LOSS
+    assert replace(case, move="e2e4").loss() == 0.0

@@ -1,0 +1,40 @@
+"""A line of moves beside a match: its views, and the position from which a room can start."""
+
+from urllib.parse import quote
+
+import pytest
+
+from server.codes import Code
+from tests.server.test_api import get, matches, refusal
+
+
+async def test_a_line_beside_a_match_is_drawn_to_its_end() -> None:
+    """The answer has a view for each position of the line, and its moves with their numbers.
+
+    A room can start from the position at the end.
+    """
+    async with matches() as (node, _room, ids):
+        line = await get(node, f"/api/matches/{ids[0]}/variation?ply=2&moves={quote('c3 b2')}")
+        assert [move["move"] for move in line["moves"]] == ["c3", "b2"]
+        assert [move["number"] for move in line["moves"]] == ["3.", "4."]
+        assert [view["turn"] for view in line["views"]] == [0, 1, 0]
+        stored = await get(node, f"/api/matches/{ids[0]}/views?from=2&to=2")
+        assert line["views"][0] == stored["views"][0]["view"]
+        assert sorted(line["views"][2]["pieces"]) == ["a1", "b1", "b2", "c3"]
+        assert line["over"] is None
+        start = await get(node, f"/api/position?game=tic-tac-toe&start={quote(line['start'])}")
+        assert start["view"]["pieces"] == line["views"][2]["pieces"]
+        won = await get(node, f"/api/matches/{ids[0]}/variation?ply=4&moves=a3")
+        assert won["over"] == "three in a row"
+
+
+@pytest.mark.parametrize(
+    "query", ["ply=9", "ply=x", "ply=2&moves=a1", "moves=zz", "moves=" + "a1+" * 41]
+)
+async def test_a_line_that_cannot_be_played_is_refused(query: str) -> None:
+    """A ply after the end, a move that is not legal and a line that is too long get a 400."""
+    async with matches() as (node, _room, ids):
+        target = f"/api/matches/{ids[0]}/variation?{query}"
+        assert await refusal(node, target) == (400, Code.MESSAGE_MALFORMED)
+        unknown = await refusal(node, "/api/matches/nothing/variation?ply=0")
+        assert unknown == (404, Code.MATCH_UNKNOWN)
