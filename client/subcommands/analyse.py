@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from client.address import DEFAULT_SERVER, Address, parse_address
-from client.subcommands.connecting import server_address
+from client.subcommands.connecting import server_address, token_key
 from client.subcommands.options import (
     data_option,
     json_option,
@@ -51,7 +51,7 @@ def analyse(match_or_file: str, url: Address | None, data: Path | None, as_json:
 
     async def run() -> None:
         async with server_address(None, data) as address:
-            await asyncio.to_thread(_print_match, address, match_id, as_json)
+            await asyncio.to_thread(_print_match, address, match_id, as_json, data)
 
     run_to_end(run())
 
@@ -64,27 +64,31 @@ def _print_file(file: Path, as_json: bool) -> None:
     _print(record, report, as_json)
 
 
-def _print_match(address: Address, match_id: str, as_json: bool) -> None:
+def _print_match(address: Address, match_id: str, as_json: bool, data: Path | None = None) -> None:
     from client.api import fetch_match
 
     record = call_api(lambda: fetch_match(address, match_id))
-    _print(record, wait_for_analysis(address, match_id), as_json)
+    _print(record, wait_for_analysis(address, match_id, data), as_json)
 
 
-def wait_for_analysis(address: Address, match_id: str) -> "Report":
-    """The analysis of a match: requested if needed, with its progress on a terminal."""
+def wait_for_analysis(address: Address, match_id: str, data: Path | None) -> "Report":
+    """The analysis of a match: requested if needed, with its progress on a terminal.
+
+    `data` is the data folder of the server, if this command has started it.
+    """
     from client.analyses import analyse_match
     from client.tokens import TokenFile, state_folder
 
     tokens = TokenFile(state_folder() / "tokens.json")
-    token = tokens.find(str(address), None)
+    key = token_key(address, data is not None, data) or str(address)
+    token = tokens.find(key, None)
     progress = Progress()
     report, new_token = call_api(
         lambda: progress.during(lambda: analyse_match(address, match_id, token, progress.show))
     )
     if new_token is not None:
         with suppress(OSError):
-            tokens.store(str(address), None, new_token)
+            tokens.store(key, None, new_token)
     return report
 
 

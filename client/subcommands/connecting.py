@@ -71,7 +71,7 @@ async def connect_as_guest(
             output.report(f"{problem}; trying again …")
 
     tokens = TokenFile(state_folder() / "tokens.json")
-    key = _token_key(address, is_own_server, data)
+    key = token_key(address, is_own_server, data)
     stored_token = tokens.find(key, name) if key else None
     limit_s = RECONNECT_LIMIT_S if not output.interactive else None
     if is_own_server:
@@ -98,7 +98,7 @@ async def connect_as_guest(
         yield connection
 
 
-def _token_key(address: Address, is_own_server: bool, data: Path | None) -> str | None:
+def token_key(address: Address, is_own_server: bool, data: Path | None) -> str | None:
     """The key under which the token file stores the tokens for a server.
 
     The server that this command starts is identified by its data folder. Without such a folder the

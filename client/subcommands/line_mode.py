@@ -64,10 +64,7 @@ def closing_text(
                 if is_own_server
                 else f"The match is not over: {address.room_url(model.room)}"
             )
-        return (
-            f"Replay: plyroom replay {match} --data {data}"
-            if is_own_server
-            else f"Replay: plyroom replay {address}/match/{match}"
-        )
+        where = f"{match} --data {data}" if is_own_server else f"{address}/match/{match}"
+        return f"Analysis: plyroom analyse {where}\nReplay: plyroom replay {where}"
 
     return text

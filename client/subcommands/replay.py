@@ -63,13 +63,18 @@ def replay(
 
     async def run() -> None:
         async with server_address(None, data) as address:
-            await asyncio.to_thread(_replay, address, match_id, ply, as_json, is_analysed)
+            await asyncio.to_thread(_replay, address, match_id, ply, as_json, is_analysed, data)
 
     run_to_end(run())
 
 
 def _replay(
-    address: Address, match_id: str, ply: int | None, as_json: bool, is_analysed: bool
+    address: Address,
+    match_id: str,
+    ply: int | None,
+    as_json: bool,
+    is_analysed: bool,
+    data: Path | None = None,
 ) -> None:
     from msgspec.structs import replace
 
@@ -92,7 +97,7 @@ def _replay(
     if is_analysed:
         from client.subcommands.analyse import wait_for_analysis
 
-        report = wait_for_analysis(address, match_id)
+        report = wait_for_analysis(address, match_id, data)
     record = replace(
         record, assessments=call_api(lambda: fetch_assessments(address, record, first, last))
     )

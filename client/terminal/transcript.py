@@ -198,6 +198,12 @@ class Transcript:
             case Renamed(identity=identity, name=name):
                 old_name = names.players(before).get(identity, "A player")
                 self._output.report(f"{old_name} is now {name}.")
+            case Configured(help=bool() as has_help) if has_help is not before.has_help:
+                self._output.report(
+                    "The bot may help both players with positions now."
+                    if has_help
+                    else "The bot no longer helps people who play each other."
+                )
             case Configured(thinking=setting) if setting in words.THINKING_SETTING_TEXTS:
                 self._output.report(words.THINKING_SETTING_TEXTS[setting])
             case Muted(name=name):

@@ -3,7 +3,9 @@
 A loss is a part of the mover's chance to win: the chance of the best move minus that of the played
 one. Both are from the search of the position before the move if that search scored the played move
 exactly. Otherwise the chance of the played move is that of the position after it, but at most that
-of the worst move that the search scored. The accuracy of a side is 100 x (1 - mean loss).
+of the worst move that the search scored. A search ends when it sees a forced win, at whatever depth
+that is, so beside a forced win the other scores mean little: a move that does not win by force has
+the chance of the position after it. The accuracy of a side is 100 x (1 - mean loss).
 """
 
 from collections.abc import Sequence
@@ -88,11 +90,13 @@ def judge(position: Position, result: PlyResult) -> Judged:
 
 def judge_move(before: Judged, token: str, after: Judged) -> PlayedMove:
     """The judgement of a move between two judged positions."""
-    scored = dict(before.moves)
-    if token in scored:
+    scored, following = dict(before.moves), after.chance_of(before.seat)
+    if before.chance == 1.0 and scored.get(token) != 1.0:
+        played = following
+    elif token in scored:
         played = scored[token]
     else:
-        played = min([after.chance_of(before.seat), *scored.values()])
+        played = min([following, *scored.values()])
     return PlayedMove(before.seat, before.chance, played)
 
 

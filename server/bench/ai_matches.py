@@ -13,7 +13,7 @@ import click
 
 from engine.game import Game, Position
 from engine.rules.registry import load_game
-from server.bench.first_moves import server_command
+from server.bench.first_moves import keep_alive, server_command
 from server.bench.players import RequestClient, connect
 from server.bench.processes import UNLIMITED_ENVIRON, spawn
 
@@ -22,7 +22,7 @@ GAMES = "connect-four,othello,chess"
 #: Number of random moves before each match.
 OPENING_PLIES = 4
 #: Longest wait for a message of a match, in seconds.
-WAIT_S = 600.0
+WAIT_S = 120.0
 #: The settings of the server: no limits, and no pause before an AI's move.
 ENVIRON = {**UNLIMITED_ENVIRON, "PLYROOM_AI_PACE_MS": "0"}
 
@@ -43,6 +43,7 @@ def random_start(game: Game, rng: random.Random) -> Position:
 async def play_match(port: int, game: Game, level: int, start: str) -> str:
     """Plays a match between two AI seats, and returns the sentence about its end."""
     client = RequestClient(await connect(port))
+    pings = asyncio.create_task(keep_alive(client))
     try:
         await client.request("welcome", t="hello", protocol=1)
         seats = [{"who": "ai", "level": level}] * 2
@@ -58,6 +59,7 @@ async def play_match(port: int, game: Game, level: int, start: str) -> str:
             if message["t"] == "event" and message["kind"] == "finished":
                 return str(message["reason"])
     finally:
+        pings.cancel()
         client.player.transport.close()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from engine.game import Game, GameError, GameFault, Outcome, Position
 from server.codes import Code
@@ -79,6 +79,7 @@ def verify(
             report.rooms += 1
         report_progress(report.rooms, 0)
     _check_orphans(connection, report)
+    _check_analyses(connection, report)
     return report
 
 
@@ -131,6 +132,28 @@ def _check_orphans(connection: Connection, report: Report) -> None:
     ):
         for name in _orphaned_keys(connection, column, owner):
             report.problems.append(Problem("I3", name, None, f"{description} that does not exist"))
+
+
+def _check_analyses(connection: Connection, report: Report) -> None:
+    """Reports analyses of running matches, and complete ones without a result for each position."""
+    c, plies = t.analyses.c, t.analysis_plies.c
+    count = (
+        select(func.count())
+        .where(plies.match == c.match, plies.engine == c.engine)
+        .correlate(t.analyses)
+        .scalar_subquery()
+    )
+    query = (
+        select(c.match, t.matches.c.room, c.plies, count, t.matches.c.last_v)
+        .join(t.matches, t.matches.c.id == c.match)
+        .where(or_(t.matches.c.last_v.is_(None), and_(c.state == "done", count != c.plies)))
+        .order_by(c.match)
+    )
+    for match, room, expected, found, last_v in connection.execute(query):
+        problem = f"the analysis of match {match} has {found} of {expected} positions"
+        if last_v is None:
+            problem = f"the running match {match} has an analysis"
+        report.problems.append(Problem("I32", room, None, problem))
 
 
 def _orphaned_keys(connection: Connection, column: Any, owner: Any) -> list[str]:

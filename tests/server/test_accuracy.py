@@ -66,17 +66,20 @@ def test_a_loss_is_judged_by_the_same_search_where_possible(
     chances: list[float], after: float, seat: int, next_seat: int, index: int
 ) -> None:
     """A move that the search scored loses the difference to the best one. Any other move has the
-    chance of the position after it, but at most that of the worst scored move. No loss is negative,
-    and the best move loses nothing.
+    chance of the position after it, but at most that of the worst scored move. Beside a forced win
+    the position after it decides. No loss is negative, and the best move loses nothing.
     """
     ranked = sorted(chances, reverse=True)
     before = Judged(seat, ranked[0], tuple((f"m{i}", c) for i, c in enumerate(ranked)))
     following = Judged(next_seat, after)
     move = judge_move(before, f"m{index}", following)
-    if index < len(ranked):
-        assert move.played == ranked[index]
+    own = after if next_seat == seat else 1 - after
+    scored = ranked[index] if index < len(ranked) else None
+    if ranked[0] == 1.0 and scored != 1.0:
+        assert move.played == own
+    elif scored is not None:
+        assert move.played == scored
     else:
-        own = after if next_seat == seat else 1 - after
         assert move.played == min(own, ranked[-1])
     assert 0 <= move.loss <= 1
     assert judge_move(before, "m0", following).loss == 0

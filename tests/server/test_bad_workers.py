@@ -371,6 +371,8 @@ INVALID_RECORDS: dict[str, Info] = {
     "too many depths": replace(
         GOOD, depths=tuple(DepthBest(depth, 7, ("d",)) for depth in range(MAX_DEPTHS + 1))
     ),
+    "a line of another move": replace(GOOD, moves=(RootMove("d", 7, line=("c", "d")),)),
+    "a long line of a move": replace(GOOD, moves=(RootMove("d", 7, line=("d",) * 9),)),
     "a long line": replace(GOOD, depths=(DepthBest(9, 7, ("d", "c") * MAX_LINE_MOVES),)),
 }
 
@@ -384,6 +386,13 @@ def test_an_impossible_record_of_a_search_is_refused(fault: str) -> None:
             checker.check_info(INVALID_RECORDS[fault])
         with pytest.raises(ImpossibleAnswer):
             checker.check_result(Result("d", INVALID_RECORDS[fault]))
+
+
+def test_the_lines_of_moves_are_legal() -> None:
+    """A move's line ends before its first illegal move."""
+    moves = (RootMove("d", 7, line=("d", "c", "z")), RootMove("c", 3, line=("c", HOSTILE_TEXT)))
+    checked = Checker(GAME.start()).check_info(replace(GOOD, moves=moves))
+    assert [move.line for move in checked.moves] == [("d", "c"), ("c",)]
 
 
 def test_the_lines_of_the_depths_are_legal() -> None:

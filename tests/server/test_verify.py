@@ -100,6 +100,15 @@ FAULTS = {
         "is listed but not in the log",
     ),
     "UPDATE thoughts SET ply = ply + 1": ("I8", "there is no such move"),
+    # Analyses.
+    "DELETE FROM analysis_plies WHERE ply = 3": ("I32", "has 5 of 6 positions"),
+    "UPDATE analysis_plies SET engine = 'other'": ("I32", "has 0 of 6 positions"),
+    "UPDATE matches SET last_v = NULL WHERE room = '{full}' AND plies > 0": (
+        "I32",
+        "has an analysis",
+    ),
+    "UPDATE analyses SET \"match\" = 'none'": ("I3", "an analysis of a match that does not"),
+    "DELETE FROM analyses": ("I3", "results of an analysis that does not exist"),
     # Rows of rooms that do not exist.
     "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room that does not exist"),
     "DELETE FROM matches WHERE room = '{against_ai}'": (

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
 from server.deploy.postgres import Postgres
+from server.ids import IdentityId
 from server.protocol import messages as wire
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.store import schema
+from server.store.base import AnalysedPly
 from server.store.postgres import open_postgres, run_in_transaction
 from server.store.sql import SqlStore
 from server.store.sqlite import open_sqlite
@@ -160,4 +163,19 @@ async def play_matches(store: SqlStore) -> list[str]:
         one_screen = await ada.create("tic-tac-toe", one_screen=True, start="X........")
         await ada.ack(ada.move(one_screen, 0, "b2"))
         await ada.ack(wire.Takeback(id=ada.new_id(), room=one_screen, ply=1))
+        await _analyse_a_match(store)
         return [full, unlisted, half, waiting, against_ai, taken_back, one_screen]
+
+
+async def _analyse_a_match(store: SqlStore) -> None:
+    """Stores a complete analysis of the match that ended on the board."""
+    matches = await store.projections.matches(10, None)
+    match = next(match for match in matches if (match.game, match.plies) == ("tic-tac-toe", 5))
+    await store.analyses.request(match.match, IdentityId("ada"), 6)
+    analysis = await store.analyses.claim("n1", 60_000, 1)
+    assert analysis is not None
+    await store.analyses.begin(analysis, "engine", 6)
+    analysis = replace(analysis, engine="engine")
+    for ply in reversed(range(6)):
+        await store.analyses.add_ply(analysis, AnalysedPly(ply, b'{"depth":%d}' % ply), 60_000)
+    assert await store.analyses.end(analysis, "done")

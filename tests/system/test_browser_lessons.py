@@ -148,7 +148,10 @@ async def test_a_quiz_is_answered_by_keyboard(chromium: Browser, server: ServerP
 async def test_the_exercises_are_solved_on_a_phone(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """A wrong figure gets hints, the right one is solved; a tree is put into the best order."""
+    """A wrong figure gets hints, the right one is solved; a tree is put into the best order.
+
+    An arrow key moves the focused branch, and buttons move the selected leaf.
+    """
     async with people(chromium, server.url, PHONE) as (ada,):
         page = ada.page
         await ada.go("/learn/beta-cut")
@@ -175,7 +178,12 @@ async def test_the_exercises_are_solved_on_a_phone(
         verdict = order.locator(".verdict")
         await order.get_by_role("button", name="Check").tap()
         await expect(verdict).to_contain_text("sees 9 of 9 leaves. The least possible is 5.")
-        for node, count in (("C", 2), ("A3", 2), ("B3", 2)):
+        await order.locator("[data-node=C]").focus()
+        for _ in range(2):
+            await page.keyboard.press("ArrowLeft")
+        await expect(order.locator("[data-node=C]")).to_be_focused()
+        await expect(order.get_by_role("button", name="C earlier")).to_be_disabled()
+        for node, count in (("A3", 2), ("B3", 2)):
             await order.locator(f"[data-node={node}]").tap()
             for _ in range(count):
                 await order.get_by_role("button", name="earlier").tap()

@@ -116,6 +116,23 @@ async def test_the_bot_answers_and_the_host_mutes(chromium: Browser, server: Ser
         await expect(ada.page.locator(".chat .lines p", has_text="thank you")).to_be_visible()
 
 
+async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProcess) -> None:
+    """By keyboard alone, each press of the button tells more in words; a move clears the hint."""
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+        await ada.wait_for_turn()
+        hint = ada.page.locator(".hint")
+        await ada.button("Hint").focus()
+        for text in ("One of these is the best move", "The best move is", "The best moves:"):
+            await ada.page.keyboard.press("Enter")
+            await expect(hint).to_contain_text(text)
+        assert await ada.page.locator(".actions button:focus").count() == 1
+        assert await audit(ada.page) == []
+        await ada.play("b2")
+        await ada.wait_for_turn()
+        await expect(hint).to_have_text("")
+
+
 async def test_players_do_not_see_chat_among_spectators(
     chromium: Browser, server: ServerProcess
 ) -> None:

@@ -93,6 +93,24 @@ export class ChatExtras {
         });
     }
 
+    /**
+     * The host's setting of help with positions between two people; nothing for anyone else, while a
+     * match is running, and where an AI has a seat.
+     * @param {Room} room
+     * @returns {Content}
+     */
+    drawHelpSetting(room) {
+        const hasAi = room.seats.some((occupant) => occupant?.kind === "ai");
+        if (hasAi || room.may === null || !room.may.includes("configure")) return null;
+        const change = (/** @type {Event} */ event) => {
+            const help = event.currentTarget instanceof HTMLInputElement && event.currentTarget.checked;
+            const thinking = room.thinking === "spectators" || room.thinking === "after" ? room.thinking : "all";
+            void this.#app.command({ t: "configure", room: room.id, thinking, help });
+        };
+        const box = h("input", { type: "checkbox", ".checked": room.help, onchange: change });
+        return h("label", { class: "muted help-setting" }, box, " The bot may help both players in the next match");
+    }
+
     /** @param {Room} room */
     #isHost(room) {
         return room.description?.host === this.#app.model.you?.identity;

@@ -100,7 +100,7 @@ export function drawChat(chat) {
             shown.length + log.length + room.answers.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
         ),
         // One element for all: the field below would lose the focus if its place changed.
-        h("div", { class: "above-field" }, drawMutedPeople(chat), extras?.drawMuted(room), extras?.drawCommands()),
+        h("div", { class: "above-field" }, drawMutedPeople(chat), extras?.drawMuted(room), extras?.drawHelpSetting(room), extras?.drawCommands()),
         h(
             "form",
             { id: "say", onsubmit: submit },

@@ -49,6 +49,9 @@ export function logLine(event, room, seat) {
             return `${event.occupant.name} plays on for ${event.occupant.kept_for?.name ?? subjectOf(room, event.seat, seat)}`;
         case "player_returned":
             return `${event.occupant.name} is back and plays on`;
+        case "configured":
+            if (event.help == null || event.help === room.help) return null;
+            return event.help ? "The bot may help both players now" : "The bot no longer helps with positions";
         case "muted":
         case "unmuted":
             return `The host has ${event.kind} ${event.name}`;
