@@ -52,17 +52,17 @@ test("the buttons of a running match are those that the server permits", () => {
 test("the buttons after a match are those that the server permits", () => {
     const match = { over: OVER, moves: [{ move: "a1" }] };
     assertEqual(actions({ match: { over: OVER }, may: ["stand"] }), []);
-    assertEqual(actions({ match, may: ["stand"] }), ["Replay"]);
-    assertEqual(actions({ match, may: ["stand", "rematch"] }), ["Offer a rematch", "Replay"]);
-    assertEqual(actions({ match, may: ["rematch"], seats: [AI, AI] }), ["Play again", "Replay"]);
-    assertEqual(actions({ match, may: ["decline"], offers: [0] }), ["You offered a rematch.", "Withdraw", "Replay"]);
+    assertEqual(actions({ match, may: ["stand"] }), ["Replay", "Analyse"]);
+    assertEqual(actions({ match, may: ["stand", "rematch"] }), ["Offer a rematch", "Replay", "Analyse"]);
+    assertEqual(actions({ match, may: ["rematch"], seats: [AI, AI] }), ["Play again", "Replay", "Analyse"]);
+    assertEqual(actions({ match, may: ["decline"], offers: [0] }), ["You offered a rematch.", "Withdraw", "Replay", "Analyse"]);
     const offered = { match, may: ["rematch", "accept", "decline"], offers: [1] };
-    assertEqual(actions(offered), ["Ben offers a rematch.", "Accept", "Decline", "Replay"]);
+    assertEqual(actions(offered), ["Ben offers a rematch.", "Accept", "Decline", "Replay", "Analyse"]);
 });
 
 test("an offer that is over is not shown, even before the new list of permitted commands arrives", () => {
     const may = ["resign", "offer_draw", "accept", "decline"];
-    assertEqual(actions({ match: { over: OVER, moves: [{ move: "a1" }] }, may }), ["Replay"]);
+    assertEqual(actions({ match: { over: OVER, moves: [{ move: "a1" }] }, may }), ["Replay", "Analyse"]);
     assertEqual(actions({ may }), ["Offer a draw", "Resign"]);
 });
 

@@ -58,6 +58,7 @@ export function drawActions(app, room) {
         drawOffer(app, room, "rematch", "rematch"),
         drawRematch(app, room),
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
+        match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
     ];
 }
 
