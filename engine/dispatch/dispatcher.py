@@ -172,7 +172,7 @@ class Dispatcher(Generic[S, P]):
         for index, use in enumerate(USES[:-1]):
             wanted = sum(map(may_run, self._waiting.of(use)))
             for _ in range(wanted - free_soon):
-                attempt = self._running.to_preempt(USES[index + 1 :], is_slow)
+                attempt = self._running.find_preemptible(USES[index + 1 :], is_slow)
                 search = None if attempt is None else self._end(attempt)
                 if attempt is None or search is None:
                     break

@@ -40,7 +40,7 @@ class RunningAttempts(Generic[S, P]):
             self._counts[search.use] -= 1
         return search
 
-    def to_preempt(
+    def find_preemptible(
         self, uses: Collection[Use], is_slow: Callable[[Attempt[P]], bool]
     ) -> Attempt[P] | None:
         """The attempt of the classes `uses` to stop first; None if there is none.

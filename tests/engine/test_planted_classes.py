@@ -92,7 +92,7 @@ def the_oldest_study_is_preempted(patch: Patch) -> None:
         attempts = [attempt for attempt, search in self._searches.items() if search.use in uses]
         return attempts[0] if attempts else None
 
-    patch.setattr(RunningAttempts, "to_preempt", oldest)
+    patch.setattr(RunningAttempts, "find_preemptible", oldest)
 
 
 def no_worker_is_left_free(patch: Patch) -> None:
