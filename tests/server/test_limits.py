@@ -147,6 +147,8 @@ def test_limits_are_settings() -> None:
         4,
         20,
         3,
+        6,
+        20,
         1,
         5,
         60,

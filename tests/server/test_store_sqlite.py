@@ -92,7 +92,8 @@ async def test_committed_data_survives_a_restart(tmp_path: Path) -> None:
         assert store.epoch == epoch
         assert await store.logs.events("r1", 0) == list(entries(1, 3))
         assert await store.logs.find_command("r1", CommandKey("ada", "1")) == (3, 3)
-        assert await store.identities.by_token(b"hash") == Identity(IdentityId("a1"), "Ada", TODAY)
+        ada = Identity(IdentityId("a1"), "Ada", TODAY, NOW_MS)
+        assert await store.identities.by_token(b"hash") == ada
 
 
 async def test_two_stores_share_a_file(tmp_path: Path) -> None:
