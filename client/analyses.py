@@ -108,6 +108,7 @@ def analyse_match(
             lost += 1
             if lost == MAX_LOST:
                 raise
+        if report.state in GOING_ON:
             time.sleep(RETRY_S)
     if report.state != "done":
         raise Refused("analysis.refused", report.reason or "the match cannot be analysed")
