@@ -9,18 +9,38 @@ import pytest
 from msgspec.structs import replace
 
 from server.bot import registry
-from server.ids import IdentityId
+from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
 from server.rooms import permissions
-from server.rooms.commands import AiSeat, Configure, Hint, LetAiPlay, Resign
-from server.rooms.events import CAPABILITIES, Created, Required, parse_event_body
+from server.rooms.commands import AiSeat, Command, Configure, Hint, LetAiPlay, Resign
+from server.rooms.events import (
+    CAPABILITIES,
+    Created,
+    Occupant,
+    Required,
+    SeatTaken,
+    parse_event_body,
+)
+from server.rooms.matches import start_event
 from server.rooms.model import Absence, Actor, Room
 from server.rooms.permissions import permitted, position_help, viewer_of
 from server.rooms.rules import _requirements
+from server.rooms.thinking import setting_of_match
 from server.settings import Settings
+from server.store.base import EVERYONE, Append, CommandKey, NewRoom, StoredEvent
 from tests.server.test_bot import AGAINST_AI, bot_of
 from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
-from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, created, plain, seated
+from tests.support.room_log import (
+    ADA,
+    BEN,
+    CYD,
+    LoggedRoom,
+    add_ai,
+    created,
+    plain,
+    seated,
+    sit,
+)
 
 #: The commands that say nothing about positions.
 HARMLESS = {
@@ -31,9 +51,32 @@ HELPING = sorted(registry.all_commands().keys() - HARMLESS)
 BETWEEN_AI = (AiSeat(level=1), AiSeat(level=2))
 
 
-def rated(played: LoggedRoom) -> Room:
-    """The room as if its first event said that it is rated."""
-    return replace(played.fold(), rated=True)
+def rated(*steps: tuple[Actor, Command], one_screen: bool = False) -> LoggedRoom:
+    """A room whose first event says that it is rated, after these commands.
+
+    Its host would allow help.
+    """
+    played = LoggedRoom()
+    first = Created("tic-tac-toe", {}, "public", ADA.identity, rated=True, help=True)
+    first = replace(first, one_screen=one_screen)
+    played.append(first)
+    for required in _requirements(first):
+        played.append(required)
+    for actor, command in steps:
+        played.do(actor, command)
+    return played
+
+
+def rated_on_one_screen() -> LoggedRoom:
+    """A rated match of one person who plays both sides: such a room begins with its match."""
+    played = rated(one_screen=True)
+    both = Occupant(ADA.identity, ADA.name)
+    for seat in (0, 1):
+        played.append(SeatTaken(seat, both))
+    assert played.room.game is not None
+    start = played.room.game.start()
+    played.append(start_event(start, "m1", 1, [both, both], setting_of_match(played.room)))
+    return played
 
 
 def taken_over() -> Room:
@@ -48,10 +91,10 @@ def taken_over() -> Room:
 FORBIDDEN: dict[str, Callable[[], Room]] = {
     "two people": lambda: seated().room,
     "the AI plays on for a person": taken_over,
-    "rated, two people": lambda: rated(seated(help=True)),
-    "rated, against an AI": lambda: rated(created(seats=AGAINST_AI)),
-    "rated, between AI seats": lambda: rated(created(seats=BETWEEN_AI)),
-    "rated, on one screen": lambda: rated(created(one_screen=True)),
+    "rated, two people": lambda: rated((ADA, sit(0)), (BEN, sit(1))).fold(),
+    "rated, against an AI": lambda: rated((ADA, sit(0)), (ADA, add_ai(1))).fold(),
+    "rated, between AI seats": lambda: rated((ADA, add_ai(0)), (ADA, add_ai(1))).fold(),
+    "rated, on one screen": lambda: rated_on_one_screen().fold(),
 }
 #: The rooms that allow it.
 ALLOWED: dict[str, Callable[[], Room]] = {
@@ -97,7 +140,8 @@ def test_the_match_that_is_over_may_be_discussed() -> None:
     played = seated()
     played.do(ADA, plain(Resign))
     assert position_help(played.room) is None
-    assert position_help(rated(played)) is None
+    played = rated((ADA, sit(0)), (BEN, sit(1)), (ADA, plain(Resign)))
+    assert position_help(played.fold()) is None
 
 
 def test_the_host_allows_help_between_two_matches() -> None:
@@ -122,11 +166,27 @@ def test_older_programs_do_not_play_rated_rooms() -> None:
     assert "rated" in CAPABILITIES
 
 
+async def create_rated_room(fake: FakeServer) -> RoomId:
+    """Stores a rated room of Ada's without players, as a program that can rate matches would."""
+    events = tuple(
+        StoredEvent(v, fake.now_ms(), EVERYONE, body)
+        for v, (_, body) in enumerate(rated().log, start=1)
+    )
+    key = CommandKey(ADA.identity, "c")
+    first = Append("rated", 0, events, "n1", None, key)
+    room = NewRoom(first, "tic-tac-toe", True, ADA.identity, key.id, fake.now_ms())
+    assert await fake.store.logs.create_room(room) is None
+    return RoomId("rated")
+
+
+@pytest.mark.parametrize("is_rated", [False, True], ids=["casual", "rated"])
 @pytest.mark.parametrize("name", HELPING)
 @virtual
-async def test_the_bot_helps_neither_players_nor_spectators_between_people(name: str) -> None:
+async def test_the_bot_helps_neither_players_nor_spectators_between_people(
+    name: str, is_rated: bool
+) -> None:
     """In a server, the bot tells the asker the reason, says nothing to others, searches nothing."""
-    await check_silence(name)
+    await check_silence(name, is_rated)
 
 
 async def answer_to(client: Client, v: int) -> Message:
@@ -134,21 +194,24 @@ async def answer_to(client: Client, v: int) -> Message:
     return await client.until(lambda m: m["t"] == "answer" and m["v"] == v)
 
 
-async def check_silence(name: str) -> None:
+async def check_silence(name: str, is_rated: bool) -> None:
     """Asks a command in a match of two people, as a player and as a spectator."""
+    reason = "a rated match" if is_rated else "host has not allowed help"
     fake = FakeServer().unlimited()
     async with fake.hub() as hub, bot_of(hub):
         ada, ben, cyd = Client(hub, "ada"), Client(hub, "ben"), Client(hub, "cyd")
-        room = await ada.create()
+        room = await create_rated_room(fake) if is_rated else await ada.create()
         for client in (ada, ben, cyd):
             await client.ack(client.join(room))
+        if is_rated:
+            await ada.ack(ada.sit(room, 0))
         await ben.ack(ben.sit(room, 1))
         for client in (ada, cyd):
             v = await client.ack(client.chat(room, f"/{name} on"))
             assert v is not None
             answer = await answer_to(client, v)
             is_seat_missing = client is cyd and "no seat" in answer["text"]
-            assert "host has not allowed help" in answer["text"] or is_seat_missing
+            assert reason in answer["text"] or is_seat_missing
             assert "arrows" not in answer
             assert "candidates" not in answer
         await run_ready_tasks()
@@ -170,6 +233,6 @@ def test_a_bot_that_forgets_the_condition_is_found(monkeypatch: pytest.MonkeyPat
     @virtual
     async def run() -> None:
         with pytest.raises(AssertionError):
-            await check_silence("teach")
+            await check_silence("teach", is_rated=False)
 
     run()
