@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from engine.game import Game
 from engine.search.job import Info, Job, Load, Result, SearchError
@@ -79,8 +79,6 @@ class NoEngines:
         raise EngineUnavailable("this server has no engine")
 
 
-#: The classes of searches that people ask for.
-PersonUse = Literal["ask", "study"]
 #: Runs one search of a request: takes the job and, optionally, an `OnInfo`.
 RunSearch = Callable[..., Awaitable[Result]]
 
@@ -90,16 +88,12 @@ class SearchRefused(CommandRejected):
 
 
 class Background(Protocol):
-    """Runs the searches that people ask for: implemented by `server.seats.background`."""
+    """Runs searches for people's questions: implemented by `server.seats.background`."""
 
-    async def search(
-        self, identity: IdentityId, use: PersonUse, job: Job, on_info: OnInfo = ...
-    ) -> Result:
+    async def search(self, identity: IdentityId, job: Job, on_info: OnInfo = ...) -> Result:
         """Runs a request of one search, and returns its result. Raises as `request` does."""
 
-    def request(
-        self, identity: IdentityId, use: PersonUse
-    ) -> AbstractAsyncContextManager[RunSearch]:
+    def request(self, identity: IdentityId) -> AbstractAsyncContextManager[RunSearch]:
         """Waits for the identity's turn, and yields the function that runs a search.
 
         Raises SearchRefused beyond a limit.
@@ -107,20 +101,14 @@ class Background(Protocol):
 
 
 class NoBackground:
-    """The searches for people of a server without engines: it refuses all."""
+    """The questions of a server without engines: it refuses all."""
 
     async def search(
-        self,
-        identity: IdentityId,
-        use: PersonUse,
-        job: Job,
-        on_info: OnInfo = lambda info: None,
+        self, identity: IdentityId, job: Job, on_info: OnInfo = lambda info: None
     ) -> Result:
         self._refuse()
 
-    def request(
-        self, identity: IdentityId, use: PersonUse
-    ) -> AbstractAsyncContextManager[RunSearch]:
+    def request(self, identity: IdentityId) -> AbstractAsyncContextManager[RunSearch]:
         self._refuse()
 
     def _refuse(self) -> NoReturn:

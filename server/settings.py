@@ -193,8 +193,8 @@ class Settings:
     limit_background_running: int = 1
     #: Further requests of each kind that wait.
     limit_background_waiting: int = 5
-    #: Questions to the engine in an hour.
-    limit_asks_per_hour: int = 60
+    #: Questions to the engine in an hour. The coach asks one for each move of its player.
+    limit_asks_per_hour: int = 240
     #: Analyses in a day.
     limit_studies_per_day: int = 50
 

@@ -140,7 +140,7 @@ class Bot:
                 break
             async with asyncio.timeout(SEARCH_S):
                 searches = self._hub.ports.background
-                result = await searches.search(line.asker.identity, "ask", reply.job)
+                result = await searches.search(line.asker.identity, reply.job)
             then = reply.then
             reply = await self._calls.call(command, lambda: then(result))  # noqa: B023
         return reply

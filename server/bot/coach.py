@@ -188,7 +188,7 @@ class Coach:
         A coach whose searches are refused says so once, and turns itself off.
         """
         try:
-            async with self._hub.ports.background.request(person, "ask") as search:
+            async with self._hub.ports.background.request(person) as search:
                 judged = await judge(room, match, ply, search)
         except SearchRefused as refusal:
             self._bot.switches.turn(room.id, person, COACH, False)

@@ -84,7 +84,7 @@ class Hints:
             if not position.moves():
                 return Answer(GAME_OVER)
             searches = self._hub.ports.background
-            result = await searches.search(follower.identity, "ask", hint_job(room, match))
+            result = await searches.search(follower.identity, hint_job(room, match))
             return hint_answer(Findings(position, match.ply, result), hint.what)
 
         answer = await in_words(find_hint(), NO_HINT)

@@ -1,18 +1,17 @@
-"""Searches that people ask for: a question about a position (ask), or the analysis of a match
-(study).
+"""Searches for a person's questions about positions: the class `ask`.
 
 A node has one `BackgroundSearches` (`Ports.background`). A request is one search, or several:
 
-    result = await searches.search(identity, "ask", job)
+    result = await searches.search(identity, job)
 
-    async with searches.request(identity, "study") as search:
+    async with searches.request(identity) as search:
         for job in jobs:
             result = await search(job)
 
-The result of an ask is kept for some minutes: the same position is searched once for all who ask.
-The engines give way to live searches, so a request may take any time. The limits are for each
-identity, class and node, and in memory. The analysis of a match does not pass here: its limits hold
-for all nodes together, in the store (server/analysis/requests.py).
+The result of a request of one search is kept for some minutes: the same position is searched once
+for all who ask. The engines give way to live searches, so a request may take any time. The limits
+are for each identity and node, and in memory. Analyses of matches (`study`) do not pass here: their
+limits hold for all nodes together, in the store (server/analysis/requests.py).
 """
 
 import asyncio
@@ -32,7 +31,6 @@ from server.ports import (
     Engines,
     EngineUnavailable,
     OnInfo,
-    PersonUse,
     RunSearch,
     SearchRefused,
 )
@@ -40,17 +38,17 @@ from server.settings import Settings
 
 #: Maximum number of nodes of a job. A search that is preempted begins anew, so it must be short.
 MAX_NODES = 200_000
-#: How long the result of an ask is kept, in seconds, and how many results are kept.
+#: How long the result of a search is kept, in seconds, and how many results are kept.
 KEEP_S, MAX_KEPT = 300.0, 256
-#: What a request of each class is, for people.
-SUBJECTS: dict[PersonUse, str] = {"ask": "questions to the engine", "study": "analyses"}
+#: What the requests are, for people.
+SUBJECT = "questions to the engine"
 
 _encode_job = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
 class _Person:
-    """The unfinished requests of an identity in one class."""
+    """The unfinished requests of an identity."""
 
     turns: asyncio.Semaphore
     count: int = 0
@@ -63,48 +61,45 @@ class BackgroundSearches:
         self._engines = engines
         self._settings = settings
         self._now_s = now_s
-        self._people: dict[tuple[IdentityId, PersonUse], _Person] = {}
-        #: The results of asks by job, the oldest first, each with the time at which it ends.
+        self._people: dict[IdentityId, _Person] = {}
+        #: The results by job, the oldest first, each with the time at which it ends.
         self._kept: dict[bytes, tuple[float, Result]] = {}
-        asks, studies = settings.limit_asks_per_hour, settings.limit_studies_per_day
-        self._rates: dict[PersonUse, RateLimit] = {
-            "ask": RateLimit(SUBJECTS["ask"], asks, asks / 60),
-            "study": RateLimit(SUBJECTS["study"], studies, studies / (24 * 60)),
-        }
+        per_hour = settings.limit_asks_per_hour
+        self._rate = RateLimit(SUBJECT, per_hour, per_hour / 60)
 
     async def search(
-        self, identity: IdentityId, use: PersonUse, job: Job, on_info: OnInfo = lambda info: None
+        self, identity: IdentityId, job: Job, on_info: OnInfo = lambda info: None
     ) -> Result:
         """Runs a request of one search, and returns its result. Raises as `request` does.
 
-        An ask that was answered in the last minutes has its result at once, and counts for no
+        A question that was answered in the last minutes has its result at once, and counts for no
         limit.
         """
         key = _encode_job(replace(job, affinity=""))
-        kept = self._find(key) if use == "ask" else None
+        kept = self._find(key)
         if kept is not None:
             return kept
-        async with self.request(identity, use) as search:
+        async with self.request(identity) as search:
             result = await search(job, on_info)
-        if use == "ask" and not result.info.warming:
+        if not result.info.warming:
             self._keep(key, result)
         return result
 
     @asynccontextmanager
-    async def request(self, identity: IdentityId, use: PersonUse) -> AsyncIterator[RunSearch]:
+    async def request(self, identity: IdentityId) -> AsyncIterator[RunSearch]:
         """Waits for the identity's turn, and yields the function that runs a search.
 
         That function takes a job with a limit of nodes (at most MAX_NODES), and `on_info`. Raises
         SearchRefused beyond a limit; the function raises it if no engine has room, and SearchError.
         """
-        person = self._enter(identity, use)
+        person = self._enter(identity)
         try:
             async with person.turns:
-                yield self._runner(identity, use)
+                yield self._runner(identity)
         finally:
             person.count -= 1
             if not person.count:
-                del self._people[identity, use]
+                del self._people[identity]
 
     def _find(self, key: bytes) -> Result | None:
         """The kept result of a job; None if there is none any more."""
@@ -117,44 +112,40 @@ class BackgroundSearches:
         while len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
 
-    def _enter(self, identity: IdentityId, use: PersonUse) -> _Person:
+    def _enter(self, identity: IdentityId) -> _Person:
         """Counts a request. Raises SearchRefused beyond a limit."""
         running, waiting = (
             self._settings.limit_background_running,
             self._settings.limit_background_waiting,
         )
-        key = (identity, use)
-        person = self._people.get(key) or _Person(asyncio.Semaphore(running or 1_000_000))
+        person = self._people.get(identity) or _Person(asyncio.Semaphore(running or 1_000_000))
         if running and waiting and person.count >= running + waiting:
             raise SearchRefused(
                 Code.RATE_EXCEEDED,
-                f"{person.count} of your {SUBJECTS[use]} are running or waiting;"
+                f"{person.count} of your {SUBJECT} are running or waiting;"
                 " wait until one of them has ended",
             )
-        self._count(identity, use)
-        self._people[key] = person
+        self._count(identity)
+        self._people[identity] = person
         person.count += 1
         return person
 
-    def _count(self, identity: IdentityId, use: PersonUse) -> None:
-        """Counts a request for the limit of a day or an hour. Raises SearchRefused beyond it."""
+    def _count(self, identity: IdentityId) -> None:
+        """Counts a request for the limit of an hour. Raises SearchRefused beyond it."""
         try:
-            self._rates[use].take(identity, self._now_s())
+            self._rate.take(identity, self._now_s())
         except LimitExceeded as limit:
-            number, period = self._settings.limit_asks_per_hour, "an hour"
-            if use == "study":
-                number, period = self._settings.limit_studies_per_day, "a day"
             minutes = max(1, round(limit.retry_s / 60))
             raise SearchRefused(
                 Code.RATE_EXCEEDED,
-                f"you have reached the limit of {number} {SUBJECTS[use]} {period};"
-                f" try again in {minutes} min",
+                f"you have reached the limit of {self._settings.limit_asks_per_hour} {SUBJECT}"
+                f" an hour; try again in {minutes} min",
             ) from limit
 
-    def _runner(self, identity: IdentityId, use: PersonUse) -> RunSearch:
+    def _runner(self, identity: IdentityId) -> RunSearch:
         async def run(job: Job, on_info: Callable[[Info], None] = lambda info: None) -> Result:
             try:
-                return await self._engines.search(job_for_person(job, identity, use), on_info)
+                return await self._engines.search(job_for_person(job, identity), on_info)
             except QueueFull as error:
                 raise SearchRefused(
                     Code.ENGINE_BUSY, "all engines are busy; try again in a few minutes"
@@ -167,8 +158,8 @@ class BackgroundSearches:
         return run
 
 
-def job_for_person(job: Job, identity: IdentityId, use: PersonUse) -> Job:
-    """The job in the class `use`. Its affinity is the identity: the engines are fair among them.
+def job_for_person(job: Job, identity: IdentityId) -> Job:
+    """The job in the class `ask`. Its affinity is the identity: the engines are fair among them.
 
     Raises ValueError if the job is not limited by nodes.
     """
@@ -177,4 +168,4 @@ def job_for_person(job: Job, identity: IdentityId, use: PersonUse) -> Job:
     has_time = (limit.time_ms, limit.clock_ms) != (None, None)
     if has_other_player or has_time or limit.nodes is None or limit.nodes > MAX_NODES:
         raise ValueError(f"a search for a person has a limit of 1 to {MAX_NODES} nodes only")
-    return replace(job, use=use, affinity=f"{use}:{identity}")
+    return replace(job, use="ask", affinity=f"ask:{identity}")

@@ -13,7 +13,7 @@ from engine.search.job import Job, Limit, SearchFailed
 from server.codes import Code
 from server.ids import IdentityId
 from server.limits.by_address import NO_LIMITS
-from server.ports import EngineUnavailable, PersonUse, SearchRefused
+from server.ports import EngineUnavailable, SearchRefused
 from server.seats.background import KEEP_S, MAX_KEPT, MAX_NODES, BackgroundSearches
 from server.settings import Settings
 from tests.server.test_remote_engines import job
@@ -49,13 +49,14 @@ class Desk:
             raise self.error
         return "d"
 
-    def ask(self, identity: IdentityId, use: PersonUse = "study") -> "asyncio.Task[object]":
-        return asyncio.create_task(self.searches.search(identity, use, JOB))
+    def ask(self, identity: IdentityId) -> "asyncio.Task[object]":
+        """Asks a question whose result is not kept."""
+        return asyncio.create_task(self.searches.search(identity, another_job()))
 
-    async def refusal(self, identity: IdentityId, use: PersonUse = "study") -> SearchRefused:
+    async def refusal(self, identity: IdentityId) -> SearchRefused:
         """Returns the refusal of a search, which must come at once."""
         with pytest.raises(SearchRefused) as refused:
-            await self.searches.search(identity, use, another_job())
+            await self.searches.search(identity, another_job())
         return refused.value
 
 
@@ -68,7 +69,7 @@ async def settle() -> None:
 async def test_an_identity_has_one_search_running_and_five_waiting() -> None:
     """One request of an identity runs, five wait in order, and the next is refused in words.
 
-    Other identities and the other class are not affected, and each search is counted once.
+    Other identities are not affected, and each search is counted once.
     """
     desk = Desk()
     tasks = [desk.ask(ADA) for _ in range(6)]
@@ -77,16 +78,16 @@ async def test_an_identity_has_one_search_running_and_five_waiting() -> None:
     refusal = await desk.refusal(ADA)
     assert refusal.code == Code.RATE_EXCEEDED
     assert refusal.message == (
-        "6 of your analyses are running or waiting; wait until one of them has ended"
+        "6 of your questions to the engine are running or waiting; wait until one of them has ended"
     )
-    others = [desk.ask(BEN), desk.ask(ADA, "ask")]
+    other = desk.ask(BEN)
     await settle()
     assert [(each.use, each.affinity) for each in desk.engines.jobs] == [
-        ("study", "study:ada"), ("study", "study:ben"), ("ask", "ask:ada"),
+        ("ask", "ask:ada"), ("ask", "ask:ben"),
     ]  # fmt: skip
     desk.may_answer.set()
-    await asyncio.gather(*tasks, *others)
-    assert len(desk.engines.jobs) == 8
+    await asyncio.gather(*tasks, other)
+    assert len(desk.engines.jobs) == 7
     assert desk.searches._people == {}
 
 
@@ -95,7 +96,7 @@ async def test_a_request_of_several_searches_keeps_its_turn() -> None:
     """A request of several searches counts as one, and the next request waits for its end."""
     desk = Desk()
     desk.may_answer.set()
-    async with desk.searches.request(ADA, "study") as search:
+    async with desk.searches.request(ADA) as search:
         waiting = desk.ask(ADA)
         for _ in range(100):
             assert (await search(JOB)).move == "d"
@@ -105,34 +106,48 @@ async def test_a_request_of_several_searches_keeps_its_turn() -> None:
 
 
 @virtual
-async def test_analyses_in_a_day_and_questions_in_an_hour() -> None:
-    """Beyond the limit of a day or an hour a request is refused, with the time until the next."""
-    desk = Desk(limit_studies_per_day=2, limit_asks_per_hour=3)
+async def test_questions_in_an_hour() -> None:
+    """Beyond the limit of an hour a request is refused, with the time until the next."""
+    desk = Desk(limit_asks_per_hour=3)
     desk.may_answer.set()
-    for use, count, wait_s in (("study", 2, 12 * 3600), ("ask", 3, 20 * 60)):
-        kind: PersonUse = use  # type: ignore[assignment]
-        for _ in range(count):
-            await desk.searches.search(ADA, kind, another_job())
-        refusal = await desk.refusal(ADA, kind)
-        assert refusal.code == Code.RATE_EXCEEDED
-        assert f"try again in {wait_s // 60} min" in refusal.message
-        await desk.searches.search(BEN, kind, another_job())
-        desk.now_s += wait_s + 1
-        await desk.searches.search(ADA, kind, another_job())
-        assert (await desk.refusal(ADA, kind)).message.startswith("you have reached the limit of")
+    for _ in range(3):
+        await desk.ask(ADA)
+    refusal = await desk.refusal(ADA)
+    assert refusal.code == Code.RATE_EXCEEDED
+    assert "try again in 20 min" in refusal.message
+    await desk.ask(BEN)
+    desk.now_s += 20 * 60 + 1
+    await desk.ask(ADA)
+    assert (await desk.refusal(ADA)).message.startswith("you have reached the limit of 3 questions")
+
+
+@virtual
+async def test_the_limit_is_enough_for_a_coached_evening() -> None:
+    """By default a person may play matches of 60 moves with the coach on, a move in 15 s, and take
+    five hints in each, without a pause between the matches.
+    """
+    desk = Desk()
+    desk.may_answer.set()
+    for _ in range(6):
+        for number in range(60):
+            desk.now_s += 15
+            async with desk.searches.request(ADA) as search:
+                await search(another_job())
+            if number % 12 == 0:
+                await desk.ask(ADA)
 
 
 @virtual
 async def test_a_refused_request_counts_for_nothing() -> None:
-    """A request that is refused because others wait does not count for the limit of the day."""
-    desk = Desk(limit_studies_per_day=2, limit_background_waiting=1)
+    """A request that is refused because others wait does not count for the limit of the hour."""
+    desk = Desk(limit_asks_per_hour=2, limit_background_waiting=1)
     tasks = [desk.ask(ADA), desk.ask(ADA)]
     await settle()
     for _ in range(5):
         assert "running or waiting" in (await desk.refusal(ADA)).message
     desk.may_answer.set()
     await asyncio.gather(*tasks)
-    assert "limit of 2 analyses a day" in (await desk.refusal(ADA)).message
+    assert "limit of 2 questions to the engine an hour" in (await desk.refusal(ADA)).message
 
 
 @virtual
@@ -162,7 +177,7 @@ async def test_engines_that_have_no_room() -> None:
         assert "try again" in refusal.message
     desk.error = SearchFailed("the rules raised")
     with pytest.raises(SearchFailed):
-        await desk.searches.search(ADA, "ask", JOB)
+        await desk.searches.search(ADA, JOB)
     assert desk.searches._people == {}
 
 
@@ -195,34 +210,31 @@ def test_a_search_for_a_person_has_fixed_nodes(wrong: Job) -> None:
     async def run() -> None:
         desk = Desk()
         with pytest.raises(ValueError, match="nodes"):
-            await desk.searches.search(ADA, "ask", wrong)
+            await desk.searches.search(ADA, wrong)
         assert desk.engines.jobs == []
 
     asyncio.run(run())
 
 
 @virtual
-async def test_the_result_of_an_ask_is_kept_for_a_while() -> None:
-    """The same ask of anyone has its result at once, counts for no limit, and is searched again
-    after KEEP_S. A study, and an ask whose search was cut short, are searched each time.
+async def test_the_result_of_a_question_is_kept_for_a_while() -> None:
+    """The same question of anyone has its result at once, counts for no limit, and is searched
+    again after KEEP_S. One whose search was cut short is searched each time.
     """
     desk = Desk(limit_asks_per_hour=2, limit_background_running=0)
     desk.may_answer.set()
-    first = await desk.searches.search(ADA, "ask", JOB)
+    first = await desk.searches.search(ADA, JOB)
     for identity in (ADA, BEN, ADA):
-        assert await desk.searches.search(identity, "ask", JOB) == first
+        assert await desk.searches.search(identity, JOB) == first
     assert len(desk.engines.jobs) == 1
     desk.now_s += KEEP_S
-    await desk.searches.search(ADA, "ask", JOB)
+    await desk.searches.search(ADA, JOB)
     assert len(desk.engines.jobs) == 2
-    for _ in range(2):
-        await desk.searches.search(ADA, "study", JOB)
-    assert len(desk.engines.jobs) == 4
     desk.engines.warming = True
     shortened = another_job()
     for _ in range(2):
-        await desk.searches.search(BEN, "ask", shortened)
-    assert len(desk.engines.jobs) == 6
+        await desk.searches.search(BEN, shortened)
+    assert len(desk.engines.jobs) == 4
 
 
 @virtual
@@ -232,5 +244,5 @@ async def test_the_kept_results_are_bounded() -> None:
     desk.may_answer.set()
     jobs = [another_job() for _ in range(MAX_KEPT + 1)]
     for each in (*jobs, jobs[-1], jobs[0]):
-        await desk.searches.search(ADA, "ask", each)
+        await desk.searches.search(ADA, each)
     assert len(desk.engines.jobs) == MAX_KEPT + 2

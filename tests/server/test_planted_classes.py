@@ -49,15 +49,15 @@ def nobody_waits_for_a_turn(patch: Patch) -> None:
 def a_refusal_counts(patch: Patch) -> None:
     real = BackgroundSearches._enter
 
-    def enter(self: Any, identity: Any, use: Any) -> Any:
-        self._count(identity, use)
-        return real(self, identity, use)
+    def enter(self: Any, identity: Any) -> Any:
+        self._count(identity)
+        return real(self, identity)
 
     patch.setattr(BackgroundSearches, "_enter", enter)
 
 
 def the_class_is_forgotten(patch: Patch) -> None:
-    patch.setattr(background, "job_for_person", lambda job, identity, use: job)
+    patch.setattr(background, "job_for_person", lambda job, identity: job)
 
 
 def late_study() -> None:
