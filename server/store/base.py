@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from server.ids import IdentityId, MatchId, RoomId
-from server.store.match_filter import EVERY_MATCH, MatchFilter
+from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_rest
 
 #: The audiences of an event: everyone in the room, and spectators only.
 EVERYONE, SPECTATORS = 0, 1
@@ -213,6 +213,28 @@ class StoredMatch(Struct, frozen=True):
     over: bytes | None
 
 
+class MatchPage(Struct, frozen=True):
+    """A page of a list of matches, newest first.
+
+    `rest` is set if a query stopped before it had found a whole page: the list goes on there.
+    """
+
+    rows: list[StoredMatch]
+    rest: Key | None = None
+
+
+def match_page(
+    found: list[StoredMatch], limit: int, end_ms: int | None, *, is_newer: bool
+) -> MatchPage:
+    """The page of the matches that a scan found, up to those that finished at `end_ms`.
+
+    A scan for newer matches has found the oldest one first.
+    """
+    is_cut = end_ms is not None and len(found) < limit
+    rest = scan_rest(end_ms, is_newer=is_newer) if is_cut and end_ms is not None else None
+    return MatchPage(found[::-1] if is_newer else found, rest)
+
+
 class StoredRoom(Struct, frozen=True):
     """A room's entry in the lobby; `summary` is JSON.
 
@@ -357,15 +379,17 @@ class ProjectionStore(Protocol):
     async def matches(
         self,
         limit: int,
-        before: tuple[int, str] | None,
+        before: Key | None,
         wanted: MatchFilter = EVERY_MATCH,
         *,
-        after: tuple[int, str] | None = None,
-    ) -> list[StoredMatch]:
-        """Finished public matches with at least one move, newest first.
+        after: Key | None = None,
+        scan_limit: int = SCAN_LIMIT,
+    ) -> MatchPage:
+        """Finished public matches with at least one move.
 
-        `before` is the (finished_ms, match) of the previous page's last match. With `after` in its
-        place, that of a page's first match, the answer has the matches that are next newer.
+        `before` is the key of the previous page's last match, or its `rest`. With `after` in its
+        place, that of a page's first match, the answer has the matches that are next newer. It
+        looks at no more than `scan_limit` matches of the player, or of the game, or of all.
         """
 
     async def match(self, match: MatchId) -> StoredMatch | None:

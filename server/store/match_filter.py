@@ -1,11 +1,19 @@
-"""Which finished matches a list shows."""
+"""Which finished matches a list shows, and how far a query looks for them."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
 
 #: A result: the player won, lost or drew; the first or the second seat won.
 Result = Literal["won", "lost", "drawn", "first", "second"]
+
+#: The (finished_ms, match) of a match, or of a place between two matches.
+Key = tuple[int, str]
+
+#: Maximum number of matches that a query looks at for a page. It looks at all that finished in the
+#: same millisecond as one of them.
+SCAN_LIMIT = 2000
 
 #: The start of the stored result of a match that each seat won.
 WON_PREFIXES = (b'{"winner":0', b'{"winner":1')
@@ -42,10 +50,14 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
             and (self.player is None or self.player in players)
             and self.min_plies <= plies
             and (self.max_plies is None or plies <= self.max_plies)
-            and (self.since_ms is None or self.since_ms <= finished_ms)
-            and (self.until_ms is None or finished_ms < self.until_ms)
+            and self.is_dated(finished_ms)
             and self._accepts_result(players, over)
         )
+
+    def is_dated(self, finished_ms: int) -> bool:
+        """Whether a match that finished then is within the dates of the filter."""
+        is_late_enough = self.since_ms is None or self.since_ms <= finished_ms
+        return is_late_enough and (self.until_ms is None or finished_ms < self.until_ms)
 
     def _accepts_result(self, players: tuple[str | None, ...], over: bytes) -> bool:
         if self.result is None:
@@ -67,3 +79,29 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
 
 #: The filter of a list that shows every match.
 EVERY_MATCH = MatchFilter()
+
+
+def scan_end(ends_ms: Iterable[int | None], before: Key | None, after: Key | None) -> int | None:
+    """The time of the first matches, in the order of a scan, that are beyond its limit; None if it
+    has none.
+
+    `ends_ms` has that time for each index that is scanned. At least one time is scanned, so that a
+    list that goes on at `scan_rest` comes to its end.
+    """
+    found = [end_ms for end_ms in ends_ms if end_ms is not None]
+    if not found:
+        return None
+    if after is not None:
+        return max(min(found), after[0] + 1)
+    if before is not None:
+        at_ms, match = before
+        return min(max(found), at_ms - 1 if match else at_ms - 2)
+    return max(found)
+
+
+def scan_rest(end_ms: int, *, is_newer: bool) -> Key:
+    """The cursor at which a list goes on after a scan that ended at `end_ms`.
+
+    It is for matches that are newer than those of the scan, or older.
+    """
+    return (end_ms, "") if is_newer else (end_ms + 1, "")

@@ -7,8 +7,9 @@ await between its changes. The data is lost when the process ends.
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import assert_never
 
 from msgspec import structs
@@ -29,6 +30,7 @@ from server.store.base import (
     Identity,
     Listing,
     MatchFinished,
+    MatchPage,
     MatchStarted,
     NewRoom,
     Projection,
@@ -40,9 +42,10 @@ from server.store.base import (
     StoreUnavailable,
     Thought,
     day_of,
+    match_page,
     wall_clock_ms,
 )
-from server.store.match_filter import EVERY_MATCH, MatchFilter
+from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
 from server.store.memory_analyses import AnalysisTables, MemoryAnalyses
 from server.store.players import Players, latest_matches, players_of
 
@@ -256,31 +259,61 @@ class MemoryProjections:
         return len(empty)
 
     async def game_counts(self, limit: int) -> dict[str, int]:
-        return dict(Counter(match.game for match in await self.matches(limit, None)))
+        return dict(Counter(match.game for match in (await self.matches(limit, None)).rows))
 
     async def matches(
         self,
         limit: int,
-        before: tuple[int, str] | None,
+        before: Key | None,
         wanted: MatchFilter = EVERY_MATCH,
         *,
-        after: tuple[int, str] | None = None,
-    ) -> list[StoredMatch]:
+        after: Key | None = None,
+        scan_limit: int = SCAN_LIMIT,
+    ) -> MatchPage:
         await asyncio.sleep(0)
-        found = {
+        rows = {
             (row.finished_ms, row.match): row
             for row in self._matches.values()
-            if row.finished_ms is not None and row.plies and row.match in self._tables.public
-            if wanted.accepts(
-                row.game, structs.astuple(self._tables.players[row.match]), row.over or b"",
-                row.plies, row.finished_ms,
-            )
-        }  # fmt: skip
-        newest_first = sorted(found, reverse=True)
+            if row.finished_ms is not None and wanted.is_dated(row.finished_ms)
+        }
+        is_newer = after is not None
+        order = sorted(rows, reverse=not is_newer)
         if after is not None:
-            newer = [key for key in newest_first if key > after]
-            return [found[key] for key in newer[-limit:]]
-        return [found[key] for key in newest_first if before is None or key < before][:limit]
+            order = [key for key in order if key > after]
+        elif before is not None:
+            order = [key for key in order if key < before]
+        ends = [
+            next((key[0] for key in islice(found, scan_limit, None)), None)
+            for found in self._indexed(wanted, order)
+        ]
+        end_ms = scan_end(ends, before, after)
+        if end_ms is not None:
+            order = [key for key in order if (key[0] < end_ms if is_newer else key[0] > end_ms)]
+        found = [rows[key] for key in order if self._is_listed(rows[key], wanted)]
+        return match_page(found[:limit], limit, end_ms, is_newer=is_newer)
+
+    def _indexed(self, wanted: MatchFilter, order: Sequence[Key]) -> list[Iterator[Key]]:
+        """The keys that each index of a query has, in this order."""
+        tables = self._tables
+        if wanted.player is not None:
+            return [
+                (key for key in order if getattr(tables.players[key[1]], seat) == wanted.player)
+                for seat in ("first", "second")
+            ]
+        if wanted.game is not None:
+            return [(key for key in order if self._matches[key[1]].game == wanted.game)]
+        return [(key for key in order if key[1] in tables.public)]
+
+    def _is_listed(self, row: StoredMatch, wanted: MatchFilter) -> bool:
+        """Whether a finished match is in the list."""
+        players = structs.astuple(self._tables.players[row.match])
+        return (
+            bool(row.plies)
+            and row.match in self._tables.public
+            and wanted.accepts(
+                row.game, players, row.over or b"", row.plies or 0, row.finished_ms or 0
+            )
+        )
 
     async def match(self, match: MatchId) -> StoredMatch | None:
         await asyncio.sleep(0)

@@ -32,6 +32,7 @@ from server.store.base import (
     DueRoom,
     Duplicate,
     Identity,
+    MatchPage,
     NewRoom,
     RoomHead,
     RoomVersion,
@@ -42,12 +43,13 @@ from server.store.base import (
     Thought,
     batched,
     day_of,
+    match_page,
 )
 from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended
-from server.store.match_filter import EVERY_MATCH, MatchFilter
-from server.store.match_query import accepted, finished_after, finished_before
+from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
+from server.store.match_query import MatchScan
 from server.store.players import latest_matches, players_of
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
@@ -289,26 +291,18 @@ class SqlProjections:
     async def matches(
         self,
         limit: int,
-        before: tuple[int, str] | None,
+        before: Key | None,
         wanted: MatchFilter = EVERY_MATCH,
         *,
-        after: tuple[int, str] | None = None,
-    ) -> list[StoredMatch]:
-        c = t.matches.c
-        query = select(*MATCH_COLUMNS).where(
-            c.public.is_(True), c.finished_ms.is_not(None), *accepted(wanted)
-        )
-        if after is not None:
-            rows = await self._database.select(
-                query.where(finished_after(after)).order_by(c.finished_ms, c.id).limit(limit)
-            )
-            return [StoredMatch(*row) for row in reversed(rows)]
-        if before is not None:
-            query = query.where(finished_before(before))
-        rows = await self._database.select(
-            query.order_by(c.finished_ms.desc(), c.id.desc()).limit(limit)
-        )
-        return [StoredMatch(*row) for row in rows]
+        after: Key | None = None,
+        scan_limit: int = SCAN_LIMIT,
+    ) -> MatchPage:
+        scan = MatchScan(wanted, before, after)
+        ends = await self._database.select(scan.ends(scan_limit))
+        end_ms = scan_end((row[0] for row in ends), before, after)
+        rows = await self._database.select(scan.rows(MATCH_COLUMNS, end_ms, limit))
+        found = [StoredMatch(*row) for row in rows]
+        return match_page(found, limit, end_ms, is_newer=after is not None)
 
     async def match(self, match: MatchId) -> StoredMatch | None:
         rows = await self._database.select(select(*MATCH_COLUMNS).where(t.matches.c.id == match))

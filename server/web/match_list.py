@@ -4,10 +4,11 @@ from http import HTTPStatus
 from typing import cast, get_args
 
 from aiohttp import web
+from msgspec import Struct
 
 from server.codes import Code
-from server.store.base import StoredMatch
-from server.store.match_filter import MatchFilter, Result
+from server.store.base import MatchPage, ProjectionStore, StoredMatch
+from server.store.match_filter import Key, MatchFilter, Result
 from server.web.answers import ApiError, query_number
 
 #: Longest text of a filter, in characters.
@@ -41,18 +42,56 @@ def parse_filter(request: web.Request) -> MatchFilter:
     )
 
 
-def format_cursor(match: StoredMatch) -> str:
+class Cursors(Struct, frozen=True):
+    """The cursors of a page: of the older matches and of the newer ones, None without any."""
+
+    older: str | None
+    newer: str | None
+
+
+async def read_page(
+    store: ProjectionStore, limit: int, wanted: MatchFilter, before: Key | None, after: Key | None
+) -> tuple[list[StoredMatch], Cursors]:
+    """Returns a page of the list, newest first, with its cursors.
+
+    A page after a match that is not full is the newest page, whole, unless there are too many
+    matches to look at. A page that is not full for that reason has a cursor all the same.
+    """
+    page = await store.matches(limit, None if after else before, wanted, after=after)
+    is_newest = after is not None and page.rest is None and len(page.rows) < limit
+    if is_newest:
+        before, after, page = None, None, await store.matches(limit, None, wanted)
+    has_more = page.rest is not None or len(page.rows) == limit
+    if after is not None:
+        older = _cursor_of(page.rows[-1]) if page.rows else _format((after[0] + 1, ""))
+        return page.rows, Cursors(older, _further(page, 0))
+    newer = None
+    if before is not None:
+        newer = _cursor_of(page.rows[0]) if page.rows else _format((before[0], ""))
+    return page.rows, Cursors(_further(page, -1) if has_more else None, newer)
+
+
+def _further(page: MatchPage, edge: int) -> str:
+    """The cursor of the matches beyond a page, which has at its edge the match with this index."""
+    return _cursor_of(page.rows[edge]) if page.rest is None else _format(page.rest)
+
+
+def _cursor_of(match: StoredMatch) -> str:
     """The cursor of a page that begins after this match, in either direction."""
-    return f"{match.finished_ms}-{match.match}"
+    return _format((match.finished_ms or 0, match.match))
 
 
-def parse_cursor(request: web.Request, name: str) -> tuple[int, str] | None:
+def _format(key: Key) -> str:
+    return f"{key[0]}-{key[1]}"
+
+
+def parse_cursor(request: web.Request, name: str) -> Key | None:
     """The cursor in a parameter of a request; None without one. Raises ApiError."""
     text = request.query.get(name)
     if not text:
         return None
-    at_ms, _, match = text.partition("-")
-    if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 16 and match):
+    at_ms, dash, match = text.partition("-")
+    if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 16 and dash):
         raise _malformed(f"{name} is the `next` or the `previous` of another page")
     return int(at_ms), match
 

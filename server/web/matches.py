@@ -30,7 +30,7 @@ from server.web.answers import (
     raw_answer,
     too_many_requests,
 )
-from server.web.match_list import format_cursor, parse_cursor, parse_filter
+from server.web.match_list import parse_cursor, parse_filter, read_page
 from server.web.replays import Replays
 from server.web.thoughts import Thoughts
 
@@ -96,27 +96,23 @@ class Matches:
     async def matches(self, request: web.Request) -> web.Response:
         """Lists finished public matches with at least one move, newest first.
 
-        There are at most `?limit=` of them. `?before=` is the `next` of another page and leads to
-        older matches, `?after=` is its `previous` and leads to newer ones. Filters: `?player=`, an
-        identity; `?game=`; `?result=`, which is `first` or `second` for the seat that won,
-        `drawn`, or with a player `won` or `lost`; `?min_plies=` and `?max_plies=`; `?since=` and
-        `?until=`, in seconds since 1970.
+        There are at most `?limit=` of them, and fewer where the server would have to look at too
+        many others; then `next` or `previous` is set all the same, and goes on. `?before=` is the
+        `next` of another page and leads to older matches, `?after=` is its `previous` and leads to
+        newer ones. Filters: `?player=`, an identity; `?game=`; `?result=`, which is `first` or
+        `second` for the seat that won, `drawn`, or with a player `won` or `lost`; `?min_plies=` and
+        `?max_plies=`; `?since=` and `?until=`, in seconds since 1970.
         """
         limit = query_number(request, "limit", 30, 1, PAGE)
         wanted = parse_filter(request)
         before, after = parse_cursor(request, "before"), parse_cursor(request, "after")
-        read = self._ports.store.projections.matches
-        rows = await read(limit, None if after else before, wanted, after=after)
-        if after and len(rows) < limit:  # the newest page, whole
-            before = after = None
-            rows = await read(limit, None, wanted)
-        is_last = len(rows) < limit
-        is_first = before is None and after is None
+        store = self._ports.store.projections
+        rows, cursors = await read_page(store, limit, wanted, before, after)
         return json_answer(
             {
                 "matches": [self.entry(row, row.plies or 0) for row in rows],
-                "next": None if is_last else format_cursor(rows[-1]),
-                "previous": None if is_first or not rows else format_cursor(rows[0]),
+                "next": cursors.older,
+                "previous": cursors.newer,
             }
         )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -380,6 +381,26 @@ async def test_finished_matches_are_filtered() -> None:
         page = await get(node, "/api/matches?game=tic-tac-toe&limit=2")
         assert await found(f"game=tic-tac-toe&before={page['next']}") == newest[2:]
         assert (await refusal(node, "/api/matches?player=%00"))[0] == 400
+
+
+async def test_a_rare_kind_of_match_is_looked_for_page_by_page() -> None:
+    """A page without matches has `next` as long as there are matches that were not looked at, and
+    `previous` leads back.
+    """
+    async with matches(5) as (node, _room, ids):
+        projections = node.fake.store.projections
+        bounded = partial(projections.matches, scan_limit=2)
+        projections.matches = bounded  # type: ignore[method-assign]
+        target = "/api/matches?limit=2&min_plies=9"
+        pages: list[Any] = []
+        while not pages or pages[-1]["next"] is not None:
+            pages.append(await get(node, target))
+            target = f"/api/matches?limit=2&min_plies=9&before={pages[-1]['next']}"
+        assert len(pages) > 1
+        assert all(page["matches"] == [] for page in pages)
+        back = await get(node, f"/api/matches?limit=2&after={pages[-1]['previous']}")
+        assert {entry["match"] for entry in back["matches"]} <= set(ids)
+        assert back["matches"] or back["previous"]
 
 
 # --- the order and the levels of games -----------------------------------------------------------

@@ -458,7 +458,7 @@ async def test_unlisted_rooms_are_never_announced() -> None:
         await asyncio.sleep(1)
         late = await watch(hub, "late")
         assert room not in str(eve.messages) + str(late.messages)
-        assert await fake.store.projections.matches(9, None) == []
+        assert (await fake.store.projections.matches(9, None)).rows == []
 
 
 @virtual

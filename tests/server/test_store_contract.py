@@ -360,7 +360,7 @@ async def test_matches_are_paged_by_cursor(store: Store) -> None:
     match_ids: list[str] = []
     before: tuple[int, str] | None = None
     for extra in itertools.count():
-        page = await store.projections.matches(3, before)
+        page = (await store.projections.matches(3, before)).rows
         if not page:
             break
         match_ids += [row.match for row in page]

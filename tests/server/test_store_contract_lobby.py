@@ -1,19 +1,26 @@
 """The contract of server/store/base.py: the lobby's list, a player's matches, popular games."""
 
 import itertools
+from collections.abc import AsyncIterator
 from typing import Any
 
 from msgspec.structs import replace
 
 from server.ids import IdentityId
-from server.store.base import MatchStarted, Projection, Store
-from server.store.match_filter import MatchFilter
+from server.store.base import MatchPage, MatchStarted, Projection, Store, StoredMatch
+from server.store.match_filter import Key, MatchFilter
 from tests.support.log_entries import NOW_MS, append, finished, listing, new_room, started
 
 
 def played(match: str, first: str, second: str, *, at_ms: int = NOW_MS) -> MatchStarted:
     """Returns the projection of a match that starts, with its players."""
     return replace(started(match, at_ms=at_ms), first=first, second=second)
+
+
+def key_of(row: StoredMatch) -> Key:
+    """The cursor of the matches before or after this one."""
+    assert row.finished_ms is not None
+    return row.finished_ms, row.match
 
 
 async def store_matches(store: Store, *groups: list[Projection]) -> None:
@@ -73,12 +80,10 @@ async def test_finished_matches_are_filtered_by_player_and_game(store: Store) ->
 
     async def found(**filters: Any) -> list[str]:
         wanted = MatchFilter(**filters)
-        rows = await store.projections.matches(9, None, wanted)
-        first = await store.projections.matches(1, None, wanted)
-        later = [row for row in first if row.finished_ms is not None]
-        for row in later:
-            assert row.finished_ms is not None
-            first += await store.projections.matches(9, (row.finished_ms, row.match), wanted)
+        rows = (await store.projections.matches(9, None, wanted)).rows
+        first = (await store.projections.matches(1, None, wanted)).rows
+        for row in first[:1]:
+            first += (await store.projections.matches(9, key_of(row), wanted)).rows
         assert first == rows
         return [row.match for row in rows]
 
@@ -118,14 +123,76 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
                 start.game, (start.first, start.second), end.over, end.plies, end.at_ms
             )
         ]
-        found = await store.projections.matches(99, None, wanted)
+        found = (await store.projections.matches(99, None, wanted)).rows
         assert [row.match for row in found] == expected, wanted
-        for row, older in zip(found, range(1, 99), strict=False):
-            assert row.finished_ms is not None
-            key = (row.finished_ms, row.match)
-            assert await store.projections.matches(2, key, wanted) == found[older : older + 2]
-            newer = await store.projections.matches(2, None, wanted, after=key)
-            assert newer == found[max(0, older - 3) : older - 1]
+        for row, number in zip(found, range(1, 99), strict=False):
+            older = await store.projections.matches(2, key_of(row), wanted)
+            assert older.rows == found[number : number + 2]
+            newer = await store.projections.matches(2, None, wanted, after=key_of(row))
+            assert newer.rows == found[max(0, number - 3) : number - 1]
+
+
+async def pages(
+    store: Store, wanted: MatchFilter, scan_limit: int, start: Key | None = None
+) -> AsyncIterator[MatchPage]:
+    """Yields the pages of two matches from the newest on; those newer than `start` if given."""
+    cursor, is_newer = start, start is not None
+    while True:
+        before, after = (None, cursor) if is_newer else (cursor, None)
+        page = await store.projections.matches(
+            2, before, wanted, after=after, scan_limit=scan_limit
+        )  # fmt: skip
+        yield page
+        edge = page.rows[0 if is_newer else -1] if len(page.rows) == 2 else None
+        cursor = page.rest if edge is None else key_of(edge)
+        if cursor is None:
+            return
+
+
+async def store_rare_matches(store: Store) -> list[tuple[str, MatchFilter]]:
+    """Stores 24 matches, three in each millisecond, of which few meet these filters."""
+    groups: list[list[Projection]] = []
+    for n in range(24):
+        seats = ("ada", "ai:1") if n % 5 == 0 else ("ai:1", "ai:1")
+        start = replace(played(f"m{n:02}", *seats), game="chess" if n % 7 == 0 else "sticks")
+        start = replace(start, public=n % 4 != 3)
+        groups.append([start, finished(f"m{n:02}", at_ms=NOW_MS + n // 3)])
+    await store_matches(store, *groups)
+    filters: tuple[dict[str, Any], ...] = (
+        {}, {"player": "ada"}, {"player": "ai:1"}, {"game": "chess"}, {"min_plies": 99},
+        {"player": "ai:1", "game": "chess"}, {"player": "ada", "result": "lost"},
+        {"since_ms": NOW_MS + 2, "until_ms": NOW_MS + 6, "player": "ai:1"},
+    )  # fmt: skip
+    return [(str(each), MatchFilter(**each)) for each in filters]
+
+
+async def test_a_page_of_a_rare_kind_goes_on_where_the_query_stopped(store: Store) -> None:
+    """However few matches a query may look at, the pages of a list have each match once and in
+    order, in both directions, and end.
+    """
+    for name, wanted in await store_rare_matches(store):
+        everything = (await store.projections.matches(99, None, wanted)).rows
+        for scan_limit in (1, 2, 4, 7, 30):
+            older = [page async for page in pages(store, wanted, scan_limit)]
+            assert [row for page in older for row in page.rows] == everything, name
+            oldest = (NOW_MS - 1, "")
+            newer = [page async for page in pages(store, wanted, scan_limit, oldest)]
+            assert [row for page in reversed(newer) for row in page.rows] == everything, name
+
+
+async def test_a_query_looks_at_few_matches_for_a_page(store: Store) -> None:
+    """A query stops after `scan_limit` matches of its index, and those of the same time; a list
+    without a match of the kind ends nevertheless.
+    """
+    filters = dict(await store_rare_matches(store))
+    nothing = [page async for page in pages(store, filters["{'min_plies': 99}"], 6)]
+    assert [page.rows for page in nothing] == [[]] * len(nothing)
+    # The public matches are 18, and those of the last time of a scan come with the next one.
+    assert 3 <= len(nothing) <= 6
+    assert [page.rest for page in nothing][-1] is None
+    assert all(page.rest is not None for page in nothing[:-1])
+    whole = await store.projections.matches(2, None, filters["{'min_plies': 99}"], scan_limit=18)
+    assert whole == MatchPage([])
 
 
 async def test_a_filter_knows_who_won() -> None:

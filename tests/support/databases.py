@@ -169,8 +169,8 @@ async def play_matches(store: SqlStore) -> list[str]:
 
 async def _analyse_a_match(store: SqlStore) -> None:
     """Stores a complete analysis of the match that ended on the board."""
-    matches = await store.projections.matches(10, None)
-    match = next(match for match in matches if (match.game, match.plies) == ("tic-tac-toe", 5))
+    page = await store.projections.matches(10, None)
+    match = next(match for match in page.rows if (match.game, match.plies) == ("tic-tac-toe", 5))
     await store.analyses.request(match.match, IdentityId("ada"), 6)
     analysis = await store.analyses.claim("n1", 60_000, 1)
     assert analysis is not None

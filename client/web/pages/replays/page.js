@@ -100,7 +100,7 @@ export class ReplaysPage {
             { class: "page narrow" },
             h("h1", null, "Replays"),
             drawForm(this.#filter, { games: this.#games, matches: this.#matches, you, change }),
-            this.#state === "loaded" && this.#matches.length === 0 ? h("p", { class: "muted" }, emptyText(this.#filter)) : null,
+            this.#state === "loaded" && this.#matches.length === 0 ? h("p", { class: "muted" }, this.#emptyText()) : null,
             this.#matches.length > 0
                 ? h(
                       "ul",
@@ -112,6 +112,11 @@ export class ReplaysPage {
             this.#state === "failed" ? h("p", { class: "muted" }, "The matches could not be loaded.") : null,
             this.#state === "failed" ? h("button", { class: "more", onclick: () => void this.#load() }, "Try again") : this.#drawPages(),
         );
+    }
+
+    #emptyText() {
+        if (this.#next !== null) return "No such match here. The server looks at some thousands of matches at a time.";
+        return isLimited(this.#filter) ? "No finished match is like that." : "There are no finished matches yet.";
     }
 
     #drawPages() {
@@ -126,9 +131,4 @@ export class ReplaysPage {
             this.#next === null ? null : linkTo("Earlier matches", { before: this.#next }),
         );
     }
-}
-
-/** @param {Filter} filter */
-function emptyText(filter) {
-    return isLimited(filter) ? "No finished match is like that." : "There are no finished matches yet.";
 }
