@@ -24,6 +24,7 @@ from server.app import open_store
 from server.bus.local import LocalBus
 from server.ids import IdentityId, MatchId, NodeId, RoomId
 from server.ports import Ports, random_id
+from server.process.logs import log_to_stderr
 from server.rooms.commands import Create, Move, Resign
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
@@ -105,6 +106,7 @@ async def measure(game_id: str, rounds: int) -> list[Times]:
 @click.option("--rounds", default=3, type=click.IntRange(1), show_default=True)
 def main(game: str, rounds: int) -> None:
     """Measures analyses and prints the medians beside what is promised."""
+    log_to_stderr("warning")
     times = asyncio.run(measure(game, rounds))
     first_s = median(each.first_s for each in times)
     total_s = median(each.total_s for each in times)

@@ -20,6 +20,7 @@ from server.bot.hints import open_hints
 from server.bus.local import LocalBus
 from server.ids import IdentityId, NodeId, RoomId
 from server.ports import Ports, random_id
+from server.process.logs import log_to_stderr
 from server.protocol import messages as wire
 from server.protocol.outbound import Batch, Outbound
 from server.rooms.commands import Create, Hint
@@ -95,6 +96,7 @@ async def measure(game_id: str, count: int, workers: int) -> list[float]:
 @click.option("--workers", default=2, type=click.IntRange(1), show_default=True)
 def main(game: str, count: int, workers: int) -> None:
     """Measures hints and prints the median and the 95th percentile beside what is promised."""
+    log_to_stderr("warning")
     times_ms = asyncio.run(measure(game, count, workers))
     p95_ms = quantiles(times_ms, n=20)[-1]
     reached = "yes" if p95_ms <= PROMISED_MS else "no"
