@@ -14,7 +14,7 @@ _WORD = re.compile(r"[a-z']+")
 
 #: The plain questions, in lower case and without punctuation, by the command that they stand for.
 #: No plain question stands for a command that changes the room.
-PLAIN: dict[str, tuple[str, ...]] = {
+PLAIN_QUESTIONS: dict[str, tuple[str, ...]] = {
     "why": (
         "why",
         "why that",
@@ -46,7 +46,9 @@ PLAIN: dict[str, tuple[str, ...]] = {
     "clock": ("how much time do i have", "is there a clock"),
     "analyse": ("where did i go wrong", "can you analyse this match"),
 }
-_COMMANDS = {question: command for command, questions in PLAIN.items() for question in questions}
+_COMMANDS = {
+    question: command for command, questions in PLAIN_QUESTIONS.items() for question in questions
+}
 
 
 class Question(Struct, frozen=True):
