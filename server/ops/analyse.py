@@ -18,7 +18,7 @@ from engine.pool.pool import Pool
 from engine.rules.numbering import length_text, move_number
 from engine.rules.registry import load_game
 from engine.search.job import SearchError
-from server.analysis.game_text import BadGameText, ReadGame, read_game
+from server.analysis.game_text import BadGameText, ParsedGame, parse_game
 from server.analysis.positions import NODES, PlyResult, Subject, ply_result
 from server.analysis.report import AnalysisReport
 from server.analysis.words import Analysed, make_entry, make_summary, side_name
@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 def main(file: Path) -> None:
     """Analyse a game in a file; print lines of JSON."""
     try:
-        read = read_game(file.read_text("utf-8-sig"), load_game)
+        read = parse_game(file.read_text("utf-8-sig"), load_game)
     except (BadGameText, UnicodeDecodeError, OSError) as error:
         raise click.ClickException(f"{file}: {error}") from error
     if read.game.rules.SEARCH == "teach":
@@ -43,7 +43,7 @@ def main(file: Path) -> None:
         raise click.ClickException(f"the search failed: {error}") from error
 
 
-async def _print_analysis(read: ReadGame, name: str) -> None:
+async def _print_analysis(read: ParsedGame, name: str) -> None:
     _print(match_entry(read, name))
     async with Pool(1, warm=()) as pool:
         async for report in analyse(read, pool):
@@ -55,7 +55,7 @@ def _print(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-async def analyse(read: ReadGame, engines: Engines) -> AsyncIterator[AnalysisReport]:
+async def analyse(read: ParsedGame, engines: Engines) -> AsyncIterator[AnalysisReport]:
     """Yields the analysis of a game as it grows, and at the end the whole."""
     subject = Subject(read.game, read.options, read.start, read.moves, read.positions)
     analysed: dict[int, Analysed] = {}
@@ -85,7 +85,7 @@ def _report(
     )  # fmt: skip
 
 
-def match_entry(read: ReadGame, name: str) -> dict[str, Any]:
+def match_entry(read: ParsedGame, name: str) -> dict[str, Any]:
     """The game as `GET /api/matches/{match}` has a match; `name` is that of its file."""
     game, positions = read.game, read.positions
     names = [read.names[seat] or side_name(positions[0], seat) for seat in (0, 1)]

@@ -204,7 +204,7 @@ def entries_of_a_running_analysis_kept(patch: Patch) -> None:
             self.entries[ply] = words.make_entry(self.analysed[ply], None, None)
         return self.entries[ply]
 
-    patch.setattr(report._Cached, "make_entry", make_entry)
+    patch.setattr(report._CachedMatch, "make_entry", make_entry)
 
 
 FAULTS: list[Callable[[Patch], None]] = [
