@@ -32,7 +32,7 @@ const END_TOLERANCE_PX = 30;
  * @property {string | null} me the viewer's identity
  * @property {Map<string, string>} marks what tells people of the same name apart
  * @property {Muted} muted
- * @property {() => void} redraw called when somebody has been muted, or no longer is
+ * @property {() => void} redraw called when the muted people have changed
  */
 
 /**

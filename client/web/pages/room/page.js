@@ -412,7 +412,7 @@ export class RoomPage {
     }
 
     /**
-     * The arrows of the bot's last answer to you, while the board shows the position of then.
+     * The arrows of the bot's last answer to you, while the board shows the position of that time.
      * @param {Room} room
      * @returns {BoardArrow[]}
      */
