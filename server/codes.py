@@ -92,12 +92,12 @@ class Code(StrEnum):
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
     CHAT_MUTED = "chat.muted", "The host has muted the person in this room."
-    MUTE_NONE = "mute.none", "There is no such person to mute, or the person is not muted."
+    MUTE_NONE = "mute.none", "There is no such person to mute, or the person to unmute is not muted."
     CHAT_REPEATED = "chat.repeated", "The line equals one of the author's last lines."
     CLAIM_NONE = "claim.none", "The player has nothing to claim now."
     CLAIM_UNSURE = (
         "claim.unsure",
-        "The server is not sure that the opponent has gone for so long; try again later.",
+        "The server is not sure that the opponent has gone for long enough; try again.",
     )
     DRAW_NONE = "draw.none", "The game cannot end in a draw."
     HELP_NONE = (
@@ -120,14 +120,14 @@ class Code(StrEnum):
         "trace.unknown",
         "There is no algorithm, form, order, evaluator or cut-off of that name (HTTP only).",
     )
-    TRACE_IMPOSSIBLE = "trace.impossible", "The parts of the search do not go together (HTTP only)."
+    TRACE_IMPOSSIBLE = "trace.impossible", "The choices for the search conflict (HTTP only)."
     TRACE_TOO_LARGE = (
         "trace.too_large",
         "The search needs more than its limits allow; ask for less depth (HTTP only).",
     )
     TRACE_WITHHELD = (
         "trace.withheld",
-        "The room shows searches of its running match to others, or to nobody yet (HTTP only).",
+        "The sender may not see searches of the running match (HTTP only).",
     )
     LESSON_UNKNOWN = "lesson.unknown", "There is no such lesson (HTTP only)."
     STUDY_OFF = "study.off", "The server has no study processes, or is stopping (HTTP only)."
