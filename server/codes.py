@@ -92,7 +92,7 @@ class Code(StrEnum):
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
     CHAT_MUTED = "chat.muted", "The host has muted the person in this room."
-    MUTE_NONE = "mute.none", "There is no such person to mute, or the person to unmute is not muted."
+    MUTE_NONE = "mute.none", "There is no such person to mute, or the person is not muted."
     CHAT_REPEATED = "chat.repeated", "The line equals one of the author's last lines."
     CLAIM_NONE = "claim.none", "The player has nothing to claim now."
     CLAIM_UNSURE = (

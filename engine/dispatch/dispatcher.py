@@ -258,8 +258,8 @@ class Dispatcher(Generic[S, P]):
         """Ends an attempt without a search: the place was busy, not ready, or `failed_with` an
         error.
 
-        The search waits again at the head of the queue, up to MAX_ATTEMPTS times. An error of the
-        own engine ends a search that others have lost TRIES times.
+        The search waits again at the head of the queue, up to MAX_ATTEMPTS times. An error of
+        `own` ends a search that others have lost TRIES times.
         """
         search = self._end(attempt)
         if search is None:

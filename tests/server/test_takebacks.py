@@ -155,7 +155,7 @@ def test_after_an_extra_turn_only_the_last_move_is_taken_back() -> None:
 
 
 def test_several_answers_of_an_ai_are_taken_back_together() -> None:
-    """The AI's moves after the own one are taken back with it, however many they are."""
+    """All moves of the AI after the player's move are taken back with it."""
     played = kalah_with_an_extra_turn()
     played.do(ADA, played.move("a1"))
     while played.match.turn == 1:

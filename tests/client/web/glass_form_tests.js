@@ -139,11 +139,11 @@ test("a new search cancels the one before it, and the earlier tree stays until i
         return stream(lines, isOpen, signal);
     };
     const run = new Run(() => {}, 0);
-    run.want({ request: { tree: "1" } });
-    run.want({ request: { tree: "1" } });
+    run.request({ request: { tree: "1" } });
+    run.request({ request: { tree: "1" } });
     await until(() => run.trace?.head.title === "one");
     assertEqual([signals.length, run.isComplete, run.isRunning], [1, false, true]);
-    run.want({ request: { tree: "2" } });
+    run.request({ request: { tree: "2" } });
     assertEqual([signals[0].aborted, run.trace.head.title], [true, "one"]);
     await until(() => run.isComplete);
     assertEqual([run.trace.head.title, run.isRunning, run.error], ["two", false, null]);
@@ -155,10 +155,10 @@ test("a search that stops keeps what it saw, and a refusal keeps the earlier tre
     const answers = [stream([{ head: { title: "one" } }, CHUNK, stopped]), new Response(JSON.stringify(refusal), { status: 400 })];
     window.fetch = async () => answers.shift();
     const run = new Run(() => {}, 0);
-    run.want({ request: { tree: "1" } });
+    run.request({ request: { tree: "1" } });
     await until(() => run.error !== null);
     assertEqual([run.trace.count, run.isStale, run.error.message], [1, false, "stopped after 5 s"]);
-    run.want({ request: { tree: "x" } });
+    run.request({ request: { tree: "x" } });
     await until(() => run.error !== null);
     assertEqual([run.trace.head.title, run.isStale, run.error.line, run.error.column], ["one", true, 1, 2]);
     assert(!run.isRunning, "it does not run any more");
