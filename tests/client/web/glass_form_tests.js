@@ -29,7 +29,7 @@ const CHOICES = {
 };
 const CHESS = { ...emptyAddress(), game: "chess" };
 
-/** Draws the fields of a state; answers with the parent and the changes that were made. */
+/** Draws the fields of a state; returns the parent and the changes made. */
 function openFields(state) {
     const parent = document.createElement("div");
     document.body.append(parent);
@@ -45,7 +45,7 @@ function input(field, value) {
     field.dispatchEvent(new Event(field.localName === "select" ? "change" : "input"));
 }
 
-test("what does not go with the chosen algorithm is greyed with the server's reason", () => {
+test("what conflicts with the chosen algorithm is greyed with the server's reason", () => {
     const { parent } = openFields({ ...CHESS, algorithm: "max-n" });
     const table = parent.querySelector("#f-form option[value=table]");
     assertEqual([table.disabled, table.textContent], [true, `table (${ONLY_PLAIN})`]);
@@ -55,7 +55,7 @@ test("what does not go with the chosen algorithm is greyed with the server's rea
     assertEqual(openFields(CHESS).parent.querySelectorAll(":disabled").length, 0);
 });
 
-test("a chosen value gives way to an algorithm that it does not go with", () => {
+test("a chosen value gives way to an algorithm that it conflicts with", () => {
     const before = { ...CHESS, form: "table", player: 2, depth: 4 };
     const { algorithm, form, player, depth } = withChanges(CHOICES, before, { algorithm: "max-n" });
     assertEqual([algorithm, form, player, depth], ["max-n", null, null, 4]);
