@@ -172,7 +172,7 @@ def _get(address: Address, path: str, response_type: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=response_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolMismatch(f"what answers at {url} is not a Plyroom server: {error}") from error
+        raise ProtocolMismatch(f"the server at {url} is not a Plyroom server: {error}") from error
 
 
 def refusal_of(error: urllib.error.HTTPError, url: str) -> PlyroomError:
@@ -182,4 +182,4 @@ def refusal_of(error: urllib.error.HTTPError, url: str) -> PlyroomError:
             body = json.loads(error.read(MAX_BODY_BYTES))
             return Refused(str(body["code"]), str(body["message"]))
         except (ValueError, KeyError, TypeError):
-            return Unreachable(f"what answers at {url} is not a Plyroom server (HTTP {error.code})")
+            return Unreachable(f"the server at {url} is not a Plyroom server (HTTP {error.code})")

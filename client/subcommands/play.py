@@ -29,8 +29,10 @@ DEFAULT_LEVEL = 3
 PERSONAS = ("average", "swindler", "random")
 #: The strategies of every server, for the help.
 STRATEGIES = ("minimax", "negamax", "alphabeta", "average", "max-n", "greedy", "random")
-#: The default and the greatest depth of a strategy, in plies, as `GET /api/strategies` has them.
-DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
+#: The default depth of a strategy, in plies, as in `GET /api/strategies`.
+DEFAULT_DEPTH = 3
+#: The maximum depth of a strategy, in plies, as in `GET /api/strategies`.
+MAX_STRATEGY_DEPTH = 30
 
 
 @click.command()

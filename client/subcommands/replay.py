@@ -20,7 +20,7 @@ from client.subcommands.options import (
 from client.subcommands.running import call_api, run_to_end
 
 if TYPE_CHECKING:
-    from client.analyses import Report
+    from client.analyses import AnalysisReport
     from client.api import MatchRecord
     from client.terminal.output import Output
     from client.terminal.replay import Views
@@ -111,7 +111,11 @@ def _replay(
 
 
 def _step_through(
-    record: "MatchRecord", views: "Views", output: "Output", ply: int, report: "Report | None"
+    record: "MatchRecord",
+    views: "Views",
+    output: "Output",
+    ply: int,
+    report: "AnalysisReport | None",
 ) -> None:
     """Steps through a match by keys, or by lines on a dumb terminal and where keys need Enter."""
     from client.terminal.keys import StepReader, pressed_keys

@@ -314,7 +314,7 @@ class LineMode:
             self._transcript.prompt(self._model)
 
     async def _send_or_report(self, command: RoomCommand | str) -> None:
-        """Sends a command, or prints the reason why there is none."""
+        """Sends a command, or prints the error in its place."""
         if isinstance(command, str):
             self._output.report(f"error: {command}")
         else:
@@ -322,7 +322,7 @@ class LineMode:
         self._transcript.prompt(self._model)
 
     async def _ask_for_hint(self, argument: str) -> None:
-        """Asks for a hint, which arrives as an answer; `argument` may be "piece" or "move"."""
+        """Requests a hint, which arrives as an `answer`; `argument` may be "piece" or "move"."""
         if argument not in HINT_KINDS:
             self._output.report("error: type hint, hint move or hint piece")
         else:

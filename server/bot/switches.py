@@ -1,4 +1,4 @@
-"""The switches that people turn on for themselves in a room, such as the coach. In memory only."""
+"""The switches that people turn on for themselves in a room, such as the coach; in memory only."""
 
 from server.ids import IdentityId, RoomId
 from server.runtime.hub import Hub

@@ -338,11 +338,11 @@ def reclaim_seat(room: Room, viewer: Viewer) -> Refusal | None:
 
 
 def position_help(room: Room, viewer: Viewer | None = None) -> Refusal | None:
-    """The one condition of all help with positions, the same for players and for spectators.
+    """The condition of all help with positions, for players and spectators alike.
 
-    Nobody gets help in a running match that is rated, or between two people unless the room allows
-    it. An AI that keeps a seat for a person counts as that person. One person who plays both sides
-    on one screen may have help.
+    Nobody gets help in a running match that is rated, or that two people play unless the room
+    allows it. An AI that keeps a seat for a person counts as that person. A person who plays both
+    sides on one screen may have help.
     """
     match = room.running_match
     if match is None:
@@ -400,7 +400,7 @@ def refusal_unless_running(room: Room) -> Refusal | None:
 
 
 def _refusal_unless_playable(room: Room, match: Match) -> Refusal | None:
-    """The reason to refuse a command that needs the match's position: it can only be read."""
+    """The reason to refuse a command that needs the position of a match that can only be read."""
     if match.position is not None and room.frozen is None:
         return None
     return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)

@@ -23,7 +23,7 @@ def finished_after(key: tuple[int, str]) -> ColumnElement[bool]:
 
 
 def accepted(wanted: MatchFilter) -> Iterator[ColumnElement[bool]]:
-    """The conditions for a match that the filter accepts; the match must meet them all."""
+    """The conditions that a match must meet for the filter to accept it."""
     c = _COLUMNS
     yield c.plies >= wanted.min_plies
     if wanted.max_plies is not None:
@@ -55,5 +55,5 @@ def _has_result(wanted: MatchFilter) -> ColumnElement[bool]:
 
 
 def _begins_with(prefix: bytes) -> ColumnElement[bool]:
-    """Whether the stored result of a match begins so."""
+    """Whether the stored result of a match begins with `prefix`."""
     return func.substr(_COLUMNS.over, 1, len(prefix), type_=LargeBinary) == prefix

@@ -86,7 +86,7 @@ def test_an_ai_searches_from_the_start_position() -> None:
 
 
 @pytest.mark.parametrize("game", game_ids())
-def test_the_own_start_of_a_game_is_not_stored(game: str) -> None:
+def test_a_games_own_start_is_not_stored(game: str) -> None:
     """Its text makes the same log as no text, which every version of the server can read."""
     played = created(game=game, start=load_game(game).start().text())
     assert played.log == created(game=game).log

@@ -130,10 +130,10 @@ async def test_a_match_is_analysed_and_its_worst_mistake_played_differently(
         assert [*ada.faults, *kim.faults] == []
 
 
-async def test_the_list_of_matches_is_limited_by_its_address(
+async def test_the_address_filters_the_list_of_matches(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """A choice limits the list and stands in the address, which shows the same list again."""
+    """A choice filters the list and changes the address, which shows the same list again."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
 
         def choice(name: str) -> Locator:
@@ -149,7 +149,7 @@ async def test_the_list_of_matches_is_limited_by_its_address(
         await row.first.wait_for()
         await choice("Player").select_option("Me")
         await choice("Result").select_option("Won")
-        await expect(ada.page.get_by_text("No finished match is like that.")).to_be_visible()
+        await expect(ada.page.get_by_text("No finished match fits this filter.")).to_be_visible()
         await choice("Result").select_option("Lost")
         await expect(row).to_have_count(1)
         await expect(ada.page).to_have_url(re.compile(r"/replays\?player=\w+&result=lost$"))

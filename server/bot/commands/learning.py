@@ -1,8 +1,8 @@
-"""Commands that lead to other pages: /analyse, /quiz and /teach. The bot answers privately."""
+"""Commands that link to other pages: /analyse, /quiz and /teach. Their answers are private."""
 
 from server.bot.api import Answer, Ask, after_start, command, with_help
 
-#: The lesson that shows most about a game, by the game.
+#: The lesson that fits a game best, by the id of the game.
 LESSONS = {
     "chess": "horizon",
     "connect-four": "move-order",

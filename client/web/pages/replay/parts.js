@@ -63,7 +63,7 @@ export function drawSlider({ shown, head, text, go }) {
 }
 
 /**
- * The button that plays the moves, and their speed.
+ * The button that plays the moves, and the choice of the speed.
  * @param {Playback} playback
  * @param {() => void} toggle
  * @param {boolean} hasTimes whether the time of each move is known
@@ -85,7 +85,7 @@ export function drawPlayback(playback, toggle, hasTimes) {
 }
 
 /**
- * The moves with their marks, the result, and the ways on from the shown ply.
+ * The moves with their marks, the result, and the links of the shown ply.
  * @param {StoredMatch} match
  * @param {{shown: number, go: (ply: number) => void, analysis: MatchAnalysis, playOn: (() => void) | null}} state
  */

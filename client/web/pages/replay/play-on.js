@@ -17,7 +17,7 @@ import { readVariation } from "./variation.js";
  * @param {App} app
  * @param {StoredMatch} match
  * @param {number} ply
- * @param {string[]} moves the tokens of a line that begins at the ply
+ * @param {string[]} moves the tokens of a line that branches off at the ply
  */
 export async function playOn(app, match, ply, moves) {
     try {

@@ -1,5 +1,5 @@
 /**
- * A line of moves beside the match, which is shown on the board step by step.
+ * A variation: a line of moves that branches off from the match, and is shown step by step.
  *
  * @import {Played, PositionView} from "../../shell/protocol.js"
  */
@@ -7,13 +7,13 @@
 import { request } from "../../shell/api.js";
 
 /**
- * A line of moves as the server answers it: `views` begin with the position at `ply`, `start` is the
- * position at the end as text, and `over` says why the match would be over there.
+ * The server's answer: `views` begin with the position at `ply`, `start` is the last position as text,
+ * and `over` says why the match would be over in that position.
  * @typedef {{ply: number, start: string, moves: Played[], views: PositionView[], over: string | null}} VariationAnswer
  */
 
 /**
- * Reads a line that begins at a ply of a match; without moves it is the position of that ply.
+ * Reads a line that branches off at a ply of a match; without moves, the position at that ply.
  * @param {string} match
  * @param {number} ply
  * @param {string[]} moves the tokens
@@ -73,7 +73,7 @@ export class Variation {
     }
 
     /**
-     * Shows a line after its first move. Rejects with an ApiError or a NetworkError.
+     * Opens a line and shows its first move. Rejects with an ApiError or a NetworkError.
      * @param {number} ply
      * @param {string[]} moves
      */
@@ -87,7 +87,7 @@ export class Variation {
     }
 
     /**
-     * Shows the position after so many moves of the line.
+     * Shows the position after `at` moves of the line.
      * @param {number} at
      */
     show(at) {

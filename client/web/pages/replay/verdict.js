@@ -1,6 +1,6 @@
 /**
- * What the analysis says about the move that led to the shown ply, and the better line while it is on
- * the board.
+ * The verdict of the analysis on the move that led to the shown ply, and the better line while it is
+ * on the board.
  *
  * @import {Content} from "../../shell/elements.js"
  * @import {Played} from "../../shell/protocol.js"
@@ -14,11 +14,11 @@ import { unbroken } from "../../ui/thinking.js";
 import { SIGNS } from "./analysis.js";
 
 /**
- * The verdict on a move: its mark with the sentence, or the best move; and the ways to something better.
+ * The verdict on a move: the sentence of its mark, or the best move; and two buttons.
  * @param {AnalysedPly | null} entry of the position before the move
  * @param {Played | undefined} played
- * @param {{showLine: () => void, playAgain: (() => void) | null}} ways to the better line on the board, and
- *     to a match against the AI from the position before the move
+ * @param {{showLine: () => void, playAgain: (() => void) | null}} actions show the better line on the
+ *     board, and start a match against the AI from the position before the move
  * @returns {Content}
  */
 export function drawVerdict(entry, played, { showLine, playAgain }) {

@@ -1,6 +1,6 @@
 /**
- * What a room's chat needs besides its lines: links, the answers of the bot, the list of commands
- * while you type one, and the host's buttons. The page loads it after its first drawing.
+ * The parts of a room's chat besides its lines: links, the answers of the bot, the list of commands
+ * while you type one, and the host's buttons. The page loads this module after its first drawing.
  *
  * @import {App} from "../../shell/app.js"
  * @import {RoomAnswer} from "../../shell/chat-lines.js"
@@ -20,16 +20,16 @@ void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
 const ADDRESS = /https?:\/\/[^\s<>"]+[^\s<>".,;:!?)\]]/g;
 /** A page of this server in a line of the bot. */
 const PAGE = /\/(?:match|glass|learn)[\w/?=&.%-]*[\w/=%-]/g;
-/** The words of a link to a page, by the beginning of its path. @type {Record<string, string>} */
+/** The text of a link to a page, by the beginning of its path. @type {Record<string, string>} */
 const LABELS = { match: "open the analysis", glass: "open the glass box", learn: "open the lesson" };
 
 /** A chat command, as the server lists it. @typedef {{name: string, about: string}} ChatCommand */
 
 export class ChatExtras {
     #app;
-    /** The commands; null until they are wanted and have arrived. @type {ChatCommand[] | null} */
+    /** The commands; null until they have arrived. @type {ChatCommand[] | null} */
     #commands = null;
-    #isWanted = false;
+    #isRequested = false;
     /** What is typed, if it is the beginning of a command; otherwise "". */
     #typed = "";
     #selected = 0;
@@ -50,7 +50,7 @@ export class ChatExtras {
     }
 
     /**
-     * The bot's answers to you alone, each with the number after which it stands among the lines.
+     * The bot's answers to you alone, each with its place among the lines.
      * @param {Room} room
      * @returns {{v: number, drawn: VNode}[]}
      */
@@ -73,7 +73,7 @@ export class ChatExtras {
     }
 
     /**
-     * The people whom the host has muted, each with the host's button to end that.
+     * The people whom the host has muted, each with a button for the host to unmute them.
      * @param {Room} room
      * @returns {Content}
      */
@@ -94,8 +94,8 @@ export class ChatExtras {
     }
 
     /**
-     * The host's setting of help with positions between two people; nothing for anyone else, while a
-     * match is running, and where an AI has a seat.
+     * The host's setting of help with positions between two people. Nothing for anyone else, during a
+     * match, or in a room with an AI.
      * @param {Room} room
      * @returns {Content}
      */
@@ -119,7 +119,7 @@ export class ChatExtras {
     // --- the list of commands while you type one
 
     /**
-     * The attributes of the field that the list needs.
+     * The attributes that the list needs on the field.
      * @returns {Record<string, unknown>}
      */
     fieldAttributes() {
@@ -136,7 +136,7 @@ export class ChatExtras {
     }
 
     /**
-     * Notices what is typed.
+     * Filters the list by the typed text.
      * @param {string} text
      */
     onInput(text) {
@@ -144,12 +144,12 @@ export class ChatExtras {
         if (typed === this.#typed) return;
         this.#typed = typed;
         this.#selected = 0;
-        if (typed && !this.#isWanted) void this.#load();
+        if (typed && !this.#isRequested) void this.#load();
         this.#app.update();
     }
 
     /**
-     * The list of the commands that begin with what is typed; nothing if none does.
+     * The list of the commands that begin with the typed text; nothing if there is none.
      * @returns {Content}
      */
     drawCommands() {
@@ -163,7 +163,7 @@ export class ChatExtras {
                 "aria-selected": String(index === this.#selected),
                 // The field keeps the focus.
                 onmousedown: (/** @type {Event} */ event) => event.preventDefault(),
-                onclick: () => this.#take(name),
+                onclick: () => this.#complete(name),
             };
             return h("li", attributes, h("b", null, `/${name}`), " ", h("span", { class: "muted" }, about));
         });
@@ -171,11 +171,11 @@ export class ChatExtras {
     }
 
     async #load() {
-        this.#isWanted = true;
+        this.#isRequested = true;
         try {
             this.#commands = (await request("/api/chat-commands")).commands;
         } catch {
-            this.#isWanted = false; // the next slash tries again
+            this.#isRequested = false; // the next slash tries again
         }
         this.#app.update();
     }
@@ -200,7 +200,7 @@ export class ChatExtras {
         } else if (event.key === "Escape") {
             this.onInput("");
         } else if (event.key === "Tab" || (event.key === "Enter" && `/${shown[this.#selected]?.name}` !== this.#typed)) {
-            this.#take(shown[this.#selected]?.name ?? "");
+            this.#complete(shown[this.#selected]?.name ?? "");
         } else {
             return;
         }
@@ -209,10 +209,10 @@ export class ChatExtras {
     }
 
     /**
-     * Writes a command into the field.
+     * Writes the chosen command into the field.
      * @param {string} name
      */
-    #take(name) {
+    #complete(name) {
         const field = document.querySelector("#say input");
         if (field instanceof HTMLInputElement) {
             field.value = `/${name} `;

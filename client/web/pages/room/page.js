@@ -39,7 +39,7 @@ import { drawPanel } from "../../ui/tabs.js";
 import { NOT_SEARCHED, ThinkingPanel, drawThinkingSetting, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
 
-/** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
+/** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /** @implements {Page} */
@@ -412,7 +412,7 @@ export class RoomPage {
     }
 
     /**
-     * The arrows of the bot's last answer to you, while the board shows the position of then.
+     * The arrows of the bot's last answer to you, while the board shows the position of that time.
      * @param {Room} room
      * @returns {BoardArrow[]}
      */
