@@ -226,7 +226,7 @@ HELP = (
     ("", CommandName.MUTE, "hide what a person writes: mute NAME"),
     ("", CommandName.UNMUTE, "show it again: unmute NAME"),
     ("", CommandName.MUTE_ALL, "as the host, mute for everyone: mute-all NAME"),
-    ("", CommandName.UNMUTE_ALL, "as the host, accept their lines again: unmute-all NAME"),
+    ("", CommandName.UNMUTE_ALL, "as the host, end the silence: unmute-all NAME"),
     ("q", CommandName.QUIT, "leave"),
 )
 
