@@ -70,7 +70,7 @@ def mistakes(game: Game, level: int, seed: int) -> Iterator[float]:
         move = searches.level_move(moves, level, seed + len(moves))
         if position.replay(move).moves():
             comment = searches.judged(position, moves, move).comment("")
-            if comment is not None and comment.arrows:
+            if comment is not None and comment.candidates:
                 yield searches.loss(position, moves, move)
         moves, position = (*moves, move), position.replay(move)
 
