@@ -100,6 +100,17 @@ class PlyView(Struct, frozen=True):
     view: PositionView
 
 
+class Line(Struct, frozen=True):
+    """A line of moves beside a match: `start` is the position at its end as text.
+
+    `over` says why the match would be over there; None if it would go on.
+    """
+
+    start: str
+    views: tuple[PositionView, ...]
+    over: str | None = None
+
+
 class _Games(Struct):
     games: tuple[GameInfo, ...]
 
@@ -136,6 +147,11 @@ def fetch_views(address: Address, match: str, first: int, last: int) -> list[Pos
             raise ProtocolMismatch(f"the server sent no view for ply {start}")
         views += [ply_view.view for ply_view in page]
     return views
+
+
+def fetch_position(address: Address, match: str, ply: int) -> Line:
+    """Returns the position of a match after `ply` plies; raises Refused when there is none."""
+    return _get(address, f"matches/{match}/variation?ply={ply}", Line)
 
 
 def fetch_assessments(

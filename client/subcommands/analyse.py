@@ -68,7 +68,22 @@ def _print_match(address: Address, match_id: str, as_json: bool, data: Path | No
     from client.api import fetch_match
 
     record = call_api(lambda: fetch_match(address, match_id))
-    _print(record, wait_for_analysis(address, match_id, data), as_json)
+    report = wait_for_analysis(address, match_id, data)
+    _print(record, report, as_json)
+    if not as_json:
+        print_way_on(record, report, address, data)
+
+
+def print_way_on(
+    record: "MatchRecord", report: "Report", address: Address, data: Path | None
+) -> None:
+    """Says how to play the worst mistake differently. `data` is as in `wait_for_analysis`."""
+    from client.terminal.analysis import play_on_text
+    from client.terminal.output import standard_output
+
+    where = f"{address}/match/{record.match}" if data is None else f"{record.match} --data {data}"
+    if text := play_on_text(record, report, where):
+        standard_output().report(text)
 
 
 def wait_for_analysis(address: Address, match_id: str, data: Path | None) -> "AnalysisReport":

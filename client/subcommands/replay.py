@@ -108,6 +108,10 @@ def _replay(
         _step_through(record, views, output, ply or 0, report)
     else:
         print_match(record, views, output, ply, report)
+    if report is not None and not as_json:
+        from client.subcommands.analyse import print_way_on
+
+        print_way_on(record, report, address, data)
 
 
 def _step_through(

@@ -89,8 +89,25 @@ def position_lines(
     return lines
 
 
-def _columns(positions: Sequence[AnalysedPosition], width: int) -> list[Sequence[AnalysedPosition]]:
-    """Divides the positions into at most `width` columns of about the same size."""
+def play_on_text(record: MatchRecord, report: Report, where: str) -> str:
+    """How to play the worst mistake differently, one of a person if there is one; "" without any.
+
+    `where` names the match for a command of `plyroom`.
+    """
+    marked = [each for each in report.moves if each.mark and each.ply < len(record.moves)]
+    of_people = [each for each in marked if record.seats[each.seat].kind != "ai"]
+    if not marked:
+        return ""
+    ply = max(of_people or marked, key=lambda each: each.loss or 0.0).ply
+    played = record.moves[ply]
+    move = f"{words.move_number(ply, played)} {words.move_text(played)}"
+    level = next((f" --level {seat.level}" for seat in record.seats if seat.level), "")
+    command = f"plyroom play {record.game} --from {where} --ply {ply}{level}"
+    return f"To play something better than {move}: {command}"
+
+
+def _columns(positions: Sequence[Position], width: int) -> list[Sequence[Position]]:
+    """The positions in at most `width` columns of about the same length."""
     count = min(width, len(positions))
     edges = [i * len(positions) // count for i in range(count + 1)] if count else [0]
     return [positions[first:end] for first, end in pairwise(edges)]

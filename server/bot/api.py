@@ -128,7 +128,9 @@ class Act(Struct, frozen=True):
 class Switch(Struct, frozen=True):
     """Turns a switch of the asker on or off, and says `text`.
 
-    The switch belongs to the asker's connections to this room, and ends with them.
+    The switch belongs to the asker in this room, on all of their connections. It lasts while the
+    room is open on the node. One that `/NAME on` and `/NAME off` turn is found again in the room's
+    last lines of chat, after a restart of the server or on another node.
     """
 
     name: str

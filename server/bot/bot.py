@@ -69,17 +69,16 @@ class Bot:
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
     def on_commit(self, commit: RoomCommit) -> None:
-        """Queues the questions in the lines that this node has committed (an observer)."""
-        if commit.cause is not Cause.COMMITTED:
-            return
+        """Queues the questions that this node commits; other nodes answer theirs. An observer."""
         for event, entry in zip(commit.events, commit.entries, strict=True):
-            if type(event) is Said and not event.by:
-                question = parse_question(event.text, commit.after.has_ai)
-                if question is not None:
-                    asker = Actor(IdentityId(event.identity), event.name)
-                    self._enqueue(
-                        PendingQuestion(commit.after.id, entry.v, asker, event.to, question)
-                    )
+            if type(event) is not Said or event.by:
+                continue
+            asker = Actor(IdentityId(event.identity), event.name)
+            question = parse_question(event.text, commit.after.has_ai)
+            if commit.cause is not Cause.COMMITTED:
+                self.switches.on_line(commit.after.id, asker.identity, event.text)
+            elif question is not None:
+                self._enqueue(Line(commit.after.id, entry.v, asker, event.to, question))
 
     async def run(self) -> None:
         """Answers questions until it is cancelled."""

@@ -94,8 +94,8 @@ class MoveReview(Struct, frozen=True):
         if loss >= MISTAKE_LOSS:
             better = findings.best
             words = english.mistake(text, better, loss, self._refutation(), seed)
-            arrows = findings.arrows(count=1)
-            return Answer(words, arrows=arrows, candidates=findings.candidates[:1])
+            # No arrow: clients draw them on the newest position, and this move is past.
+            return Answer(words, candidates=findings.candidates[:1])
         if not self.is_only_move():
             return None
         game = self.before.game

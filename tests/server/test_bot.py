@@ -362,6 +362,32 @@ async def test_the_coach_is_a_switch_of_the_asker() -> None:
         assert bot.followers_with(room, "coach") == []
 
 
+@virtual
+async def test_the_coach_stays_on_over_a_restart_and_on_another_node() -> None:
+    """A node finds the switch in the chat when it opens the room, and hears of it from others."""
+    fake = FakeServer()
+    async with fake.hub() as hub, bot_of(hub):
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(seats=AGAINST_AI)
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        await private_answer(ada, room, "/coach on")
+        await private_answer(ben, room, "/coach on")
+        await private_answer(ben, room, "/coach off")
+        await ask(ben, room, "is the coach on?")
+    async with fake.hub() as hub, bot_of(hub) as bot, fake.hub("n2") as other, bot_of(other) as far:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        again = Client(other, "ada")
+        for client in (ada, ben, again):
+            await client.ack(client.join(room))
+        assert bot.followers_with(room, "coach") == [ada]
+        assert far.followers_with(room, "coach") == [again]
+        v = (await private_answer(again, room, "/coach off"))["v"]
+        await ada.wait_for_v(v)
+        assert bot.followers_with(room, "coach") == []
+        assert far.followers_with(room, "coach") == []
+
+
 @pytest.mark.usefixtures("plugins")
 @virtual
 async def test_a_command_may_ask_for_a_search() -> None:

@@ -259,8 +259,8 @@ async def test_the_coach_speaks_of_a_move_that_loses_much() -> None:
         comment = await room.answer_about("coach")
         assert re.match(r"Coach: .*f3", comment["text"])
         assert "is answered by 1... " in comment["text"]
-        assert [arrow["kind"] for arrow in comment["arrows"]] == ["best"]
-        assert len(room.engines.asks) == 4
+        assert "arrows" not in comment, "they would stand on a later position"
+        assert len(at.engines.asks) == 4
         assert ben.of("answer") == []
 
 

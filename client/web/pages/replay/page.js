@@ -55,6 +55,8 @@ export class ReplayPage {
     /** The ply to which the list of moves was last scrolled, and its height. */
     #scrolledTo = "";
     #selectedTab = "moves";
+    /** Whether the position for a match against the AI is on its way from the server. */
+    #isOpening = false;
     #stopListening;
 
     /**
@@ -182,7 +184,7 @@ export class ReplayPage {
                 this.#drawState(match, shown),
                 this.#drawTabs(selected, thinking !== null),
                 drawPanel("thinking", selected, thinking),
-                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn })),
+                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn, isOpening: this.#isOpening })),
             ),
             h(
                 "div",
@@ -247,7 +249,8 @@ export class ReplayPage {
             line.isOpen
                 ? drawLine(line, () => line.close())
                 : drawVerdict(this.#analysis.at(shown - 1), played, {
-                      showLine: () => void this.#navigation.showLine(),
+                      showLine: () => void this.#steering.showLine(),
+                      isOpening: line.isOpening,
                       playAgain: match.view ? () => void this.#playOn(match, { ply: shown - 1, moves: [] }) : null,
                   }),
             line.isOpen ? null : drawSlider({ shown, head: match.moves.length, text, go }),
@@ -299,10 +302,20 @@ export class ReplayPage {
      * @param {{ply: number, moves: string[]}} position
      */
     async #playOn(match, { ply, moves }) {
-        this.#navigation.playback.stop();
+        if (this.#isOpening) return;
+        this.#steering.playback.stop();
+        this.#setOpening(true);
         const dialog = await import("./play-on.js").catch(() => null);
+        const place = dialog && (await dialog.readPlace(this.#app, match, ply, moves));
+        this.#setOpening(false);
         if (dialog === null) return this.#app.toast("The server did not answer; try again when it is connected");
-        await dialog.playOn(this.#app, match, ply, moves);
+        if (place) await dialog.playOn(this.#app, match, place);
+    }
+
+    /** @param {boolean} isOpening */
+    #setOpening(isOpening) {
+        this.#isOpening = isOpening;
+        this.#app.update();
     }
 
     #turnBoard() {

@@ -20,7 +20,7 @@ export function drawReport(analysis, { sides, go, shown }) {
     const { latest, refusal } = analysis;
     return [
         refusal ? h("p", { key: "refusal", class: "refusal", role: "alert" }, sentenceOf(refusal)) : null,
-        latest ? drawState(analysis, latest) : null,
+        latest ? drawState(analysis, latest) : refusal ? null : h("p", { key: "reading", class: "muted" }, "Looking for the analysis…"),
         latest?.summary ? drawSummary(latest.summary, sides) : null,
         latest?.summary ? drawTurningPoints(latest.summary.turning_points, go, shown) : null,
         latest?.state === "done" && latest.nodes > 0

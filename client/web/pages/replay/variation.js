@@ -33,6 +33,7 @@ export class Variation {
     #at = 0;
     /** Answers to earlier requests than this one are dropped. */
     #request = 0;
+    #isOpening = false;
 
     /**
      * @param {string} match
@@ -45,6 +46,11 @@ export class Variation {
 
     get isOpen() {
         return this.#line !== null;
+    }
+
+    /** Whether a line is on its way from the server. */
+    get isOpening() {
+        return this.#isOpening;
     }
 
     /** The moves of the line. */
@@ -79,11 +85,17 @@ export class Variation {
      */
     async open(ply, moves) {
         const request = ++this.#request;
-        const line = await readVariation(this.#match, ply, moves);
-        if (request !== this.#request) return;
-        this.#line = line;
-        this.#at = Math.min(1, line.moves.length);
+        this.#isOpening = true;
         this.#update();
+        try {
+            const line = await readVariation(this.#match, ply, moves);
+            if (request !== this.#request) return;
+            this.#line = line;
+            this.#at = Math.min(1, line.moves.length);
+        } finally {
+            if (request === this.#request) this.#isOpening = false;
+            this.#update();
+        }
     }
 
     /**
@@ -97,6 +109,7 @@ export class Variation {
 
     close() {
         this.#request += 1;
+        this.#isOpening = false;
         this.#line = null;
         this.#update();
     }

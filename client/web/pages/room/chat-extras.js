@@ -12,7 +12,7 @@
 import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/router.js";
-import { permits } from "../../shell/viewer.js";
+import { isOneScreen, permits } from "../../shell/viewer.js";
 
 void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
 
@@ -33,6 +33,8 @@ export class ChatExtras {
     /** What is typed, if it is the beginning of a command; otherwise "". */
     #typed = "";
     #selected = 0;
+    /** The number of the last event when the room was first drawn. @type {number | null} */
+    #since = null;
 
     /** @param {App} app */
     constructor(app) {
@@ -55,7 +57,23 @@ export class ChatExtras {
      * @returns {{v: number, drawn: VNode}[]}
      */
     drawAnswers(room) {
-        return room.answers.map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
+        const answers = room.answers.map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
+        const v = this.#unanswered(room);
+        const waiting = h("p", { key: "waiting", class: "event pulse" }, "Plyroom is thinking…");
+        return v === null ? answers : [...answers, { v: v + 0.5, drawn: waiting }];
+    }
+
+    /**
+     * The number of your last line, if it is a command that the bot has not answered yet; else null.
+     * @param {Room} room
+     */
+    #unanswered({ v: head, chat, answers }) {
+        // Answers are not kept: those to earlier lines, or during a lost connection, never come.
+        if (this.#since === null || this.#app.session.status.state !== "open") this.#since = head;
+        const mine = chat.findLast(({ identity, by }) => !by && identity === this.#app.model.you?.identity);
+        if (!mine || mine.v <= this.#since || !/^\/[a-z]/i.test(mine.text)) return null;
+        const isAnswered = answers.some(({ v }) => v === mine.v) || chat.some((line) => line.answers === mine.v);
+        return isAnswered ? null : mine.v;
     }
 
     /**
@@ -94,21 +112,23 @@ export class ChatExtras {
     }
 
     /**
-     * The host's setting of help with positions between two people. Nothing for anyone else, during a
-     * match, or in a room with an AI.
+     * The host's setting of help with positions between two people, before a match; for everyone else
+     * a sentence, if there is help. Nothing where an AI has a seat.
      * @param {Room} room
      * @returns {Content}
      */
     drawHelpSetting(room) {
         const hasAi = room.seats.some((occupant) => occupant?.kind === "ai");
-        if (hasAi || room.may === null || !room.may.includes("configure")) return null;
+        if (hasAi || isOneScreen(room)) return null;
+        if (room.may === null || !room.may.includes("configure"))
+            return room.help ? h("p", { key: "help", class: "muted help-setting" }, "The bot may help both players.") : null;
         const change = (/** @type {Event} */ event) => {
             const help = event.currentTarget instanceof HTMLInputElement && event.currentTarget.checked;
             const thinking = room.thinking === "spectators" || room.thinking === "after" ? room.thinking : "all";
             void this.#app.command({ t: "configure", room: room.id, thinking, help });
         };
         const box = h("input", { type: "checkbox", ".checked": room.help, onchange: change });
-        return h("label", { class: "muted help-setting" }, box, " The bot may help both players in the next match");
+        return h("label", { key: "help-box", class: "muted help-setting" }, box, " The bot may help both players in the next match");
     }
 
     /** @param {Room} room */
@@ -232,8 +252,20 @@ function drawAnswer({ text, at_v }, index) {
         "div",
         { key: `answer ${at_v} ${index}`, class: "answer" },
         h("p", { class: "answer-head" }, h("b", null, "Plyroom"), " ", h("span", { class: "badge" }, "only you see this")),
-        h("p", { class: "said" }, withLinks(text, PAGE, {})),
+        h("p", { class: "said" }, withCommands(text)),
     );
+}
+
+/**
+ * An answer with its links; the commands that it lists stand out.
+ * @param {string} text
+ * @returns {Content[]}
+ */
+export function withCommands(text) {
+    return text.split("\n").flatMap((line, index) => {
+        const command = /^\/[a-z][a-z0-9-]*(?= )/.exec(line)?.[0] ?? "";
+        return [index > 0 && "\n", command && h("b", null, command), withLinks(line.slice(command.length), PAGE, {})];
+    });
 }
 
 /**

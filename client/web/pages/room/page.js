@@ -412,12 +412,12 @@ export class RoomPage {
     }
 
     /**
-     * The arrows of the bot's last answer to you, while the board shows the position of that time.
+     * The arrows of the bot's answers to you, while the board shows the position of then.
      * @param {Room} room
      * @returns {BoardArrow[]}
      */
     #answerArrows(room) {
-        const answer = room.answers.at(-1);
+        const answer = room.answers.findLast(({ arrows }) => arrows?.length);
         return answer?.arrows && this.#shown === null && answer.ply === headPly(room) ? answer.arrows : this.#thinking.arrows;
     }
 
