@@ -75,7 +75,7 @@ def _print_match(address: Address, match_id: str, as_json: bool, data: Path | No
 
 
 def print_way_on(
-    record: "MatchRecord", report: "Report", address: Address, data: Path | None
+    record: "MatchRecord", report: "AnalysisReport", address: Address, data: Path | None
 ) -> None:
     """Says how to play the worst mistake differently. `data` is as in `wait_for_analysis`."""
     from client.terminal.analysis import play_on_text

@@ -89,7 +89,7 @@ def position_lines(
     return lines
 
 
-def play_on_text(record: MatchRecord, report: Report, where: str) -> str:
+def play_on_text(record: MatchRecord, report: AnalysisReport, where: str) -> str:
     """How to play the worst mistake differently, one of a person if there is one; "" without any.
 
     `where` names the match for a command of `plyroom`.
@@ -106,7 +106,7 @@ def play_on_text(record: MatchRecord, report: Report, where: str) -> str:
     return f"To play something better than {move}: {command}"
 
 
-def _columns(positions: Sequence[Position], width: int) -> list[Sequence[Position]]:
+def _columns(positions: Sequence[AnalysedPosition], width: int) -> list[Sequence[AnalysedPosition]]:
     """The positions in at most `width` columns of about the same length."""
     count = min(width, len(positions))
     edges = [i * len(positions) // count for i in range(count + 1)] if count else [0]

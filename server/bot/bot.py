@@ -78,7 +78,7 @@ class Bot:
             if commit.cause is not Cause.COMMITTED:
                 self.switches.on_line(commit.after.id, asker.identity, event.text)
             elif question is not None:
-                self._enqueue(Line(commit.after.id, entry.v, asker, event.to, question))
+                self._enqueue(PendingQuestion(commit.after.id, entry.v, asker, event.to, question))
 
     async def run(self) -> None:
         """Answers questions until it is cancelled."""

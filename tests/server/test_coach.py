@@ -71,7 +71,7 @@ def mistakes(game: Game, level: int, seed: int) -> Iterator[float]:
     while position.moves() and len(moves) < 60:
         move = searches.level_move(moves, level, seed + len(moves))
         if position.replay(move).moves():
-            comment = searches.judged(position, moves, move).comment("")
+            comment = searches.review(position, moves, move).comment("")
             if comment is not None and comment.candidates:
                 yield searches.loss(position, moves, move)
         moves, position = (*moves, move), position.replay(move)

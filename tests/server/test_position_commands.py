@@ -260,7 +260,7 @@ async def test_the_coach_speaks_of_a_move_that_loses_much() -> None:
         assert re.match(r"Coach: .*f3", comment["text"])
         assert "is answered by 1... " in comment["text"]
         assert "arrows" not in comment, "they would stand on a later position"
-        assert len(at.engines.asks) == 4
+        assert len(room.engines.asks) == 4
         assert ben.of("answer") == []
 
 

@@ -249,7 +249,7 @@ export class ReplayPage {
             line.isOpen
                 ? drawLine(line, () => line.close())
                 : drawVerdict(this.#analysis.at(shown - 1), played, {
-                      showLine: () => void this.#steering.showLine(),
+                      showLine: () => void this.#navigation.showLine(),
                       isOpening: line.isOpening,
                       playAgain: match.view ? () => void this.#playOn(match, { ply: shown - 1, moves: [] }) : null,
                   }),
@@ -303,7 +303,7 @@ export class ReplayPage {
      */
     async #playOn(match, { ply, moves }) {
         if (this.#isOpening) return;
-        this.#steering.playback.stop();
+        this.#navigation.playback.stop();
         this.#setOpening(true);
         const dialog = await import("./play-on.js").catch(() => null);
         const place = dialog && (await dialog.readPlace(this.#app, match, ply, moves));
