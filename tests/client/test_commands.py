@@ -5,7 +5,7 @@ import pytest
 
 from client.address import parse_address
 from client.model import Model
-from client.terminal import words
+from client.terminal import queries, words
 from client.terminal.commands import (
     CommandName,
     PlayMove,
@@ -64,6 +64,18 @@ OVER = msgspec.structs.replace(
 STICKS = room(
     load_game("sticks").board({"rows": "1-2-3"}), *load_game("sticks").start().move_views()
 )
+
+
+def test_withheld_thinking_is_not_called_missing() -> None:
+    """Where the server does not let the viewer see the thinking, `thinking` says so before the
+    AI's first search, too.
+    """
+    for may, answer in (
+        (("resign", "see_thinking"), "The AI has reported no scores."),
+        (("resign",), "This room does not show you what the AI thinks during the match."),
+    ):
+        model = msgspec.structs.replace(CONNECT_FOUR, may=may)
+        assert queries.query_text(model, CommandName.THINKING, "", colour=False) == answer
 
 
 @pytest.mark.parametrize("text", ["e2e4", "e4", "E2-E4", "e2 e4", "e2xe4", "  e2e4 "])

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from engine.rules.registry import load_game
 from server.codes import Code
 from server.protocol import views
-from server.protocol.commands import format_command_types
+from server.protocol.commands import format_permissions
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -53,7 +53,7 @@ def take_back(played: LoggedRoom) -> Takeback:
 
 def names(room: Room, actor: Actor) -> set[str]:
     """Returns the names of the commands that the room permits."""
-    return set(format_command_types(permitted(room, actor.identity, 0, Settings())))
+    return set(format_permissions(permitted(room, actor.identity, 0, Settings())))
 
 
 def play_randomly(played: LoggedRoom, rng: random.Random) -> bool:

@@ -17,7 +17,8 @@ from server.bot.searches import (
 )
 from server.rooms.events import Occupant
 from server.rooms.model import Match
-from server.rooms.thinking import ALL, reason_to_withhold
+from server.rooms.permissions import see_thinking
+from server.rooms.thinking import ALL
 
 #: The answer if this server has no position to search.
 NO_POSITION = "This server cannot play the match, so the bot cannot help with it."
@@ -35,9 +36,9 @@ def why(ask: Ask) -> Answer:
     """Explains a move of an AI from the search that was stored with it."""
     match = ask.match
     assert match is not None, "`when` requires a match"
-    reason = reason_to_withhold(match, ask.viewer.seat is not None)
-    if reason is not None:
-        return Answer(reason)
+    refusal = see_thinking(ask.room, ask.viewer)
+    if refusal is not None:
+        return Answer(refusal.message)
     plies = sorted(ask.thoughts)
     if not plies:
         return Answer("No AI has played a move in this match yet.")

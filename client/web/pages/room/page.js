@@ -383,7 +383,7 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
-            room.match && !isWithheld(room) ? drawGlassLink(room.match.id, shown) : null,
+            room.match && permits(this.#app.model, "see_thinking") ? drawGlassLink(room.match.id, shown) : null,
         );
     }
 
@@ -466,14 +466,6 @@ export class RoomPage {
         this.#announcedKey = key;
         this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
     }
-}
-
-/**
- * Whether the server withholds the thinking about the match from this viewer.
- * @param {Room} room
- */
-function isWithheld({ thoughts }) {
-    return Object.values(thoughts).some(({ withheld }) => withheld);
 }
 
 /**
