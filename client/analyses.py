@@ -1,4 +1,4 @@
-"""Analyses of matches: followed over HTTP, or computed on this machine from a file."""
+"""Analyses of matches, followed over HTTP, and of games in files, made on this machine."""
 
 import contextlib
 import subprocess
@@ -23,13 +23,13 @@ from server.protocol.messages import Candidate
 SILENCE_S = 15
 #: Pause before a lost stream is opened again, in seconds.
 RETRY_S = 1.0
-#: Number of lost connections in a row after which the client gives up.
-MAX_LOST = 10
-#: The states of an analysis that goes on.
-GOING_ON = ("queued", "running")
+#: Number of consecutive lost connections after which the client gives up.
+MAX_LOST_CONNECTIONS = 10
+#: The states of an unfinished analysis.
+UNFINISHED = ("queued", "running")
 
 
-class Position(Struct, frozen=True):
+class AnalysedPosition(Struct, frozen=True):
     """The analysis of a position and of the move that was played there."""
 
     ply: int
@@ -46,7 +46,7 @@ class Position(Struct, frozen=True):
     says_mark: str = ""
 
 
-class Counts(Struct, frozen=True):
+class MarkCounts(Struct, frozen=True):
     """The number of a side's moves with each mark."""
 
     inaccuracy: int
@@ -55,39 +55,39 @@ class Counts(Struct, frozen=True):
 
 
 class TurningPoint(Struct, frozen=True):
-    """A move that decided the match, in a sentence."""
+    """A sentence about a move that decided the match."""
 
     ply: int
     sentence: str
 
 
-class Summary(Struct, frozen=True):
-    """The accuracy of both sides, their marks, and the moves that decided the match."""
+class AnalysisSummary(Struct, frozen=True):
+    """The accuracy of both sides, the number of their marks, and the turning points."""
 
     accuracy: tuple[float | None, float | None]
-    counts: tuple[Counts, Counts]
+    counts: tuple[MarkCounts, MarkCounts]
     turning_points: tuple[TurningPoint, ...]
 
 
-class Report(Struct, frozen=True):
-    """The analysis of a match, or a part of it that is new."""
+class AnalysisReport(Struct, frozen=True):
+    """The analysis of a match, or its new part."""
 
     state: str
     plies: int
     done_plies: int
     reason: str = ""
     ahead: int | None = None
-    moves: tuple[Position, ...] = ()
-    summary: Summary | None = None
+    moves: tuple[AnalysedPosition, ...] = ()
+    summary: AnalysisSummary | None = None
 
 
 #: Called with each report of a growing analysis.
-OnReport = Callable[[Report], None]
+OnReport = Callable[[AnalysisReport], None]
 
 
 def analyse_match(
     address: Address, match: str, token: str | None, on_report: OnReport
-) -> tuple[Report, str | None]:
+) -> tuple[AnalysisReport, str | None]:
     """Requests the analysis of a match and waits for its end.
 
     Returns the whole report, and the token of the guest that was created if `token` was None or
@@ -98,7 +98,7 @@ def analyse_match(
     if report.state in ("none", "failed"):
         report, new_token = _request(address, match, token)
     lost = 0
-    while report.state in GOING_ON:
+    while report.state in UNFINISHED:
         on_report(report)
         try:
             for report in _follow(address, match):
@@ -106,19 +106,19 @@ def analyse_match(
                 lost = 0
         except Unreachable:
             lost += 1
-            if lost == MAX_LOST:
+            if lost == MAX_LOST_CONNECTIONS:
                 raise
-        if report.state in GOING_ON:
+        if report.state in UNFINISHED:
             time.sleep(RETRY_S)
     if report.state != "done":
         raise Refused("analysis.refused", report.reason or "the match cannot be analysed")
     return _read(address, match), new_token
 
 
-def analyse_file(file: Path, on_report: OnReport) -> tuple[MatchRecord, Report]:
+def analyse_file(file: Path, on_report: OnReport) -> tuple[MatchRecord, AnalysisReport]:
     """Analyses a game in a file on this machine; returns the match and the whole report.
 
-    Raises Refused with the reason.
+    Raises Refused, with the reason, for a file that cannot be analysed.
     """
     command = analyse_command(str(file))
     with subprocess.Popen(
@@ -141,13 +141,13 @@ def analyse_file(file: Path, on_report: OnReport) -> tuple[MatchRecord, Report]:
     return msgspec.json.decode(first, type=MatchRecord), report
 
 
-def _read(address: Address, match: str) -> Report:
+def _read(address: Address, match: str) -> AnalysisReport:
     with _open(address, _path(match)) as response:
         return _decode(response.read(MAX_BODY_BYTES))
 
 
-def _request(address: Address, match: str, token: str | None) -> tuple[Report, str | None]:
-    """Requests an analysis, as a new guest if there is no token or the server does not know it."""
+def _request(address: Address, match: str, token: str | None) -> tuple[AnalysisReport, str | None]:
+    """Requests an analysis, as a new guest if there is no token or the token is unknown."""
     if token is not None:
         with contextlib.suppress(_UnknownGuest):
             return _post(address, match, token), None
@@ -159,7 +159,7 @@ class _UnknownGuest(Refused):
     """The server does not know the token."""
 
 
-def _post(address: Address, match: str, token: str) -> Report:
+def _post(address: Address, match: str, token: str) -> AnalysisReport:
     headers = {"Authorization": f"Bearer {token}"}
     try:
         with _open(address, _path(match), method="POST", data=b"", headers=headers) as response:
@@ -179,30 +179,30 @@ def _new_guest(address: Address) -> str:
     return next(iter(cookies.values())).value
 
 
-def _follow(address: Address, match: str) -> Iterator[Report]:
+def _follow(address: Address, match: str) -> Iterator[AnalysisReport]:
     """Yields the reports of a stream until it ends."""
     with _open(address, f"{_path(match)}?follow") as response:
         yield from _decode_lines(_until_lost(response, address))
 
 
 def _until_lost(lines: Iterable[bytes], address: Address) -> Iterator[bytes]:
-    """Yields lines; raises Unreachable when the connection breaks."""
+    """Yields lines; raises Unreachable if the connection breaks."""
     try:
         yield from lines
     except OSError as error:
         raise Unreachable(f"the connection to {address} is lost: {error}") from error
 
 
-def _decode_lines(lines: Iterable[bytes]) -> Iterator[Report]:
+def _decode_lines(lines: Iterable[bytes]) -> Iterator[AnalysisReport]:
     """Yields the reports in lines; empty lines keep a connection alive."""
     for line in lines:
         if line.strip():
             yield _decode(line)
 
 
-def _decode(body: bytes) -> Report:
+def _decode(body: bytes) -> AnalysisReport:
     try:
-        return msgspec.json.decode(body, type=Report)
+        return msgspec.json.decode(body, type=AnalysisReport)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProtocolMismatch(f"the server sent no analysis: {error}") from error
 

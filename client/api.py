@@ -100,6 +100,17 @@ class PlyView(Struct, frozen=True):
     view: PositionView
 
 
+class Line(Struct, frozen=True):
+    """A line of moves beside a match: `start` is the position at its end as text.
+
+    `over` says why the match would be over there; None if it would go on.
+    """
+
+    start: str
+    views: tuple[PositionView, ...]
+    over: str | None = None
+
+
 class _Games(Struct):
     games: tuple[GameInfo, ...]
 
@@ -138,6 +149,11 @@ def fetch_views(address: Address, match: str, first: int, last: int) -> list[Pos
     return views
 
 
+def fetch_position(address: Address, match: str, ply: int) -> Line:
+    """Returns the position of a match after `ply` plies; raises Refused when there is none."""
+    return _get(address, f"matches/{match}/variation?ply={ply}", Line)
+
+
 def fetch_assessments(
     address: Address, record: MatchRecord, first: int, last: int
 ) -> dict[str, Assessment]:
@@ -172,7 +188,7 @@ def _get(address: Address, path: str, response_type: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=response_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolMismatch(f"what answers at {url} is not a Plyroom server: {error}") from error
+        raise ProtocolMismatch(f"the server at {url} is not a Plyroom server: {error}") from error
 
 
 def refusal_of(error: urllib.error.HTTPError, url: str) -> PlyroomError:
@@ -182,4 +198,4 @@ def refusal_of(error: urllib.error.HTTPError, url: str) -> PlyroomError:
             body = json.loads(error.read(MAX_BODY_BYTES))
             return Refused(str(body["code"]), str(body["message"]))
         except (ValueError, KeyError, TypeError):
-            return Unreachable(f"what answers at {url} is not a Plyroom server (HTTP {error.code})")
+            return Unreachable(f"the server at {url} is not a Plyroom server (HTTP {error.code})")

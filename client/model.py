@@ -69,8 +69,8 @@ class Model(Struct, frozen=True, kw_only=True):
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
     thinking during the next matches, and `has_help` whether people who play each other get help
-    with positions. `muted` are the people whom the host has muted, and `chat_commands`
-    the words that ask the room's bot after a `/`.
+    with positions. `muted` has the people whom the host has muted, and `chat_commands` the names of
+    the bot's commands.
     """
 
     room: str

@@ -153,7 +153,7 @@ class FollowedRooms:
         return format_client_message(followed.subscription.join(self._new_id()))
 
     def _join_later(self, followed: _FollowedRoom) -> None:
-        """Joins again after a delay, unless another join was sent meanwhile."""
+        """Joins again after a delay, unless another join is sent before."""
         refused_id = followed.subscription.join_id
 
         def rejoin() -> None:

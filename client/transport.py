@@ -95,7 +95,7 @@ async def dial(url: str) -> AsyncIterator[Socket]:
         retry_s = error.response.headers.get("Retry-After", "a few")
         raise Unreachable(_refusal_text(shown, error.response.status_code, retry_s)) from error
     except (InvalidHandshake, EOFError) as error:
-        raise Unreachable(f"what answers at {shown} is not a Plyroom server: {error}") from error
+        raise Unreachable(f"the server at {shown} is not a Plyroom server: {error}") from error
     except TimeoutError as error:
         raise Unreachable(f"{shown} did not answer within {OPEN_TIMEOUT_S} s") from error
     except (OSError, WebSocketException) as error:
@@ -112,6 +112,4 @@ def _refusal_text(url: str, status: int, retry_s: str) -> str:
         )
     if status == 503:
         return f"the server at {url} is starting, stopping or full; try again"
-    return (
-        f"what answers at {url} is not a Plyroom server, or refuses the connection (HTTP {status})"
-    )
+    return f"the server at {url} is not a Plyroom server, or refuses the connection (HTTP {status})"

@@ -97,7 +97,7 @@ class Code(StrEnum):
     CLAIM_NONE = "claim.none", "The player has nothing to claim now."
     CLAIM_UNSURE = (
         "claim.unsure",
-        "The server is not sure that the opponent has gone for so long; try again later.",
+        "The server is not sure that the opponent has gone for long enough; try again.",
     )
     DRAW_NONE = "draw.none", "The game cannot end in a draw."
     HELP_NONE = (
@@ -120,14 +120,14 @@ class Code(StrEnum):
         "trace.unknown",
         "There is no algorithm, form, order, evaluator or cut-off of that name (HTTP only).",
     )
-    TRACE_IMPOSSIBLE = "trace.impossible", "The parts of the search do not go together (HTTP only)."
+    TRACE_IMPOSSIBLE = "trace.impossible", "The choices for the search conflict (HTTP only)."
     TRACE_TOO_LARGE = (
         "trace.too_large",
         "The search needs more than its limits allow; ask for less depth (HTTP only).",
     )
     TRACE_WITHHELD = (
         "trace.withheld",
-        "The room shows searches of its running match to others, or to nobody yet (HTTP only).",
+        "The sender may not see searches of the running match (HTTP only).",
     )
     LESSON_UNKNOWN = "lesson.unknown", "There is no such lesson (HTTP only)."
     STUDY_OFF = "study.off", "The server has no study processes, or is stopping (HTTP only)."

@@ -84,7 +84,7 @@ RunSearch = Callable[..., Awaitable[Result]]
 
 
 class SearchRefused(CommandRejected):
-    """The server runs no search for this person now; the message says why, in words."""
+    """The server refuses a search for this person; the message says why, in words."""
 
 
 class Background(Protocol):
@@ -101,7 +101,7 @@ class Background(Protocol):
 
 
 class NoBackground:
-    """The questions of a server without engines: it refuses all."""
+    """Refuses every search: for a server without engines."""
 
     async def search(
         self, identity: IdentityId, job: Job, on_info: OnInfo = lambda info: None

@@ -105,7 +105,7 @@ class EngineWorker:
     # --- adverts
 
     async def run(self) -> None:
-        """Publishes the advert until cancelled, and meanwhile compiles the games.
+        """Publishes the advert and compiles the games until cancelled.
 
         Searches, and servers on this machine, have priority over compiling.
         """

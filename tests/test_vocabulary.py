@@ -16,13 +16,16 @@ IDENTIFIERS = {
     "GUESSES": "STATIC_EVAL", "TECHNIQUE": "FEATURE", "TECHNIQUES": "FEATURES",
     "Grown": "EventsAppended", "Whisper": "Ephemeral", "Lapse": "GapHandler", "Author": "Actor",
     "Ticket": "PendingSearch", "News": "WorkerMessage", "Audience": "Followers",
-    "HASTE_S": "DUE_ROOMS_RETRY_S",
+    "HASTE_S": "DUE_ROOMS_RETRY_S", "Judged": "PositionJudgement", "ReadGame": "ParsedGame",
+    "GOING_ON": "UNFINISHED", "Endable": "Closable", "in_words": "answer_or_reason",
 }  # fmt: skip
 #: Removed phrases, each with the reason.
 PHRASES = {
     "a tense state": "quiescence literature: an unstable position",
     "noisy moves": "Stockfish: tactical moves",
     "the rest of the house": "name the package",
+    "the own pool": "whose: the node's own pool",
+    "moves that count": "docs/reference/glossary.md: the final line",
 }
 #: Files that must name the removed identifiers and phrases.
 ALLOWED = {"docs/notes/renames.md", "tests/test_vocabulary.py", "CHANGELOG.md"}

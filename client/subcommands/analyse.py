@@ -19,7 +19,7 @@ from client.subcommands.options import (
 from client.subcommands.running import call_api, run_to_end
 
 if TYPE_CHECKING:
-    from client.analyses import Report
+    from client.analyses import AnalysisReport
     from client.api import MatchRecord
 
 T = TypeVar("T")
@@ -33,10 +33,10 @@ T = TypeVar("T")
 def analyse(match_or_file: str, url: Address | None, data: Path | None, as_json: bool) -> None:
     """Analyse a match, by its id or link, or a game in a text file.
 
-    It prints a graph of the chance to win, the moves that lost much with what was better, and the
-    accuracy of both sides. A server analyses a match once, for all who ask. A file has the moves of
-    a game as in PGN; it is analysed on this machine, without a server. With --data the match is
-    read from that folder.
+    The command prints a graph of the chance to win, the moves that lost much with the better lines,
+    and the accuracy of both sides. A server analyses a match once for all users. A file has the
+    moves of a game as in PGN; the command analyses it on this machine, without a server. With
+    --data it reads the match from that folder.
     """
     file = Path(match_or_file)
     if file.is_file():
@@ -68,11 +68,26 @@ def _print_match(address: Address, match_id: str, as_json: bool, data: Path | No
     from client.api import fetch_match
 
     record = call_api(lambda: fetch_match(address, match_id))
-    _print(record, wait_for_analysis(address, match_id, data), as_json)
+    report = wait_for_analysis(address, match_id, data)
+    _print(record, report, as_json)
+    if not as_json:
+        print_way_on(record, report, address, data)
 
 
-def wait_for_analysis(address: Address, match_id: str, data: Path | None) -> "Report":
-    """The analysis of a match: requested if needed, with its progress on a terminal.
+def print_way_on(
+    record: "MatchRecord", report: "AnalysisReport", address: Address, data: Path | None
+) -> None:
+    """Says how to play the worst mistake differently. `data` is as in `wait_for_analysis`."""
+    from client.terminal.analysis import play_on_text
+    from client.terminal.output import standard_output
+
+    where = f"{address}/match/{record.match}" if data is None else f"{record.match} --data {data}"
+    if text := play_on_text(record, report, where):
+        standard_output().report(text)
+
+
+def wait_for_analysis(address: Address, match_id: str, data: Path | None) -> "AnalysisReport":
+    """Returns the analysis of a match; requests it if needed, and shows its progress.
 
     `data` is the data folder of the server, if this command has started it.
     """
@@ -92,7 +107,7 @@ def wait_for_analysis(address: Address, match_id: str, data: Path | None) -> "Re
     return report
 
 
-def _print(record: "MatchRecord", report: "Report", as_json: bool) -> None:
+def _print(record: "MatchRecord", report: "AnalysisReport", as_json: bool) -> None:
     import msgspec
 
     from client.terminal.analysis import report_lines
@@ -109,15 +124,15 @@ def _print(record: "MatchRecord", report: "Report", as_json: bool) -> None:
 
 
 class Progress:
-    """The progress of an analysis in one line of a terminal, erased at the end.
+    """The progress of an analysis in one line of a terminal, which is erased at the end.
 
-    Where the messages go elsewhere, it says nothing.
+    It prints nothing if standard error is not a terminal.
     """
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()
 
-    def show(self, report: "Report") -> None:
+    def show(self, report: "AnalysisReport") -> None:
         """Shows the progress."""
         from client.terminal.analysis import progress_text
         from client.terminal.output import ERASE_LINE
@@ -126,7 +141,7 @@ class Progress:
             click.echo(f"{ERASE_LINE}{progress_text(report)}", nl=False, err=True)
 
     def during(self, work: Callable[[], T]) -> T:
-        """Does the work, and erases the line after it."""
+        """Does the work, then erases the line."""
         from client.terminal.output import ERASE_LINE
 
         try:

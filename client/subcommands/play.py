@@ -1,12 +1,13 @@
 """`plyroom play`: creates a room and plays in it."""
 
 import difflib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from client.address import DEFAULT_SERVER, Address
+from client.address import DEFAULT_SERVER, Address, linked_ply
 from client.subcommands.connecting import connect_as_guest, server_address
 from client.subcommands.games import list_games
 from client.subcommands.line_mode import closing_text, run_line_mode
@@ -14,10 +15,12 @@ from client.subcommands.options import (
     as_option,
     brief_option,
     data_option,
+    locate,
+    parse_link_argument,
     plain_option,
     url_option,
 )
-from client.subcommands.running import call_api, run_to_end
+from client.subcommands.running import CommandFailed, call_api, run_to_end
 
 if TYPE_CHECKING:
     from client.api import GameInfo
@@ -29,8 +32,10 @@ DEFAULT_LEVEL = 3
 PERSONAS = ("average", "swindler", "random")
 #: The strategies of every server, for the help.
 STRATEGIES = ("minimax", "negamax", "alphabeta", "average", "max-n", "greedy", "random")
-#: The default and the greatest depth of a strategy, in plies, as `GET /api/strategies` has them.
-DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
+#: The default depth of a strategy, in plies, as in `GET /api/strategies`.
+DEFAULT_DEPTH = 3
+#: The maximum depth of a strategy, in plies, as in `GET /api/strategies`.
+MAX_STRATEGY_DEPTH = 30
 
 
 @click.command()
@@ -66,7 +71,16 @@ DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
 @click.option("--one-screen", is_flag=True, help="Play both sides on this terminal.")
 @click.option("--start", metavar="TEXT", help="Start from this position; for chess, a FEN.")
 @click.option(
-    "--side", type=click.Choice(["first", "second", "random"]), default="first", show_default=True
+    "--from",
+    "match",
+    metavar="MATCH_OR_LINK",
+    help="Start from a position of a match: the one of --ply, or of the link.",
+)
+@click.option("--ply", type=click.IntRange(0), help="The position after this many plies of --from.")
+@click.option(
+    "--side",
+    type=click.Choice(["first", "second", "random"]),
+    help="Your side.  [default: first; with --from the side to move]",
 )
 @click.option(
     "--option",
@@ -74,6 +88,9 @@ DEFAULT_DEPTH, MAX_STRATEGY_DEPTH = 3, 30
     multiple=True,
     metavar="NAME=VALUE",
     help="An option of the game; see `plyroom games`.",
+)
+@click.option(
+    "--allow-help", is_flag=True, help="With --friend: the bot may help both of you with positions."
 )
 @click.option("--unlisted", is_flag=True, help="Keep the room out of the server's list.")
 @click.option(
@@ -98,8 +115,11 @@ def play(
     friend: bool,
     one_screen: bool,
     start: str | None,
-    side: str,
+    match: str | None,
+    ply: int | None,
+    side: str | None,
     options: tuple[str, ...],
+    allow_help: bool,
     unlisted: bool,
     thinking: "Literal['all', 'spectators', 'after']",
     url: Address | None,
@@ -114,6 +134,8 @@ def play(
     notation, or commands (help lists them). In a pipe each line is read when it is your turn, and
     the command ends with the match.
     """
+    import asyncio
+
     from server.protocol.messages import AiSeat, Create, Visibility
 
     opponents = (level is not None, persona is not None, strategy is not None, friend, one_screen)
@@ -124,6 +146,17 @@ def play(
         )
     if strategy is None and (depth is not None or evaluator is not None):
         raise click.UsageError("--depth and --evaluator go with --strategy")
+    if allow_help and not friend:
+        raise click.UsageError("--allow-help goes with --friend: against the AI the bot may help")
+    if match is None and ply is not None:
+        raise click.UsageError("--ply goes with --from")
+    if match is not None:
+        if start is not None:
+            raise click.UsageError("choose one of --start and --from")
+        if options:
+            raise click.UsageError("with --from the match gives the options of the game")
+        if data is None or "/" in match:
+            url, _ = locate(match, url)
     if friend and url is None:
         raise click.UsageError(
             "--friend needs a server that both players can reach: "
@@ -141,7 +174,6 @@ def play(
         else:
             strategy = STRATEGIES[0]
     opponent = None if friend else AiSeat(level, persona, strategy, depth, evaluator)
-    seats = _seats(side, opponent)
     is_own_server = url is None
 
     async def run() -> None:
@@ -149,16 +181,20 @@ def play(
             server_address(url, data) as address,
             connect_as_guest(address, name, is_own_server, data) as connection,
         ):
+            place = Place(chosen_options, start)
+            if match is not None:
+                place = await asyncio.to_thread(_find_place, address, info, match, ply)
             visibility: Visibility = "unlisted" if unlisted or is_own_server else "public"
             create = Create(
                 id=connection.new_id(),
                 game=info.id,
-                options=chosen_options,
-                seats=seats,
+                options=place.options,
+                seats=_seats(side or ("first", "second")[place.turn], opponent),
                 visibility=visibility,
                 thinking=thinking,
-                start=start,
+                start=place.start,
                 one_screen=one_screen,
+                help=allow_help,
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
@@ -172,6 +208,35 @@ def play(
             )
 
     run_to_end(run())
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a match starts: `start` is the position as text, None for the usual one.
+
+    `turn` is the seat to move.
+    """
+
+    options: dict[str, str]
+    start: str | None
+    turn: int = 0
+
+
+def _find_place(address: Address, info: "GameInfo", match: str, ply: int | None) -> Place:
+    """The position of a match after `ply` plies, or that of the link to it.
+
+    Raises PlyroomError, and CommandFailed where no match can start.
+    """
+    from client.api import fetch_match, fetch_position
+
+    _, match_id = parse_link_argument(match)
+    record = fetch_match(address, match_id)
+    if record.game != info.id:
+        raise CommandFailed(f"that is a match of {record.title}, not of {info.title}")
+    line = fetch_position(address, match_id, linked_ply(match) or 0 if ply is None else ply)
+    if line.over is not None:
+        raise CommandFailed(f"the match is over in this position: {line.over}")
+    return Place(record.options, line.start, line.views[0].turn or 0)
 
 
 def _find_game(url: Address | None, name: str) -> "GameInfo":

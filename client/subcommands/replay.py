@@ -20,7 +20,7 @@ from client.subcommands.options import (
 from client.subcommands.running import call_api, run_to_end
 
 if TYPE_CHECKING:
-    from client.analyses import Report
+    from client.analyses import AnalysisReport
     from client.api import MatchRecord
     from client.terminal.output import Output
     from client.terminal.replay import Views
@@ -108,10 +108,18 @@ def _replay(
         _step_through(record, views, output, ply or 0, report)
     else:
         print_match(record, views, output, ply, report)
+    if report is not None and not as_json:
+        from client.subcommands.analyse import print_way_on
+
+        print_way_on(record, report, address, data)
 
 
 def _step_through(
-    record: "MatchRecord", views: "Views", output: "Output", ply: int, report: "Report | None"
+    record: "MatchRecord",
+    views: "Views",
+    output: "Output",
+    ply: int,
+    report: "AnalysisReport | None",
 ) -> None:
     """Steps through a match by keys, or by lines on a dumb terminal and where keys need Enter."""
     from client.terminal.keys import StepReader, pressed_keys

@@ -6,13 +6,15 @@ This module does no I/O.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from client.analyses import Position, Report
+from client.analyses import AnalysedPosition, AnalysisReport
 from client.api import MatchRecord
 from client.terminal import words
 
-#: The parts of a column of the graph, from empty to full, and the same in ASCII.
-BLOCKS, ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " ..::++##"
-#: The number of lines of the graph.
+#: The characters of a cell of the graph, from empty to full.
+BLOCKS = " ▁▂▃▄▅▆▇█"
+#: The characters of a cell on an output without block characters.
+ASCII_BLOCKS = " ..::++##"
+#: The height of the graph, in lines.
 GRAPH_LINES = 4
 #: The width of the labels beside the graph, in characters.
 LABEL_WIDTH = 7
@@ -24,8 +26,8 @@ BAR_WIDTH = 30
 PLURALS = {"inaccuracy": "inaccuracies", "mistake": "mistakes", "blunder": "blunders"}
 
 
-def progress_text(report: Report) -> str:
-    """A progress bar: "[#####.........] 20 of 61 positions"; or what the analysis waits for."""
+def progress_text(report: AnalysisReport) -> str:
+    """A progress bar: "[#####.........] 20 of 61 positions"; or the reason for a wait."""
     if report.state == "queued" and report.ahead:
         noun = "analysis is" if report.ahead == 1 else "analyses are"
         return f"Waiting: {report.ahead} {noun} before this one"
@@ -34,8 +36,10 @@ def progress_text(report: Report) -> str:
     return f"{bar} {report.done_plies} of {report.plies} positions"
 
 
-def report_lines(record: MatchRecord, report: Report, width: int, has_blocks: bool) -> list[str]:
-    """The whole analysis: the graph, the marked moves with what was better, and the summary."""
+def report_lines(
+    record: MatchRecord, report: AnalysisReport, width: int, has_blocks: bool
+) -> list[str]:
+    """The whole analysis: the graph, the marked moves with the better lines, and the summary."""
     return [
         *graph_lines(record, report.moves, width, has_blocks),
         "",
@@ -45,12 +49,12 @@ def report_lines(record: MatchRecord, report: Report, width: int, has_blocks: bo
 
 
 def graph_lines(
-    record: MatchRecord, positions: Sequence[Position], width: int, has_blocks: bool
+    record: MatchRecord, positions: Sequence[AnalysedPosition], width: int, has_blocks: bool
 ) -> list[str]:
-    """The chance of the first side to win, from the start to the end, with the marks below.
+    """The graph of the first side's chance to win, with the marks below.
 
-    A match with more positions than columns has several in each column: the last one counts, and
-    the worst mark.
+    If there are more positions than columns, a column shows the chance of its last position and its
+    worst mark.
     """
     name = words.side_name(record.view, 0)
     columns = _columns(positions, max(8, width - LABEL_WIDTH))
@@ -68,8 +72,10 @@ def graph_lines(
     return lines
 
 
-def position_lines(record: MatchRecord, positions: dict[int, Position], ply: int) -> list[str]:
-    """The analysis beside the position after `ply` plies: of the move before it, and of itself."""
+def position_lines(
+    record: MatchRecord, positions: dict[int, AnalysedPosition], ply: int
+) -> list[str]:
+    """The analysis of the position after `ply` plies, and of the move that led to it."""
     lines = []
     before, here = positions.get(ply - 1), positions.get(ply)
     if before is not None and before.says_mark:
@@ -83,7 +89,24 @@ def position_lines(record: MatchRecord, positions: dict[int, Position], ply: int
     return lines
 
 
-def _columns(positions: Sequence[Position], width: int) -> list[Sequence[Position]]:
+def play_on_text(record: MatchRecord, report: AnalysisReport, where: str) -> str:
+    """How to play the worst mistake differently, one of a person if there is one; "" without any.
+
+    `where` names the match for a command of `plyroom`.
+    """
+    marked = [each for each in report.moves if each.mark and each.ply < len(record.moves)]
+    of_people = [each for each in marked if record.seats[each.seat].kind != "ai"]
+    if not marked:
+        return ""
+    ply = max(of_people or marked, key=lambda each: each.loss or 0.0).ply
+    played = record.moves[ply]
+    move = f"{words.move_number(ply, played)} {words.move_text(played)}"
+    level = next((f" --level {seat.level}" for seat in record.seats if seat.level), "")
+    command = f"plyroom play {record.game} --from {where} --ply {ply}{level}"
+    return f"To play something better than {move}: {command}"
+
+
+def _columns(positions: Sequence[AnalysedPosition], width: int) -> list[Sequence[AnalysedPosition]]:
     """The positions in at most `width` columns of about the same length."""
     count = min(width, len(positions))
     edges = [i * len(positions) // count for i in range(count + 1)] if count else [0]
@@ -91,7 +114,7 @@ def _columns(positions: Sequence[Position], width: int) -> list[Sequence[Positio
 
 
 def _cell(chance: int, row: int, blocks: str) -> str:
-    """The part of a column in one line of the graph. A chance above 0 shows in the lowest line."""
+    """The character of a column in one line. A chance above 0 shows in the lowest line."""
     steps = len(blocks) - 1
     filled = round(chance * GRAPH_LINES * steps / 100) - row * steps
     if row == 0 and chance > 0:
@@ -99,12 +122,12 @@ def _cell(chance: int, row: int, blocks: str) -> str:
     return blocks[min(steps, max(0, filled))]
 
 
-def _sign(column: Sequence[Position]) -> str:
+def _sign(column: Sequence[AnalysedPosition]) -> str:
     worst = max(column, key=lambda position: position.loss or 0.0)
     return SIGNS.get(worst.mark or "", " ")
 
 
-def _marked_lines(record: MatchRecord, positions: Sequence[Position]) -> Iterator[str]:
+def _marked_lines(record: MatchRecord, positions: Sequence[AnalysedPosition]) -> Iterator[str]:
     """The marked moves, each with what it lost and the better line."""
     for position in positions:
         if position.mark is not None and position.ply < len(record.moves):
@@ -114,7 +137,7 @@ def _marked_lines(record: MatchRecord, positions: Sequence[Position]) -> Iterato
             yield f"    Better: {position.line}"
 
 
-def _summary_lines(record: MatchRecord, report: Report) -> Iterator[str]:
+def _summary_lines(record: MatchRecord, report: AnalysisReport) -> Iterator[str]:
     if report.summary is None:
         return
     for seat, accuracy in enumerate(report.summary.accuracy):

@@ -37,6 +37,7 @@ class CommandName(Enum):
     UNMUTE = "unmute"
     MUTE_ALL = "mute-all"
     UNMUTE_ALL = "unmute-all"
+    ALLOW_HELP = "allow-help"
     HELP = "help"
     QUIT = "quit"
 
@@ -227,6 +228,7 @@ HELP = (
     ("", CommandName.UNMUTE, "show it again: unmute NAME"),
     ("", CommandName.MUTE_ALL, "as the host, mute for everyone: mute-all NAME"),
     ("", CommandName.UNMUTE_ALL, "as the host, end that: unmute-all NAME"),
+    ("", CommandName.ALLOW_HELP, "as the host, allow the bot's help: on or off"),
     ("q", CommandName.QUIT, "leave"),
 )
 
@@ -249,6 +251,7 @@ PERMITTED_AS = {
     CommandName.RECLAIM: "reclaim_seat",
     CommandName.MUTE_ALL: "mute",
     CommandName.UNMUTE_ALL: "unmute",
+    CommandName.ALLOW_HELP: "configure",
 }
 
 

@@ -11,9 +11,10 @@ from typing import TypeVar
 
 from engine.view import Grid, Sites
 
-#: The size of the page that every board should fit on, in characters.
-COLS, ROWS = 80, 24
-
+#: The width of the page on which every board should fit, in characters.
+COLS = 80
+#: The height of that page, in lines.
+ROWS = 24
 #: The number of rows of the page for the board; the other four are for text.
 BOARD_ROWS = ROWS - 4
 

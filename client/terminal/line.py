@@ -6,7 +6,7 @@ that a list of moves can be piped in, and it ends with the match.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol, cast
 
@@ -29,6 +29,7 @@ from client.terminal.commands import (
     moves_hint,
     parse_line,
 )
+from client.terminal.helping import help_command
 from client.terminal.muting import mute_command
 from client.terminal.output import Output
 from client.terminal.queries import query_text
@@ -91,10 +92,15 @@ ROOM_COMMANDS: Mapping[
 }
 
 
-#: The commands about seats.
-SEAT_COMMANDS = (CommandName.SIT, CommandName.STAND, CommandName.AI)
-#: The commands that mute and unmute people for everyone.
-MUTE_COMMANDS = (CommandName.MUTE_ALL, CommandName.UNMUTE_ALL)
+#: What makes a message of a command with an argument, or says why there is none.
+PARSERS: Mapping[CommandName, Callable[[CommandName, str, Model, str], RoomCommand | str]] = {
+    CommandName.SIT: seat_command,
+    CommandName.STAND: seat_command,
+    CommandName.AI: seat_command,
+    CommandName.MUTE_ALL: mute_command,
+    CommandName.UNMUTE_ALL: mute_command,
+    CommandName.ALLOW_HELP: help_command,
+}
 
 #: What may follow the command `hint`.
 HINT_KINDS = ("", "piece", "move", "moves")
@@ -304,8 +310,7 @@ class LineMode:
             await self._run_room_command(name)
         elif name is CommandName.HINT:
             await self._ask_for_hint(argument)
-        elif name in SEAT_COMMANDS or name in MUTE_COMMANDS:
-            parse = seat_command if name in SEAT_COMMANDS else mute_command
+        elif parse := PARSERS.get(name):
             await self._send_or_report(
                 parse(name, argument, self._model, self._connection.new_id())
             )
@@ -314,7 +319,7 @@ class LineMode:
             self._transcript.prompt(self._model)
 
     async def _send_or_report(self, command: RoomCommand | str) -> None:
-        """Sends a command, or prints the reason why there is none."""
+        """Sends a command, or prints the error in its place."""
         if isinstance(command, str):
             self._output.report(f"error: {command}")
         else:
@@ -322,7 +327,7 @@ class LineMode:
         self._transcript.prompt(self._model)
 
     async def _ask_for_hint(self, argument: str) -> None:
-        """Asks for a hint, which arrives as an answer; `argument` may be "piece" or "move"."""
+        """Requests a hint, which arrives as an `answer`; `argument` may be "piece" or "move"."""
         if argument not in HINT_KINDS:
             self._output.report("error: type hint, hint move or hint piece")
         else:

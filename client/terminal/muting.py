@@ -9,12 +9,12 @@ from server.protocol.messages import Mute, RoomCommand, Unmute
 def mute_command(
     name: CommandName, argument: str, model: Model, command_id: str
 ) -> RoomCommand | str:
-    """Returns the message that mutes or unmutes a person for everyone, or why there is none.
+    """Returns the message that mutes or unmutes a person for everyone, or an error in words.
 
     `argument` is the person's name, with a mark if several have it: "Ada (2)".
     """
     if not argument:
-        return f"Whom? For example: {name.value} Ada"
+        return f"Add a name, for example: {name.value} Ada"
     if name is CommandName.UNMUTE_ALL:
         muted = {each.name.casefold(): each.identity for each in model.muted}
         identity = muted.get(argument.casefold())

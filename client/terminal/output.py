@@ -9,7 +9,7 @@ from typing import TextIO
 
 #: Returns to the beginning of the line and erases it.
 ERASE_LINE = "\r\x1b[K"
-#: The width of a graph where the output is no terminal, in characters.
+#: The width of a line if the output is not a terminal, in characters.
 PIPE_WIDTH = 80
 #: The least width to which text is wrapped, in characters.
 MIN_WIDTH = 20

@@ -42,6 +42,8 @@ def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> 
             return f"{words.thinker(model, model.thinking)}: {words.scores_text(model.thinking)}"
         case CommandName.THINKING if model.thinking is not None and model.thinking.withheld:
             return model.thinking.withheld
+        case CommandName.THINKING if not model.permits("see_thinking"):
+            return "This room does not show you what the AI thinks during the match."
         case CommandName.THINKING:
             return "The AI has reported no scores."
         case CommandName.HELP:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from client.analyses import Report
+from client.analyses import AnalysisReport
 from client.api import MatchRecord
 from client.terminal import words
 from client.terminal.analysis import position_lines, report_lines
@@ -58,11 +58,9 @@ def ply_lines(
     views: Views,
     ply: int,
     colour: bool = False,
-    report: Report | None = None,
+    report: AnalysisReport | None = None,
 ) -> list[str]:
-    """The position after `ply` plies: last move, AI's search, analysis, board, and at the end the
-    result.
-    """
+    """The position after `ply` plies: last move, AI's search, analysis, board, and final result."""
     after = views[ply] if ply < len(views) else None
     lines = ["Start"]
     if ply > 0:
@@ -97,7 +95,7 @@ def print_match(
     views: Views,
     output: Output,
     only: int | None = None,
-    report: Report | None = None,
+    report: AnalysisReport | None = None,
 ) -> None:
     """Prints the whole match, or only the position after `only` plies."""
     _print_head(record, output, report)
@@ -107,7 +105,7 @@ def print_match(
             output.print(line)
 
 
-def _print_head(record: MatchRecord, output: Output, report: Report | None) -> None:
+def _print_head(record: MatchRecord, output: Output, report: AnalysisReport | None) -> None:
     """Prints the title, and the analysis if there is one."""
     for line in title_lines(record):
         output.print(line)
@@ -122,7 +120,7 @@ def print_json(
     views: Views,
     output: Output,
     only: int | None = None,
-    report: Report | None = None,
+    report: AnalysisReport | None = None,
 ) -> None:
     """Prints the match as a line of JSON, then its analysis if there is one, then each position (or
     only one) as a line.
@@ -146,7 +144,7 @@ def step_through(
     output: Output,
     read: Callable[[], str | None],
     ply: int = 0,
-    report: Report | None = None,
+    report: AnalysisReport | None = None,
 ) -> None:
     """Shows a position and prompts for the next one until the user quits."""
     _print_head(record, output, report)

@@ -228,7 +228,11 @@ class Transcript:
         """Hides or shows what a person of this name writes; returns the answer to the user."""
         identity = names.find(model, name)
         if identity is None:
-            return f"Nobody here has the name {name!r}." if name else "Whom? For example: mute Ada"
+            return (
+                f"Nobody here has the name {name!r}."
+                if name
+                else "Add a name, for example: mute Ada"
+            )
         if command is CommandName.MUTE:
             self._muted.add(identity)
             return f"You do not see what {name} writes. To see it again, type unmute {name}."

@@ -11,11 +11,10 @@ from client.model import Model
 from engine.view import BoardView, PositionView
 from server.protocol.messages import Assessment, MatchResult, Occupant, Played, Thinking
 
-#: A path to a page in a text of the room's bot.
+#: The beginning of the path of a page in a text of the room's bot.
 PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")
 #: The score of a win in 0 plies; a win in n plies scores n less.
 MATE = 30_000
-
 #: A score closer to MATE than this is a forced win; the difference is its length in plies.
 MAX_MATE_PLIES = 1000
 #: The length of a progress bar, in characters.
@@ -260,5 +259,5 @@ def counted(count: int, one: str, many: str) -> str:
 
 
 def with_addresses(text: str, address: Address) -> str:
-    """A text of the room's bot whose paths to pages are addresses of the server."""
+    """A text of the room's bot, with the address of the server before each path of a page."""
     return PAGE_PATH.sub(lambda path: f"{address}{path[0]}", text)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 
-class Endable(Protocol):
-    """A process that can be ended."""
+class Closable(Protocol):
+    """A process that the pool can close."""
 
     @property
     def pid(self) -> int | None:
@@ -16,7 +16,7 @@ class Endable(Protocol):
         """Kills the process and waits for its end."""
 
 
-P = TypeVar("P", bound=Endable)
+P = TypeVar("P", bound=Closable)
 
 
 class IdleProcesses(Generic[P]):

@@ -12,26 +12,44 @@ class JobTimeout(BaseException):
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raises JobTimeout in the block after `seconds`.
+def time_limit(seconds: float, cpu_s: float | None = None) -> Iterator[None]:
+    """Raises JobTimeout in the block after `seconds`, or after `cpu_s` of processor time.
 
-    It does nothing on Windows, which has no such timer: there the pool kills the process.
+    It does nothing on Windows, which has no such timers: there the pool kills the process.
     """
     if not hasattr(signal, "setitimer"):
         yield
         return
-    signal.signal(signal.SIGALRM, _raise_timeout)
+    for number in _timer_signals():
+        signal.signal(number, _raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    if cpu_s is not None:
+        signal.setitimer(signal.ITIMER_PROF, cpu_s)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def ignore_interrupts() -> None:
-    """Ignores the timer's signal until the next block of `time_limit`."""
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    """Ignores the timers' signals until the next block of `time_limit`."""
+    for number in _timer_signals():
+        signal.signal(number, signal.SIG_IGN)
+
+
+def leave_interrupts_to_main_thread() -> None:
+    """Blocks the timers' signals in the calling thread.
+
+    Otherwise the kernel may deliver one to this thread while the main thread blocks it, and Python
+    then runs its handler in the main thread in spite of `uninterrupted`.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, _timer_signals())
+
+
+def _timer_signals() -> tuple[signal.Signals, ...]:
+    return (signal.SIGALRM, signal.SIGPROF) if hasattr(signal, "SIGALRM") else ()
 
 
 def _raise_timeout(*_: object) -> None:
@@ -44,11 +62,11 @@ def uninterrupted() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    signal.pthread_sigmask(signal.SIG_BLOCK, _timer_signals())
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _timer_signals())
 
 
 def limit_memory(limit_bytes: int) -> None:

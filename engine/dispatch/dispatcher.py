@@ -1,8 +1,8 @@
 """The dispatcher assigns each search to a place, limits its attempts and their time, and decides
 its answer.
 
-It uses no process, network or clock. A transport carries out its decisions and reports
-the outcomes: `engine.pool` over the pipes of worker processes, `server.seats` over a broker.
+It uses no process, network or clock. A transport carries out its decisions and reports the
+outcomes: `engine.pool` over the pipes of worker processes, `server.seats` over a broker.
 
     search, attempt = dispatcher.assign(now_s, offers_of)  # the transport sends the attempt
     dispatcher.on_progress(attempt, info)                  # the place has reported an info
@@ -230,8 +230,8 @@ class Dispatcher(Generic[S, P]):
         """Ends an attempt that is lost, because its place died, or was silent or late.
 
         The search waits again at the head of the queue, with the time that is left. If
-        `time_counts`, the job's time runs from the attempt's start at the latest. When no time
-        or no try is left, the best move so far is the answer. Without such a move the search fails
+        `time_counts`, the job's time runs from the attempt's start at the latest. When no time or
+        no try is left, the best move so far is the answer. Without such a move the search fails
         with WorkersLost after its last try.
         """
         search = self._end(attempt)
@@ -258,8 +258,8 @@ class Dispatcher(Generic[S, P]):
         """Ends an attempt without a search: the place was busy, not ready, or `failed_with` an
         error.
 
-        The search waits again at the head of the queue, up to MAX_ATTEMPTS times. An error of the
-        own engine ends a search that others have lost TRIES times.
+        The search waits again at the head of the queue, up to MAX_ATTEMPTS times. An error of
+        `own` ends a search that others have lost TRIES times.
         """
         search = self._end(attempt)
         if search is None:

@@ -22,8 +22,10 @@ from engine.search.job import Limit
 MAX_LEVELS = 8
 #: Target scores of a step; the first that needs at most MAX_LEVELS levels is used.
 TARGETS = (0.7, 0.74, 0.79, 0.83)
-#: The range of scores that a step may have.
-LOWEST, HIGHEST = 0.65, 0.85
+#: The lowest score that a step may have.
+LOWEST = 0.65
+#: The highest score that a step may have.
+HIGHEST = 0.85
 #: The target score of level 1 against the greedy player.
 GREEDY_SCORE = 0.38
 #: Bisections per level; more would be finer than a short match can resolve.

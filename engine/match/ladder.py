@@ -26,8 +26,10 @@ from engine.search.levels import level_of
 
 #: The folder of the logs.
 FOLDER = Path(__file__).parent / "results" / "ladders"
-#: Games of a step: for the games in DEEPLY_MEASURED, and for all others.
-MANY_GAMES, GAMES = 400, 100
+#: Number of games in a step.
+GAMES = 100
+#: Number of games in a step of a game in DEEPLY_MEASURED.
+MANY_GAMES = 400
 #: The games whose steps are measured with MANY_GAMES.
 DEEPLY_MEASURED = ("sticks", "connect-four", "othello", "draughts", "chess")
 #: Plies after which a game is a draw.
@@ -64,12 +66,15 @@ ADJUDICATION_LEADS = {"chess": 1_000}
 #: Nodes that both players must search for a game to be adjudicated; weaker players must win it on
 #: the board.
 ADJUDICATION_NODES = 1_000
-#: The yardsticks: players that search one ply, and two.
-GREEDY, TWO_PLY = "greedy", "two-ply"
+#: The yardstick that searches one ply.
+GREEDY = "greedy"
+#: The yardstick that searches two plies.
+TWO_PLY = "two-ply"
+#: All yardsticks.
+YARDSTICKS = (GREEDY, TWO_PLY)
 #: The yardstick of level 1 in the games in which the greedy player cannot win a won game (it
 #: stalemates a bare king, or moves to and fro), so that most of its games are drawn.
 YARDSTICK_OF = dict.fromkeys(("chess", "draughts", "nine-mens-morris"), TWO_PLY)
-YARDSTICKS = (GREEDY, TWO_PLY)
 #: The range of scores that a step should have.
 TARGET_SCORES = 0.65, 0.85
 #: Games of a step that are replayed when files of its game have changed since it was measured.

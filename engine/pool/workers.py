@@ -79,7 +79,7 @@ class Workers:
 
     @property
     def is_failing_to_start(self) -> bool:
-        """Whether so many starts in a row have failed that waiting searches should fail too.
+        """Whether enough starts in a row have failed for waiting searches to fail too.
 
         The workers are started again all the same.
         """

@@ -11,8 +11,10 @@ from engine.teach.state import GameState, State
 DEFAULT_EVALUATORS = {"sticks": "random"}
 #: The evaluator that may look at all states below one.
 ALL_PATHS = "all-paths"
-#: The games that have few enough states for it, and the maximum number of moves at their start.
-SMALL_GAMES, MAX_PATH_MOVES = ("sticks", "tic-tac-toe"), 9
+#: The games with few enough states for ALL_PATHS.
+SMALL_GAMES = ("sticks", "tic-tac-toe")
+#: Maximum number of moves at the start of such a game.
+MAX_PATH_MOVES = 9
 #: The strategies that compute a value for each player.
 FOR_BOTH = ("max-n",)
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from engine.child_process.framing import LENGTH_BYTES
 from engine.child_process.limits import (
     JobTimeout,
+    leave_interrupts_to_main_thread,
     limit_cpu,
     limit_memory,
     lower_priority,
@@ -79,6 +80,7 @@ class StrategyHost:
 
     def _read(self) -> None:
         """Reads commands; ends the process when the pipe closes, even while a strategy runs."""
+        leave_interrupts_to_main_thread()
         while length := self._commands.read(LENGTH_BYTES):
             content = self._commands.read(int.from_bytes(length, "big"))
             self._queue.put(decode_command(content))

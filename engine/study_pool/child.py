@@ -16,6 +16,7 @@ from engine.child_process.framing import LENGTH_BYTES
 from engine.child_process.limits import (
     JobTimeout,
     ignore_interrupts,
+    leave_interrupts_to_main_thread,
     limit_cpu,
     limit_memory,
     lower_priority,
@@ -61,8 +62,13 @@ PART_S = 0.1
 PART_SHARE = 0.125
 #: The number of random paths in the estimate before a search: few, so that it takes no time.
 ESTIMATE_PATHS = 10
-#: The meaning of the value in a trace whose search reached its time limit.
+#: The meaning of the value in a trace whose search reached the limit of its processor time.
 TIMED_OUT = "the search was stopped after {seconds:g} s: choose a smaller depth"
+#: The same for a search that had waited too long for the processor.
+TIMED_OUT_BUSY = (
+    "the server is busy, and the search was stopped after {seconds:g} s: choose a smaller depth, or"
+    " try again later"
+)
 
 
 class StudyHost:
@@ -81,6 +87,7 @@ class StudyHost:
 
     def _read(self) -> None:
         """Reads commands; ends the process when the pipe closes, even while a job runs."""
+        leave_interrupts_to_main_thread()
         while length := self._commands.read(LENGTH_BYTES):
             content = self._commands.read(int.from_bytes(length, "big"))
             self._queue.put(decode_command(content))
@@ -116,7 +123,7 @@ class StudyHost:
 
     def _send_document(self, command: Command) -> None:
         try:
-            with time_limit(command.limits.seconds):
+            with time_limit(command.limits.elapsed_s, command.limits.seconds):
                 document = msgspec.json.encode(make_document(command.job, command.limits))
         except JobTimeout:
             raise TooLarge(
@@ -154,16 +161,17 @@ class TraceRun:
 
     def run(self, job: TraceJob | LessonTraceJob) -> None:
         """Searches within the limits; raises TeachError, GameError or MemoryError."""
-        end_s = time.monotonic() + self._limits.seconds
+        end_s = time.monotonic() + self._limits.elapsed_s
+        cpu_end_s = time.process_time() + self._limits.seconds
         try:
-            with time_limit(self._limits.seconds):
+            with time_limit(self._limits.elapsed_s, self._limits.seconds):
                 stream = self._begin(job)
                 value = stream.search.run()
             self._send_chunk()
-            end = stream.end(value, self._size(job, stream.search, end_s))
+            end = stream.end(value, self._size(job, stream.search, end_s, cpu_end_s))
         except JobTimeout:
             self.is_complete = False
-            end = self._early_end(TIMED_OUT.format(seconds=self._limits.seconds))
+            end = self._early_end(self._time_out_reason(is_busy=time.monotonic() >= end_s))
         except TooLarge as error:
             end = self._early_end(str(error))
         self._add_chunk()
@@ -185,16 +193,25 @@ class TraceRun:
     def _task(self, job: TraceJob) -> Task:
         return task_of(job.request, self._limits.max_nodes, is_recorded=job.is_recorded)
 
-    def _size(self, job: TraceJob | LessonTraceJob, search: Search, end_s: float) -> Size | None:
-        """Returns the size of plain minimax's tree; None if it cannot be counted by `end_s`."""
+    def _size(
+        self, job: TraceJob | LessonTraceJob, search: Search, end_s: float, cpu_end_s: float
+    ) -> Size | None:
+        """Returns the size of plain minimax's tree; None if there is no time left to count it."""
+        left_s = max(0.001, end_s - time.monotonic())
+        cpu_left_s = max(0.001, cpu_end_s - time.process_time())
         try:
-            with time_limit(max(0.001, end_s - time.monotonic())):
+            with time_limit(left_s, cpu_left_s):
                 if isinstance(job, TraceJob):
                     plan = drop_large_count(search.root, search.plan)
                     return search.size() if plan.plain_limit else None
                 return search.size()
         except JobTimeout:
             return None
+
+    def _time_out_reason(self, *, is_busy: bool) -> str:
+        if is_busy:
+            return TIMED_OUT_BUSY.format(seconds=self._limits.elapsed_s)
+        return TIMED_OUT.format(seconds=self._limits.seconds)
 
     def _early_end(self, reason: str) -> bytes:
         """Returns the last line of a stopped search; raises TooLarge if there is no node yet."""

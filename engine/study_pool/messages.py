@@ -63,11 +63,20 @@ LESSON_JOBS = (LessonJob, QuizJob, LessonTraceJob)
 SEARCHES = (TraceJob,)
 
 
+#: How many times its processor time a job may take in all, with its waits for the processor.
+ELAPSED_FACTOR = 4
+
+
 class Limits(Struct, frozen=True):
-    """The limits of a job: its time in seconds and the nodes of its search."""
+    """The limits of a job: its processor time in seconds and the nodes of its search."""
 
     seconds: float
     max_nodes: int
+
+    @property
+    def elapsed_s(self) -> float:
+        """The longest time between the begin and the end of the job, in seconds."""
+        return self.seconds * ELAPSED_FACTOR
 
 
 class Command(Struct, frozen=True):

@@ -31,7 +31,8 @@ PROCESSES = 2
 MEMORY_BYTES = 512 << 20
 #: The default limits of a job.
 LIMITS = Limits(seconds=5.0, max_nodes=300_000)
-#: The time limit of a lesson, in seconds: its searches are known, and their traces are complete.
+#: The limit of a lesson's processor time, in seconds: its searches are known, and their traces are
+#: complete.
 LESSON_S = 60.0
 #: Maximum number of jobs that wait for a process.
 QUEUE_SIZE = 256

@@ -70,7 +70,7 @@ class StudyProcess:
                             if self._is_interrupted:
                                 self._process.interrupt()
                             now_s = asyncio.get_running_loop().time()
-                            timeout.reschedule(now_s + limits.seconds + GRACE_S)
+                            timeout.reschedule(now_s + limits.elapsed_s + GRACE_S)
                         case Part():
                             on_part(reply)
                         case Ended() | Refused():

@@ -1,7 +1,7 @@
 """The choices for a search: algorithms, forms, orders, evaluators and games, and which conflict.
 
 An entry has `name` and `text`, an algorithm also a `title`. `refuses` maps a field of a request to
-the values that do not go with the entry, each with the reason; the value "*" stands for all but the
+the values that conflict with the entry, each with the reason; the value "*" stands for all but the
 default.
 """
 

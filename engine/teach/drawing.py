@@ -12,8 +12,10 @@ from engine.teach.notation import (
 from engine.teach.snapshot import Snapshot
 from engine.teach.style import WIDTH, Line
 
-#: A node with more skipped moves than the first number lists only the second number of them.
-MAX_LISTED_MOVES, LISTED_MOVES = 12, 6
+#: Maximum number of skipped moves of a node that are all listed.
+MAX_LISTED_MOVES = 12
+#: Number of listed moves if there are more.
+LISTED_MOVES = 6
 
 
 def tree_lines(
@@ -21,8 +23,7 @@ def tree_lines(
 ) -> Iterator[Line]:
     """Yields the lines of a search as it stands.
 
-    With `expanded` only the children of these rows are shown; the values of the rows in `hidden`
-    are not.
+    With `expanded`, only these rows show their children. The rows in `hidden` show no values.
     """
     if not shown.seen:
         return

@@ -12,13 +12,20 @@ from engine.teach.trace import Trace
 
 #: Maximum number of nodes or states of a picture.
 MAX_DRAWN = 1_500
-#: The distance of two levels, the height of a line of text, the width of a letter, and the margin,
-#: in pixels.
-LEVEL, LINE, LETTER, MARGIN = 112, 16, 7.5, 24
+#: The distance of two levels of a tree, in pixels.
+LEVEL = 112
+#: The height of a line of text, in pixels.
+LINE = 16
+#: The average width of a letter, in pixels.
+LETTER = 7.5
+#: The margin of a picture, in pixels.
+MARGIN = 24
 #: The distance of two layers of a graph, in pixels.
 LAYER = 176.0
-#: Half the width and half the height of a node's shape, and half the width of a leaf, in pixels.
-HALF, HALF_LEAF = 24, 17
+#: Half the width, and half the height, of a node's shape, in pixels.
+HALF = 24
+#: Half the width of a leaf, in pixels.
+HALF_LEAF = 17
 #: The colours and lines; players p1 to p8 share one class.
 STYLE = """
 text { font: 13px sans-serif; fill: #1b1b1b; text-anchor: middle }

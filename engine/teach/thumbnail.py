@@ -14,8 +14,10 @@ MARGIN = 12
 MAX_CHILDREN = 9
 #: Maximum number of leaves of a picture; deeper levels are left out until the rest fits.
 MAX_LEAVES = 27
-#: The greatest and the least distance from the middle of a shape to its side.
-LARGEST, SMALLEST = 8.0, 2.6
+#: The greatest distance from the middle of a shape to its side, in units of the picture.
+LARGEST = 8.0
+#: The least distance from the middle of a shape to its side, in units of the picture.
+SMALLEST = 2.6
 #: The colours, in the light theme and in the dark one.
 STYLE = (
     ".e{stroke:#858f96;fill:none}.b{stroke:#14655b;stroke-width:2.6;fill:none}"

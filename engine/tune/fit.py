@@ -18,8 +18,12 @@ import numpy as np
 from engine.tune.errors import TuneError
 from engine.tune.linear import LinearModel
 
-#: Adam's constants as in the paper: beta 1, beta 2 and epsilon.
-DECAY_MEAN, DECAY_SQUARE, TINY = 0.9, 0.999, 1e-8
+#: Adam's beta 1, as in the paper: the decay of the mean gradient.
+DECAY_MEAN = 0.9
+#: Adam's beta 2, as in the paper: the decay of the mean square.
+DECAY_SQUARE = 0.999
+#: Adam's epsilon, as in the paper.
+TINY = 1e-8
 #: Factor applied to the learning rate when the validation loss stops improving.
 RATE_FACTOR = 0.5
 #: The range of a fitted scale, in units of the evaluation.

@@ -6,6 +6,7 @@ A test compares the page with the file.
 """
 
 import sys
+import textwrap
 from collections.abc import Iterator
 
 from engine.calibration import BINS
@@ -15,6 +16,9 @@ from engine.win_chance import FALLBACK_SCALE, WinScale, logistic, read_scales, s
 
 #: The score whose chance the page shows as an example.
 EXAMPLE_SCORE = 100
+#: The width of the page's paragraphs, in characters.
+WIDTH = 100
+#: The formula, and the origin of the scales.
 INTRODUCTION = f"""\
 # The chance to win
 
@@ -32,30 +36,31 @@ The upper half of the levels below the top, those with at most {MAX_NODES:,} nod
 against themselves, from random openings and to the end (a draw after {MAX_PLIES} plies). Lower
 levels are careless too often: their results say little about their scores. A sample is the score
 that a level reports for its move, with the result of the match for that side. The scale has the
-maximum likelihood, where a chance is from 1 to 99 % as people see it. The same command gives the
-same scale. It changes no move, so no rules digest covers the file.
+maximum likelihood, with chances from 1 to 99 % as people see them. The same command gives the same
+scale. The scale changes no move, so no rules digest covers the file.
 
-A game without levels is played by strategies only, whose values are shown in their own units.
-A game of another distribution has the scale {FALLBACK_SCALE:g} until its author runs the same
-command, which writes `data/win_scale.json` beside the game's rules file.
+Only strategies play a game without levels; their values are shown in their own units. A game of
+another distribution has the scale {FALLBACK_SCALE:g} until its author runs the same command, which
+writes `data/win_scale.json` beside the game's rules file.
 """
+#: The text before the table of scales.
 SCALES = f"""\
 ## Scales
 
 The loss is the mean cross entropy of the prediction in nats; a constant prediction of one half has
 0.6931. It cannot reach 0: these levels lose won games, and a drawn game has at least 0.6931.
-Positions with a forced win or loss are not in the fit; the last columns say how many there were,
-and how many of them ended so. A level that is careless on purpose may still give away a forced win.
-Where every score is 0 or forced, any scale predicts one half, and the game has
-{FALLBACK_SCALE:g}.
+Positions with a forced win or loss are not in the fit; the last columns have their number and the
+share of them that ended so. A level that is careless on purpose may still give away a forced win.
+If every score is 0 or forced, any scale predicts one half, and the game has {FALLBACK_SCALE:g}.
 """
+#: The text before the table of calibration.
 CALIBRATION = """\
 ## Calibration
 
-For each range of predicted chances: the mean result in percent, and the number of positions. A
-perfect prediction would have a mean within the range. These are the matches of the fit;
-[Run the benchmarks](../how-to/benchmarks.md#the-chance-to-win-against-results) compares predictions
-with the results of a server's matches.
+For each range of predicted chances, the table has the mean result in percent and the number of
+positions. The mean of a perfect prediction is within its range. These are the matches of the fit.
+[Run the benchmarks](../how-to/benchmarks.md#the-chance-to-win-against-results) says how to compare
+predictions with the results of a server's matches.
 """
 
 
@@ -67,13 +72,23 @@ def page() -> str:
     ranges = [f"{100 * i // BINS}-{100 * (i + 1) // BINS} %" for i in range(BINS)]
     return "\n".join(
         [
-            INTRODUCTION,
-            SCALES,
+            _wrap(INTRODUCTION),
+            _wrap(SCALES),
             _table(head, (_scale_row(game, fitted) for game, fitted in scales.items())),
-            CALIBRATION,
+            _wrap(CALIBRATION),
             _table(("game", *ranges), (_bin_row(game, fitted) for game, fitted in scales.items())),
         ]
     )
+
+
+def _wrap(text: str) -> str:
+    """Wraps the paragraphs anew: a number is shorter than its name in the source."""
+    parts = text.rstrip("\n").split("\n\n")
+    is_code = [part.startswith((" ", "<")) for part in parts]
+    return "\n\n".join(
+        part if code else textwrap.fill(part, WIDTH, break_on_hyphens=False, break_long_words=False)
+        for part, code in zip(parts, is_code, strict=True)
+    ) + "\n"  # fmt: skip
 
 
 def _built_in() -> dict[str, WinScale]:

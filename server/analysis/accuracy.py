@@ -1,11 +1,15 @@
 """How much each move of a match lost, and the accuracy of both sides. Pure.
 
-A loss is a part of the mover's chance to win: the chance of the best move minus that of the played
-one. Both are from the search of the position before the move if that search scored the played move
-exactly. Otherwise the chance of the played move is that of the position after it, but at most that
-of the worst move that the search scored. A search ends when it sees a forced win, at whatever depth
-that is, so beside a forced win the other scores mean little: a move that does not win by force has
-the chance of the position after it. The accuracy of a side is 100 x (1 - mean loss).
+The loss of a move is the chance to win of the best move minus that of the played move.
+
+- If the search of the position before the move scored the played move exactly, both chances are
+  from that search.
+- Otherwise the played move has the chance of the position after it, but at most that of the worst
+  move that the search scored.
+- If the best move wins by force, a move that does not has the chance of the position after it. The
+  search ended at the depth of the forced win, so its other scores mean little.
+
+The accuracy of a side is 100 x (1 - mean loss).
 """
 
 from collections.abc import Sequence
@@ -17,18 +21,19 @@ from engine.game import Position
 from engine.win_chance import win_chance
 from server.analysis.positions import PlyResult
 
+#: The name of a move that loses much.
 Mark = Literal["inaccuracy", "mistake", "blunder"]
-#: The marks of a move by the least loss, the greatest first.
+#: The least loss of each mark, from 0 to 1, the greatest first.
 MARKS: tuple[tuple[float, Mark], ...] = (
     (0.20, "blunder"), (0.10, "mistake"), (0.05, "inaccuracy"),
 )  # fmt: skip
-#: The loss from which on a move is a mistake.
-MISTAKE = 0.10
+#: The least loss of a mistake, from 0 to 1.
+MISTAKE_LOSS = 0.10
 
 
-class Judged(Struct, frozen=True):
-    """A judged position: the seat to move, its chance to win, and its scored moves with theirs, the
-    best first. A position in which the match is over has no moves.
+class PositionJudgement(Struct, frozen=True):
+    """The judgement of a position: the seat to move, its chance to win, and its scored moves with
+    their chances, the best one first. A position in which the match is over has no moves.
     """
 
     seat: int
@@ -41,11 +46,11 @@ class Judged(Struct, frozen=True):
         return self.chance if seat == self.seat else 1.0 - self.chance
 
     @property
-    def is_only(self) -> bool:
-        """Whether every move but the best one is a mistake. A forced move is not meant."""
+    def has_only_move(self) -> bool:
+        """Whether every move but the best one is a mistake; False for the only legal move."""
         if self.is_forced or len(self.moves) < 2:
             return False
-        return self.moves[0][1] - self.moves[1][1] >= MISTAKE
+        return self.moves[0][1] - self.moves[1][1] >= MISTAKE_LOSS
 
 
 class PlayedMove(Struct, frozen=True):
@@ -67,7 +72,7 @@ class PlayedMove(Struct, frozen=True):
 
 
 class SideSummary(Struct, frozen=True):
-    """The moves of a side: their accuracy in percent, None without moves, and their marks."""
+    """The accuracy of a side in percent (None without moves), and the number of each mark."""
 
     accuracy: float | None
     inaccuracy: int
@@ -75,21 +80,21 @@ class SideSummary(Struct, frozen=True):
     blunder: int
 
 
-def judge(position: Position, result: PlyResult) -> Judged:
-    """The judgement of a position by its search, or by the rules if the match is over there."""
+def judge_position(position: Position, result: PlyResult) -> PositionJudgement:
+    """Judges a position by its search, or by its result if the match is over."""
     outcome = position.outcome()
     if outcome is not None or not result.pv:
         winner = outcome.winner if outcome is not None else None
         chance = 0.5 if winner is None else float(winner == position.turn)
-        return Judged(position.turn, chance)
+        return PositionJudgement(position.turn, chance)
     game = position.game
     moves = tuple((move.move, win_chance(game, move.score)) for move in result.moves)
     is_forced = len(position.moves()) == 1
-    return Judged(position.turn, win_chance(game, result.score), moves, is_forced)
+    return PositionJudgement(position.turn, win_chance(game, result.score), moves, is_forced)
 
 
-def judge_move(before: Judged, token: str, after: Judged) -> PlayedMove:
-    """The judgement of a move between two judged positions."""
+def judge_move(before: PositionJudgement, token: str, after: PositionJudgement) -> PlayedMove:
+    """Judges a move by the judgements of the positions before and after it."""
     scored, following = dict(before.moves), after.chance_of(before.seat)
     if before.chance == 1.0 and scored.get(token) != 1.0:
         played = following

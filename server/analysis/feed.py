@@ -9,8 +9,10 @@ from server.ids import MatchId
 
 
 class AnalysisFeed:
-    """The readers that wait for changes of analyses. A change may be reported twice, or be lost
-    with its bus message, so a reader also reads the store now and then.
+    """The readers that wait for changes of analyses.
+
+    The feed may report a change twice, or not at all if the bus loses its message. So a reader also
+    polls the store.
     """
 
     def __init__(self, bus: Bus, node: str) -> None:

@@ -8,8 +8,9 @@
 
 The tags are `Game` (chess without it), `Option` ("size=9", once for each option), `Start` or `FEN`
 (the start position), `First` or `White` and `Second` or `Black` (the players' names), and `Result`.
-Other tags are ignored. A move is a token of the game or its notation. Numbers, results, annotations
-such as "!?", comments in braces or after a semicolon, and variations in parentheses are skipped.
+The parser ignores other tags. A move is a token of the game or its notation. The parser skips
+numbers, results, annotations such as "!?", comments in braces or after a semicolon, and variations
+in parentheses.
 """
 
 import re
@@ -19,25 +20,28 @@ from msgspec import Struct
 
 from engine.game import Game, GameError, GameFault, Position
 
-#: Longest text of a game, in characters.
+#: Maximum length of a game's text, in characters.
 MAX_TEXT = 200_000
-#: The game of a text that names none: PGN is of chess.
+#: The game of a text without the tag `Game`: PGN is for chess.
 DEFAULT_GAME = "chess"
 _TAG = re.compile(r'^\s*\[(\w+)\s+"((?:[^"\\]|\\.)*)"\]\s*$', re.MULTILINE)
 _COMMENT = re.compile(r"\{[^}]*\}|;[^\n]*|\$\d+")
 _VARIATION = re.compile(r"\([^()]*\)")
 _NUMBER = re.compile(r"^\d+\.+")
+#: The results that may end a text, those of points included.
 _RESULTS = ("1-0", "0-1", "1/2-1/2", "*", "2-0", "0-2", "1-1")
+#: The characters of annotations.
 _ANNOTATION = "!?"
+#: The characters after a move that notations may leave out: check, mate and annotations.
 _DECORATION = "+#!?"
 
 
 class BadGameText(Exception):
-    """The text is not a game that this program can read; the message says why."""
+    """The text is not a game that this program can parse; the message says why."""
 
 
-class ReadGame(Struct, frozen=True):
-    """A game that was read: its start, moves as tokens, positions, and the names of the players."""
+class ParsedGame(Struct, frozen=True):
+    """A game from a text: its start, moves as tokens, positions, and the names of the players."""
 
     game: Game
     options: Mapping[str, str]
@@ -48,8 +52,8 @@ class ReadGame(Struct, frozen=True):
     result: str
 
 
-def read_game(text: str, find_game: Callable[[str], Game]) -> ReadGame:
-    """Reads a game. Raises BadGameText, with the number and the text of a wrong move."""
+def parse_game(text: str, find_game: Callable[[str], Game]) -> ParsedGame:
+    """Parses a game. Raises BadGameText, with the number and the text of a wrong move."""
     if len(text) > MAX_TEXT:
         raise BadGameText(f"the text is longer than {MAX_TEXT} characters")
     tags = _TAG.findall(text)
@@ -77,7 +81,7 @@ def read_game(text: str, find_game: Callable[[str], Game]) -> ReadGame:
         values.get("first") or values.get("white") or "",
         values.get("second") or values.get("black") or "",
     )
-    return ReadGame(
+    return ParsedGame(
         game, options, position.text(), tuple(moves), tuple(positions), names,
         values.get("result", ""),
     )  # fmt: skip

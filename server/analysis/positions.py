@@ -1,7 +1,7 @@
-"""The positions of a match, the search job of each, and the result that is stored.
+"""The positions of a match, the search job of each, and the stored result.
 
-A result is a function of the moves and of the engine key: the job has fixed nodes and starts with
-an empty table, and a stored result has no times. Pure.
+A result is a function of the moves and of the engine key, because the job has a fixed number of
+nodes and starts with an empty table. A stored result has no times. Pure.
 """
 
 from collections.abc import Mapping
@@ -12,21 +12,21 @@ from msgspec import Struct
 from engine.game import Game, Position
 from engine.search.job import LINES, Job, Limit, Result, RootMove
 
-#: The nodes of the search of a position.
+#: Node limit of the search of a position.
 NODES = 60_000
-#: The number of best moves that get exact scores and lines.
+#: Number of best moves with exact scores and lines.
 SCORED_MOVES = 3
-#: The longest stored line, in moves.
+#: Maximum length of a stored line, in moves.
 MAX_LINE = 8
 
 
 class CannotAnalyse(Exception):
-    """A match cannot be analysed; the message says why, in a sentence for people."""
+    """The match cannot be analysed; the message says why, in a sentence for people."""
 
 
 class PlyResult(Struct, frozen=True, omit_defaults=True):
-    """The search of a position: the score for the side to move, the best line, and the best moves
-    with exact scores. It is empty for a position in which the match is over.
+    """The result of the search of a position: the score for the side to move, the best line, and
+    the best moves with exact scores. It is empty if the match is over in the position.
     """
 
     depth: int = 0
@@ -36,7 +36,7 @@ class PlyResult(Struct, frozen=True, omit_defaults=True):
 
 
 class Subject(Struct, frozen=True):
-    """A match as the analysis needs it: its start, its moves as tokens, and its positions."""
+    """The match to analyse: its start, its moves as tokens, and its positions."""
 
     game: Game
     options: Mapping[str, str]
@@ -55,7 +55,7 @@ class Subject(Struct, frozen=True):
         return len(self.positions)
 
     def job(self, ply: int, identity: str) -> Job:
-        """The search of a position, as a study of an identity: the engines are fair among them."""
+        """The study of a position. The identity is its affinity: identities take turns."""
         return Job(
             game=self.game.id, rules=self.game.digest, options=dict(self.options),
             start=self.start, moves=self.moves[:ply], affinity=f"study:{identity}",
@@ -69,7 +69,7 @@ def engine_key(game: Game) -> str:
 
 
 def changed_rules(title: str) -> CannotAnalyse:
-    """The refusal of a match whose rules have changed."""
+    """The error for a match whose rules have changed."""
     return CannotAnalyse(
         f"The rules of {title} have changed since this match, so it cannot be analysed."
     )
@@ -87,10 +87,10 @@ def ply_result(result: Result) -> PlyResult:
 
 
 def decode_result(body: bytes) -> PlyResult:
-    """The result in a stored body. Raises msgspec.DecodeError for any other body."""
+    """Decodes a stored result. Raises msgspec.DecodeError for any other body."""
     return _decode(body)
 
 
-#: The stored body of a result.
+#: Encodes a result as a stored body.
 encode_result = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(PlyResult).decode

@@ -1,7 +1,7 @@
 """The analysis of a match as its readers get it: its state, an entry for each position, a summary.
 
-The entries are made from stored results, at most one in each iteration of the event loop, and are
-kept for the readers that follow.
+`Reports` makes the entries from stored results, at most one in each iteration of the event loop,
+and caches them for later readers.
 """
 
 import asyncio
@@ -18,10 +18,11 @@ from server.ids import MatchId
 from server.ports import Ports
 from server.store.base import Analysis, StoredMatch
 
-#: Capacity of the cache of positions and entries, in plies. A ply takes about 5 KB.
+#: Capacity of the cache of positions and entries, in plies of about 5 KB each.
 CACHED_PLIES = 5_000
 
-State = Literal["none", "queued", "running", "done", "failed", "refused"]
+#: The states of a report: those of an analysis, and two for a match without one.
+ReportState = Literal["none", "queued", "running", "done", "failed", "refused"]
 
 
 class AnalysisReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -30,15 +31,15 @@ class AnalysisReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `state` is "none" before anyone has requested it, and "refused" for a match that cannot be
       analysed. `reason` says why, in a sentence, also for "failed".
     - `ahead` is the number of analyses that come before a queued one.
-    - `plies` is the number of positions, one more than the moves, and `done_plies` the number of
-      those that are done. `nodes` are those of the search of a position. `engine` names the rules
-      and the engine on which the results depend.
-    - `moves` has the entries of the positions that are done, in the order of the match. While the
-      analysis runs, they come from the end of the match to its start.
-    - `summary` is null until it is done.
+    - `plies` is the number of positions, one more than the moves. `done_plies` is the number of
+      positions that are done. `nodes` is the node limit of the search of a position. `engine` names
+      the rules and the engine on which the results depend.
+    - `moves` has the entries of the positions that are done, in the order of the match. The
+      analysis begins with the last position.
+    - `summary` is null until the analysis is done.
     """
 
-    state: State
+    state: ReportState
     reason: str = ""
     ahead: int | None = None
     plies: int
@@ -49,8 +50,8 @@ class AnalysisReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     summary: AnalysisSummary | None = None
 
 
-class _Cached:
-    """The positions of a match, and the entries of an engine's results that were made so far."""
+class _CachedMatch:
+    """The positions of a match, and the entries made so far from the results of an engine."""
 
     def __init__(self, subject: Subject, engine: str) -> None:
         self.subject = subject
@@ -59,7 +60,7 @@ class _Cached:
         self.entries: dict[int, PositionEntry] = {}
 
     def add(self, ply: int, body: bytes) -> None:
-        """Adds the result for a ply. A body of another program counts as missing."""
+        """Adds the result for a ply; ignores a body that this program cannot decode."""
         if ply < self.subject.plies and ply not in self.analysed:
             try:
                 result = decode_result(body)
@@ -68,7 +69,7 @@ class _Cached:
             self.analysed[ply] = Analysed.of(ply, self.subject.positions[ply], result)
 
     def make_entry(self, ply: int) -> PositionEntry | None:
-        """The entry of a ply, with the judgement of its move if the next position is known."""
+        """The entry of a ply, with the judgement of its move if the next position is done."""
         known = self.entries.get(ply)
         before, after = self.analysed.get(ply), self.analysed.get(ply + 1)
         if before is None or (known is not None and (known.loss is not None or after is None)):
@@ -87,16 +88,16 @@ class _Cached:
 
 
 class Reports:
-    """Makes the reports of analyses, and caches what is costly."""
+    """Makes the reports of analyses, and caches their positions and entries."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._cache: OrderedDict[tuple[MatchId, str], _Cached] = OrderedDict()
+        self._cache: OrderedDict[tuple[MatchId, str], _CachedMatch] = OrderedDict()
 
     async def of(self, match: StoredMatch, known: Sequence[int] = ()) -> AnalysisReport:
         """The report of a match's analysis, without the entries of the `known` plies.
 
-        A report of a complete analysis has all entries.
+        If the analysis has ended, the report has all entries.
         """
         analysis = await self._ports.store.analyses.find(match.match)
         if analysis is None:
@@ -142,14 +143,14 @@ class Reports:
             done_plies=analysis.done_plies, engine=analysis.engine, nodes=NODES,
         )  # fmt: skip
 
-    async def _cached(self, match: StoredMatch, analysis: Analysis) -> _Cached | None:
+    async def _cached(self, match: StoredMatch, analysis: Analysis) -> _CachedMatch | None:
         """The results so far; None if there are none. Raises CannotAnalyse."""
         if not analysis.engine:
             return None
         key = (match.match, analysis.engine)
         cached = self._cache.get(key)
         if cached is None:
-            cached = _Cached(await read_subject(self._ports, match), analysis.engine)
+            cached = _CachedMatch(await read_subject(self._ports, match), analysis.engine)
             self._cache[key] = cached
         self._cache.move_to_end(key)
         if len(cached.analysed) < cached.subject.plies:
@@ -163,7 +164,7 @@ class Reports:
         return cached
 
     def _shrink(self) -> None:
-        """Drops the least recently used matches beyond the capacity, but never the last one."""
+        """Drops the least recently used matches beyond the capacity; keeps at least one match."""
         plies = sum(cached.subject.plies for cached in self._cache.values())
         while plies > CACHED_PLIES and len(self._cache) > 1:
             plies -= self._cache.popitem(last=False)[1].subject.plies

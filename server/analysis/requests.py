@@ -1,4 +1,4 @@
-"""Requests for analyses, and their limits: they count in the store, for all nodes together."""
+"""Requests for analyses, and their limits, which the store counts for all nodes together."""
 
 from engine.game import Game
 from server.analysis.subjects import read_subject
@@ -10,13 +10,13 @@ from server.store.base import DAY_MS, StoredMatch
 
 
 class AnalysisLimit(CommandRejected):
-    """An identity has reached a limit of analyses; the message says which, in words."""
+    """The identity has reached a limit of analyses; the message says which one."""
 
 
 async def request_analysis(ports: Ports, match: StoredMatch, identity: IdentityId) -> bool:
-    """Queues the analysis of a match, unless there is one that has not failed.
+    """Queues the analysis of a match, unless it is queued, running or done.
 
-    Returns whether it did. Raises CannotAnalyse and AnalysisLimit.
+    Returns whether it queued the analysis. Raises CannotAnalyse and AnalysisLimit.
     """
     found = await ports.store.analyses.find(match.match)
     if found is not None and found.state != "failed":
@@ -28,7 +28,7 @@ async def request_analysis(ports: Ports, match: StoredMatch, identity: IdentityI
 
 
 def _expect_search(ports: Ports, game: Game) -> None:
-    """Announces the game to the engines, which compile its search before that of other games."""
+    """Announces the game to the engines, which compile its search first."""
     if not ports.engines.is_warm(game.id):
         ports.engines.expect(game.id)
 

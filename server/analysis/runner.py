@@ -1,7 +1,7 @@
 """Runs analyses on a node's engines: one search for each position, the last position first.
 
-The store holds the queue. A node leases an analysis, and renews the lease while it searches and
-with each result. If the node dies, the lease ends, and another node goes on with the positions that
+The store holds the queue. A node leases an analysis, and renews the lease during each search and
+with each result. If the node dies, the lease expires, and another node searches the positions that
 have no result yet.
 """
 
@@ -28,19 +28,19 @@ from server.store.base import AnalysedPly, Analysis, StoreError
 
 log = structlog.get_logger()
 
-#: Time for which a node has a lease, in ms.
+#: Duration of a lease, in ms.
 LEASE_MS = 10_000
 #: Time between two renewals of a lease during a search, in seconds.
 RENEW_S = 3.0
-#: Time between two queries for analyses that other nodes have left, in seconds.
+#: Time between two queries for analyses whose lease has expired, in seconds.
 POLL_S = 5.0
-#: Time between two looks at the engines while none is ready, in seconds.
+#: Time between two checks for engines while the node has none, in seconds.
 ENGINES_POLL_S = 0.5
-#: Time between two attempts while no engine has room, in seconds.
+#: Time between two attempts while all engines are busy, in seconds.
 BUSY_RETRY_S = 1.0
-#: Number of searches of a position that may fail before the analysis does.
+#: Number of failed searches of one position after which the analysis fails.
 TRIES = 3
-#: Maximum number of analyses that a node runs at once.
+#: Maximum number of analyses that a node runs at a time.
 MAX_RUNNING = 4
 
 
@@ -57,9 +57,9 @@ class AnalysisRunner:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Claims and runs analyses until it is cancelled; it then returns their leases.
+        """Claims and runs analyses until it is cancelled, then returns their leases.
 
-        A sole node first ends the leases of the runs before it: no other node has any.
+        A sole node first ends all leases, because only its earlier runs can hold any.
         """
         are_leases_valid = not self._ports.settings.is_sole_node
         try:
@@ -80,26 +80,26 @@ class AnalysisRunner:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _fill(self) -> None:
-        """Starts analyses as long as the engines have room for them."""
+        """Starts queued analyses while the node has a free slot."""
         while len(self._tasks) < self._slots:
             analysis = await self._ports.store.analyses.claim(
                 self._ports.node, LEASE_MS, self._ports.settings.limit_background_running
             )
             if analysis is None:
                 return
-            if analysis.match in self._tasks:  # the store did not answer for a whole lease
+            if analysis.match in self._tasks:  # the lease expired during an outage of the store
                 continue
             name = f"analysis {analysis.match}"
             self._tasks[analysis.match] = asyncio.create_task(self._run(analysis), name=name)
 
     @property
     def _slots(self) -> int:
-        """The number of analyses that this node runs at once. One place is left for others."""
+        """The number of analyses that this node runs at a time; one worker stays free."""
         workers = self._ports.engines.load().workers
         return min(MAX_RUNNING, max(1, workers - 1)) if workers else 0
 
     async def _wait(self) -> None:
-        """Waits for a change of an analysis, at most POLL_S; for engines, if there are none."""
+        """Waits for a change of an analysis, or until the next poll."""
         try:
             async with asyncio.timeout(POLL_S if self._slots else ENGINES_POLL_S):
                 await self._feed.any_changed.wait()
@@ -124,7 +124,7 @@ class AnalysisRunner:
         except SearchError as error:
             log.warning("analysis failed", match=analysis.match, error=str(error))
             await analyses.end(analysis, "failed", _reason(error))
-        except StoreError as error:  # the lease ends, and a node goes on
+        except StoreError as error:  # the lease expires, and a node takes the analysis over
             log.warning("store unavailable", match=analysis.match, error=str(error))
         except Exception:
             log.exception("analysis failed", match=analysis.match)
@@ -155,14 +155,14 @@ class AnalysisRunner:
         self._ports.metrics.analyses += 1
 
     async def _search(self, analysis: Analysis, subject: Subject, ply: int) -> PlyResult:
-        """The result of a position. Raises LeaseLost, and SearchError after TRIES searches."""
+        """The result of a position. Raises LeaseLost; raises SearchError after TRIES failures."""
         if subject.positions[ply].outcome() is not None:
             return PlyResult()
         job = subject.job(ply, analysis.asked_by)
         tries = 0
         while True:
             try:
-                return ply_result(await self._keeping_lease(analysis, job))
+                return ply_result(await self._search_with_lease(analysis, job))
             except (EngineUnavailable, QueueFull):
                 await self._wait_for_engines(analysis)
             except RulesChanged:
@@ -173,8 +173,8 @@ class AnalysisRunner:
                 if tries == TRIES:
                     raise
 
-    async def _keeping_lease(self, analysis: Analysis, job: Job) -> Result:
-        """Searches, and renews the lease meanwhile. A lost lease ends the search."""
+    async def _search_with_lease(self, analysis: Analysis, job: Job) -> Result:
+        """Runs a search and renews the lease during it. Cancels the search if the lease is lost."""
         search = asyncio.ensure_future(self._ports.engines.search(job, lambda info: None))
         try:
             while not (await asyncio.wait([search], timeout=RENEW_S))[0]:
@@ -184,7 +184,7 @@ class AnalysisRunner:
             search.cancel()
 
     async def _wait_for_engines(self, analysis: Analysis) -> None:
-        """Waits a moment for an engine. A node without engines leaves the analysis to others."""
+        """Waits BUSY_RETRY_S. A node without engines returns the analysis to the queue."""
         await asyncio.sleep(BUSY_RETRY_S)
         if not self._slots:
             await self._ports.store.analyses.end(analysis, "queued")
@@ -198,7 +198,7 @@ def _check(has_lease: bool) -> None:
 
 
 def _reason(error: SearchError) -> str:
-    """Why a search has no result, in words for people. The engine's message goes to the log."""
+    """The reason for people why a search failed; the engine's own message is in the log."""
     if isinstance(error, RulesChanged):
         return "The engines have other rules than this server; try again later."
     return "No engine could search one of the positions; try again later."

@@ -12,7 +12,7 @@ from server.rooms.events import Moved, RoomEvent, TookBack, parse_event_body
 from server.rooms.record import RecordedMove, moves_of
 from server.store.base import LogStore, StoredMatch
 
-#: Log entries per read from the store. Those of one read are parsed without a pause.
+#: Log entries per read from the store, which the event loop parses without a pause.
 LOG_PAGE = 250
 #: Plies that are replayed before the event loop may serve other requests.
 REPLAY_BATCH = 20
@@ -36,8 +36,8 @@ def check_match(ports: Ports, match: StoredMatch) -> Game:
 async def read_subject(ports: Ports, match: StoredMatch) -> Subject:
     """The match with its positions.
 
-    Raises CannotAnalyse if it may not be analysed, or if the rules do not lead to the positions
-    that the log states.
+    Raises CannotAnalyse if `check_match` does, or if the rules lead to other positions than those
+    in the log.
     """
     game = check_match(ports, match)
     recorded = await read_moves(ports.store.logs, match)
@@ -67,7 +67,7 @@ async def read_moves(logs: LogStore, match: StoredMatch) -> list[RecordedMove]:
 async def _replay(
     game: Game, start: str, options: dict[str, str], events: Sequence[Moved]
 ) -> list[Position]:
-    """The positions of a match. Raises CannotAnalyse where they differ from those of the log."""
+    """The positions of a match. Raises CannotAnalyse if one differs from the log."""
     try:
         positions = [game.position(start, options)]
         for ply, event in enumerate(events, 1):

@@ -1,4 +1,4 @@
-"""The words of an analysis: an entry for each position, and the turning points. Pure."""
+"""An analysis in words: an entry for each position, and the turning points. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,23 +9,25 @@ from engine.game import GameError, GameFault, Position
 from engine.rules.numbering import move_number
 from engine.win_chance import is_forced
 from server.analysis.accuracy import (
-    Judged,
     Mark,
     PlayedMove,
-    judge,
+    PositionJudgement,
     judge_move,
+    judge_position,
     summarise,
 )
 from server.analysis.positions import PlyResult
 from server.protocol.assessments import Candidate
 from server.protocol.wording import StoredThought, Wording, forced_length, percent, says
 
-#: The greatest number of turning points of a match.
+#: Maximum number of turning points of a match.
 MAX_TURNING_POINTS = 5
-#: The most moves of the better line, as text.
+#: Maximum number of moves in the text of a better line.
 LINE_MOVES = 6
-#: The least chance to win of a side that is clearly better, and the least of one that is not worse.
-CLEARLY_BETTER, EVEN = 0.75, 0.5
+#: The least chance to win of a side that is clearly better, from 0 to 1.
+CLEARLY_BETTER = 0.75
+#: The least chance to win of a side that is not worse, from 0 to 1.
+EVEN = 0.5
 
 
 class PositionEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,13 +36,13 @@ class PositionEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `chance` is the chance to win of the first seat, in percent; `says` is that of `seat`, the
       side to move, in words. `says` is empty where the match is over on the board.
     - `best` is the best move, `text` its notation, `cells` the cells that show it, and `pv` its
-      line in tokens; `line` is the same with notation and numbers: "12. Nf3 Nc6 13. Bb5".
-    - `candidates` are the best moves, at most 3, all with exact scores. `depth` is that of the
+      line in tokens. `line` is that line in notation with numbers: "12. Nf3 Nc6 13. Bb5".
+    - `candidates` are the best moves, at most 3, all with exact scores. `depth` is the depth of the
       search. `only` says that every move but the best one is a mistake.
-    - `loss` is the part of the mover's chance to win that the played move lost, from 0 to 1, and
-      `mark` its name: "inaccuracy" from 0.05, "mistake" from 0.10, "blunder" from 0.20 on.
-      `says_mark` says it in a sentence: "Blunder: White's chance to win falls from 62 % to 18 %.
-      12. Nf3 was better." They are absent for the last position.
+    - `loss` is the part of the mover's chance to win that the played move lost, from 0 to 1. `mark`
+      is its name: "inaccuracy" from 0.05, "mistake" from 0.10, "blunder" from 0.20 on. `says_mark`
+      explains it: "Blunder: White's chance to win falls from 62 % to 18 %. 12. Nf3 was better."
+      The last position has none of these fields.
     """
 
     ply: int
@@ -61,9 +63,7 @@ class PositionEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TurningPoint(Struct, frozen=True):
-    """A move that changed who stands better, in a sentence; `ply` is that of the position before
-    it.
-    """
+    """A sentence about a move that decided the match; `ply` is that of the position before it."""
 
     ply: int
     seat: int
@@ -79,8 +79,8 @@ class MarkCounts(Struct, frozen=True):
 
 
 class AnalysisSummary(Struct, frozen=True):
-    """The accuracy of both sides in percent (None without moves), their marks, and the moves that
-    decided the match.
+    """The accuracy of both sides in percent (None without moves), the number of their marks, and
+    the turning points.
     """
 
     accuracy: tuple[float | None, float | None]
@@ -89,28 +89,28 @@ class AnalysisSummary(Struct, frozen=True):
 
 
 class Analysed(Struct, frozen=True):
-    """A position of the match, its search, and the judgement of it."""
+    """A position of the match, the result of its search, and its judgement."""
 
     ply: int
     position: Position
     result: PlyResult
-    judged: Judged
+    judgement: PositionJudgement
 
     @classmethod
     def of(cls, ply: int, position: Position, result: PlyResult) -> "Analysed":
-        """The judged position after `ply` plies."""
-        return cls(ply, position, result, judge(position, result))
+        """The analysed position after `ply` plies."""
+        return cls(ply, position, result, judge_position(position, result))
 
 
 def make_entry(before: Analysed, token: str | None, after: Analysed | None) -> PositionEntry:
     """The entry of a position; `token` is the played move, and `after` the position after it.
 
-    Without the move, or without a result for the position after it, the move is not judged.
+    Without one of them, the entry does not judge the move.
     """
     entry = _position_fields(before)
     if token is None or after is None:
         return PositionEntry(**entry)
-    move = judge_move(before.judged, token, after.judged)
+    move = judge_move(before.judgement, token, after.judgement)
     return PositionEntry(
         **entry,
         loss=round(move.loss, 4),
@@ -121,25 +121,25 @@ def make_entry(before: Analysed, token: str | None, after: Analysed | None) -> P
 
 def make_summary(analysed: Sequence[Analysed], moves: Sequence[str]) -> AnalysisSummary:
     """The summary of a match whose positions are all analysed."""
-    judged = [
-        judge_move(before.judged, token, after.judged)
+    played = [
+        judge_move(before.judgement, token, after.judgement)
         for before, token, after in zip(analysed, moves, analysed[1:], strict=False)
     ]
-    sides = [summarise(judged, seat) for seat in (0, 1)]
+    sides = [summarise(played, seat) for seat in (0, 1)]
     counts = [MarkCounts(side.inaccuracy, side.mistake, side.blunder) for side in sides]
     return AnalysisSummary(
         (sides[0].accuracy, sides[1].accuracy),
         (counts[0], counts[1]),
-        _turning_points(analysed, moves, judged),
+        _turning_points(analysed, moves, played),
     )
 
 
 def _position_fields(analysed: Analysed) -> dict[str, Any]:
     """The fields of an entry that depend on the position alone."""
-    judged, result, position = analysed.judged, analysed.result, analysed.position
-    first_chance, score = judged.chance_of(0), result.score
-    fields: dict[str, Any] = {"ply": analysed.ply, "seat": judged.seat}
-    if not judged.moves or not result.pv:
+    judgement, result, position = analysed.judgement, analysed.result, analysed.position
+    first_chance, score = judgement.chance_of(0), result.score
+    fields: dict[str, Any] = {"ply": analysed.ply, "seat": judgement.seat}
+    if not judgement.moves or not result.pv:
         return fields | {"chance": round(100 * first_chance)}
     wording = Wording(position, analysed.ply)
     thought = StoredThought(result.depth, score, result.pv, result.moves)
@@ -155,7 +155,7 @@ def _position_fields(analysed: Analysed) -> dict[str, Any]:
         "line": numbered_line(position, analysed.ply, result.pv[:LINE_MOVES]),
         "candidates": candidates,
         "depth": result.depth,
-        "only": judged.is_only,
+        "only": judgement.has_only_move,
     }
 
 
@@ -197,9 +197,9 @@ def _mark_sentence(before: Analysed, token: str, move: PlayedMove, after: Analys
 
 
 def _loss_text(before: Analysed, move: PlayedMove, after: Analysed) -> str:
-    """What the move lost: a forced win, a game that was not lost by force, or a part of a chance.
+    """What the move lost: a forced win, a match that was not lost, or a part of the chance.
 
-    The position after the move must agree with what the text says of it.
+    The position after the move must confirm a forced loss.
     """
     game, name = before.position.game, side_name(before.position, move.seat)
     other = side_name(before.position, 1 - move.seat)
@@ -207,31 +207,31 @@ def _loss_text(before: Analysed, move: PlayedMove, after: Analysed) -> str:
     if is_win:
         length = forced_length(game, before.result.score)
         return f"{name} could have won {length}"
-    sign = 1 if after.judged.seat == move.seat else -1
+    sign = 1 if after.judgement.seat == move.seat else -1
     score = sign * after.result.score
     if after.result.pv and is_forced(score) and score < 0 and move.played == 0.0:
         return f"{other} can now win {forced_length(game, -score)}"
-    if not after.judged.moves and after.judged.chance_of(move.seat) == 0.0:
+    if not after.judgement.moves and after.judgement.chance_of(move.seat) == 0.0:
         return "it loses at once"
     start, end = _percents(move)
     return f"{possessive(name)} chance to win falls from {start} % to {end} %"
 
 
 def _percents(move: PlayedMove) -> tuple[int, int]:
-    """The chances before and after a move that neither wins nor loses by force, in percent."""
+    """The chances in percent before and after a move that neither wins nor loses by force."""
     return percent(move.best, 0), percent(move.played, 0)
 
 
 def _turning_points(
-    analysed: Sequence[Analysed], moves: Sequence[str], judged: Sequence[PlayedMove]
+    analysed: Sequence[Analysed], moves: Sequence[str], played: Sequence[PlayedMove]
 ) -> tuple[TurningPoint, ...]:
-    """The moves that lost the most, mistakes and blunders only, in the order of the match."""
-    marked = [ply for ply, move in enumerate(judged) if move.mark in ("mistake", "blunder")]
-    worst = sorted(marked, key=lambda ply: (-judged[ply].loss, ply))[:MAX_TURNING_POINTS]
+    """The mistakes and blunders that lost the most, in the order of the match."""
+    marked = [ply for ply, move in enumerate(played) if move.mark in ("mistake", "blunder")]
+    worst = sorted(marked, key=lambda ply: (-played[ply].loss, ply))[:MAX_TURNING_POINTS]
     return tuple(
         TurningPoint(
-            ply, judged[ply].seat,
-            _turning_sentence(analysed[ply], moves[ply], judged[ply], analysed[ply + 1]),
+            ply, played[ply].seat,
+            _turning_sentence(analysed[ply], moves[ply], played[ply], analysed[ply + 1]),
         )
         for ply in sorted(worst)
     )  # fmt: skip

@@ -17,11 +17,11 @@ from server.bench.first_moves import keep_alive, server_command
 from server.bench.players import RequestClient, connect
 from server.bench.processes import UNLIMITED_ENVIRON, spawn
 
-#: The games by default: short ones, and one whose scale differs.
+#: The default games: two with short matches, and one with another scale.
 GAMES = "connect-four,othello,chess"
 #: Number of random moves before each match.
 OPENING_PLIES = 4
-#: Longest wait for a message of a match, in seconds.
+#: Time limit for the next message of a match, in seconds.
 WAIT_S = 120.0
 #: The settings of the server: no limits, and no pause before an AI's move.
 ENVIRON = {**UNLIMITED_ENVIRON, "PLYROOM_AI_PACE_MS": "0"}
@@ -66,7 +66,7 @@ async def play_match(port: int, game: Game, level: int, start: str) -> str:
 async def play_matches(
     port: int, game: Game, level: int, starts: list[Position], at_once: int
 ) -> None:
-    """Plays a match from each start position, some of them at once."""
+    """Plays a match from each start position, `at_once` of them at a time."""
     slots = asyncio.Semaphore(at_once)
 
     async def play(start: Position) -> None:

@@ -1,7 +1,7 @@
 """`python -m server.bench.analyses`: the analysis of a match of chess on one free worker.
 
-It measures the time from the request to the first result, and to the end, of a match of 60 plies,
-on a store in SQLite and a pool with one process. The match is random, from a seed.
+It measures the times from the request to the first result and to the end, for random matches of 60
+plies, with a store in SQLite and a pool of one process.
 """
 
 import asyncio
@@ -24,16 +24,20 @@ from server.app import open_store
 from server.bus.local import LocalBus
 from server.ids import IdentityId, MatchId, NodeId, RoomId
 from server.ports import Ports, random_id
+from server.process.logs import log_to_stderr
 from server.rooms.commands import Create, Move, Resign
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
 from server.settings import Settings
 from server.store.base import StoredMatch, wall_clock_ms
 
-#: The plies of the match.
+#: Length of a match, in plies.
 PLIES = 60
-#: The promised times until the first result and until the end, in seconds.
-FIRST_S, TOTAL_S = 1.0, 40.0
+#: The promised time from the request to the first result, in seconds.
+FIRST_S = 1.0
+#: The promised time from the request to the end, in seconds.
+TOTAL_S = 40.0
+#: The player of both sides, who requests the analyses.
 ADA = Actor(IdentityId("ada"), "Ada")
 
 
@@ -45,7 +49,7 @@ class Times(Struct, frozen=True):
 
 
 async def play_match(ports: Ports, game_id: str, seed: int) -> StoredMatch:
-    """Plays a random match that one player holds both seats of, and resigns it."""
+    """Plays a random match in which one player has both seats, and resigns it."""
     positions = random_positions(game_id, PLIES + 1, seed)
     async with open_hub(ports) as hub:
         ack = await hub.create(ADA, Create(id=random_id(), game=game_id, one_screen=True))
@@ -67,7 +71,7 @@ async def play_match(ports: Ports, game_id: str, seed: int) -> StoredMatch:
 
 
 async def analyse(ports: Ports, feed: AnalysisFeed, match: StoredMatch) -> Times:
-    """Requests the analysis of a match, and waits for its end."""
+    """Requests the analysis of a match and waits for its end; returns the times."""
     start_s = time.perf_counter()
     first_s = 0.0
     with feed.watch(match.match) as changed:
@@ -86,7 +90,7 @@ async def analyse(ports: Ports, feed: AnalysisFeed, match: StoredMatch) -> Times
 
 
 async def measure(game_id: str, rounds: int) -> list[Times]:
-    """The times of as many matches, one after the other."""
+    """The times of `rounds` matches, analysed one after the other."""
     with tempfile.TemporaryDirectory(prefix="plyroom-bench-") as folder:
         settings = Settings(data=Path(folder), limit_studies_per_day=0)
         async with open_store(settings) as store, Pool(1, warm=()) as pool:
@@ -104,7 +108,8 @@ async def measure(game_id: str, rounds: int) -> list[Times]:
 @click.option("--game", default="chess", show_default=True)
 @click.option("--rounds", default=3, type=click.IntRange(1), show_default=True)
 def main(game: str, rounds: int) -> None:
-    """Measures analyses and prints the medians beside what is promised."""
+    """Measure analyses, and print the medians beside the promised times."""
+    log_to_stderr("warning")
     times = asyncio.run(measure(game, rounds))
     first_s = median(each.first_s for each in times)
     total_s = median(each.total_s for each in times)

@@ -131,7 +131,7 @@ class RunningServer:
         await asyncio.to_thread(self.process.wait)
 
     async def stop(self) -> tuple[float, float]:
-        """Sends SIGTERM; returns the time until it exits and its CPU time meanwhile, in seconds."""
+        """Sends SIGTERM; returns the time until it exits and its CPU time until then."""
         cpu_s, start_s = cpu_seconds(self.process.pid), time.perf_counter()
         self.process.send_signal(signal.SIGTERM)
         while self.process.poll() is None:

@@ -37,8 +37,10 @@ SEARCHES: dict[str, dict[str, Any]] = {
 CROWD = {"game": "chess", "depth": 4, "algorithm": "minimax"}
 #: The number of clients that request traces at once.
 CLIENTS = 30
-#: The pairs that play meanwhile, and their moves per second.
-PAIRS, MOVES_PER_S = 50, 330.0
+#: The number of pairs that play beside the traces.
+PAIRS = 50
+#: The moves per second of all pairs.
+MOVES_PER_S = 330.0
 #: Number of requests of each kind.
 REQUESTS = 10
 _seeds = itertools.count(1)

@@ -5,8 +5,8 @@
         return Answer(f"You throw a {1 + ask.v % 6}.", is_public=True)
 
 Packages register their commands as entry points of the group `plyroom.chat`; see
-docs/how-to/chat-commands.md. A command gets no store and no connections. It runs in a thread and
-has COMMAND_S of time; a reply may ask for a search, or for a command of the room, instead.
+docs/how-to/chat-commands.md. A command runs in a thread for at most COMMAND_S, and gets no store
+and no connections. In place of an answer it may request a search, or a command of the room.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from server.rooms.refusals import NO_MATCH, NO_SEAT, Refusal
 #: Time limit for one call of a command, in seconds.
 COMMAND_S = 2.0
 
-#: When a command is allowed: returns None, or the reason to refuse it from this viewer.
+#: The condition of a command: returns None, or the reason to refuse it from this viewer.
 When = Callable[[Room, Viewer], Refusal | None]
 
 
@@ -44,22 +44,22 @@ def after_start(room: Room, viewer: Viewer) -> Refusal | None:
 
 
 def with_help(room: Room, viewer: Viewer) -> Refusal | None:
-    """Allows a command that helps with the positions of the match, where nobody forbids it."""
+    """Allows a command that helps with the positions of the match, where the room gives help."""
     return after_start(room, viewer) or permissions.position_help(room, viewer)
 
 
 def for_players(room: Room, viewer: Viewer) -> Refusal | None:
-    """Allows a command of those who have a seat."""
+    """Allows a command to the holders of seats."""
     return NO_SEAT if viewer.seat is None else None
 
 
 class Ask(Struct, frozen=True):
     """A question: the room in which it was asked, and the person who asked.
 
-    - `words` are those after the command.
+    - `words` follow the command in the line.
     - `v` is the version of the line, 0 for a question without one.
-    - `thoughts` are the AI's searches for its moves in the room's match, by ply. They are there
-      only for a command that asks for them.
+    - `thoughts` are the AI's searches for its moves in the room's match, by ply. Only a command
+      with `needs_thoughts` gets them.
     - `switches` are the names of the switches that are on for the asker.
     """
 
@@ -93,10 +93,10 @@ class Ask(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What the bot says: to the asker alone, or to everyone whom the question reached.
+    """What the bot says: to the asker alone, or to all readers of the question.
 
     A private answer may have several lines, arrows for the asker's board, and moves with their
-    chances. A public one is a single line of chat.
+    chances. A public answer is a single line of chat.
     """
 
     text: str
@@ -106,9 +106,9 @@ class Answer(Struct, frozen=True):
 
 
 class Search(Struct, frozen=True):
-    """Asks for a search, and for a call of `then` with its result.
+    """Requests a search, and a call of `then` with its result.
 
-    The job needs a limit of nodes. The search counts for the asker's limits.
+    The job needs a limit of nodes. The search counts against the asker's limits.
     """
 
     job: Job
@@ -116,9 +116,9 @@ class Search(Struct, frozen=True):
 
 
 class Act(Struct, frozen=True):
-    """Asks for a command of the room with the asker as its actor, and says `text` when it is done.
+    """Requests a command of the room with the asker as its actor, and says `text` when it is done.
 
-    The bot gives the command its id.
+    The bot chooses the command's id.
     """
 
     command: room_commands.Command
@@ -128,7 +128,9 @@ class Act(Struct, frozen=True):
 class Switch(Struct, frozen=True):
     """Turns a switch of the asker on or off, and says `text`.
 
-    The switch belongs to the asker's connections to this room, and ends with them.
+    The switch belongs to the asker in this room, on all of their connections. It lasts while the
+    room is open on the node. One that `/NAME on` and `/NAME off` turn is found again in the room's
+    last lines of chat, after a restart of the server or on another node.
     """
 
     name: str
@@ -138,20 +140,20 @@ class Switch(Struct, frozen=True):
 
 Reply = Answer | Search | Act | Switch
 #: The function of a command.
-Run = Callable[[Ask], Reply]
+CommandFunction = Callable[[Ask], Reply]
 
 
 class ChatCommand(Struct, frozen=True):
     """A command of the chat: its name without the slash, and a few words for the list of commands.
 
-    - `when` is when it is allowed; it is checked again before the bot answers.
-    - `cost` is the maximum number of searches that one question may take.
-    - `needs_thoughts` says whether the question comes with the AI's searches.
+    - `when` says when it is allowed. The bot checks it again before it answers.
+    - `cost` is the maximum number of searches for one question.
+    - `needs_thoughts` says whether the question has the AI's searches.
     """
 
     name: str
     about: str
-    run: Run
+    run: CommandFunction
     when: When = always
     cost: int = 0
     needs_thoughts: bool = False
@@ -163,10 +165,10 @@ def command(
     when: When = always,
     cost: int = 0,
     needs_thoughts: bool = False,
-) -> Callable[[Run], ChatCommand]:
-    """Returns a decorator that makes a chat command of a function. See ChatCommand."""
+) -> Callable[[CommandFunction], ChatCommand]:
+    """Returns a decorator that turns a function into a chat command. See ChatCommand."""
 
-    def decorate(run: Run) -> ChatCommand:
+    def decorate(run: CommandFunction) -> ChatCommand:
         return ChatCommand(name, about, run, when, cost, needs_thoughts)
 
     return decorate

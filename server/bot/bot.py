@@ -1,7 +1,7 @@
 """The room's bot on one node: it answers the questions in the lines of chat that the node commits.
 
-A line may stay unanswered, if the node dies or the queue is full, but is never answered twice: a
-public answer is a command of the room with an id made of the line's version.
+A line stays unanswered if the node dies or the queue is full. No line is answered twice, because a
+public answer is a command of the room whose id is made of the line's version.
 """
 
 import asyncio
@@ -36,20 +36,20 @@ from server.store.base import StoreError
 
 log = structlog.get_logger()
 
-#: Capacity of the queue of questions.
-QUEUE = 64
-#: Maximum number of questions that are worked on at a time.
-SLOTS = 16
-#: Attempts at a command of the room while the store fails.
+#: Maximum number of questions in the queue.
+MAX_QUEUED = 64
+#: Maximum number of questions that the bot answers at a time.
+MAX_CONCURRENT = 16
+#: Maximum number of attempts at a command of the room while the store fails.
 MAX_ATTEMPTS = 3
-#: Time limit for a search, with the time that it waits for an engine, in seconds.
+#: Time limit for a search and its wait for an engine, in seconds.
 SEARCH_S = 60.0
 
 _decode_thought = msgspec.json.Decoder(StoredThought).decode
 
 
-class Line(Struct, frozen=True):
-    """A line of chat with a question."""
+class PendingQuestion(Struct, frozen=True):
+    """A question that waits for its answer, with the version and the audience of its line."""
 
     room_id: RoomId
     v: int
@@ -65,31 +65,32 @@ class Bot:
         self.switches = Switches(hub)
         self._hub = hub
         self._calls = calls
-        self._queue: asyncio.Queue[Line] = asyncio.Queue(QUEUE)
-        self._slots = asyncio.Semaphore(SLOTS)
+        self._queue: asyncio.Queue[PendingQuestion] = asyncio.Queue(MAX_QUEUED)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
     def on_commit(self, commit: RoomCommit) -> None:
-        """Queues the questions that this node commits. An observer."""
-        if commit.cause is not Cause.COMMITTED:
-            return
+        """Queues the questions that this node commits; other nodes answer theirs. An observer."""
         for event, entry in zip(commit.events, commit.entries, strict=True):
-            if type(event) is Said and not event.by:
-                question = parse_question(event.text, commit.after.has_ai)
-                if question is not None:
-                    asker = Actor(IdentityId(event.identity), event.name)
-                    self._enqueue(Line(commit.after.id, entry.v, asker, event.to, question))
+            if type(event) is not Said or event.by:
+                continue
+            asker = Actor(IdentityId(event.identity), event.name)
+            question = parse_question(event.text, commit.after.has_ai)
+            if commit.cause is not Cause.COMMITTED:
+                self.switches.on_line(commit.after.id, asker.identity, event.text)
+            elif question is not None:
+                self._enqueue(PendingQuestion(commit.after.id, entry.v, asker, event.to, question))
 
     async def run(self) -> None:
         """Answers questions until it is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             while True:
-                line = await self._queue.get()
+                pending = await self._queue.get()
                 await self._slots.acquire()
-                task = tasks.create_task(self._answer(line), name=f"answer in {line.room_id}")
+                task = tasks.create_task(self._answer(pending), name=f"answer in {pending.room_id}")
                 task.add_done_callback(lambda _: self._slots.release())
 
     def followers_with(self, room_id: RoomId, switch: str) -> list[Follower]:
-        """The connections on this node of the people who have turned a switch on."""
+        """The connections on this node of the people for whom a switch is on."""
         people = self.switches.people(room_id, switch)
         return [each for person in people for each in self.followers_of(room_id, person)]
 
@@ -102,71 +103,73 @@ class Bot:
 
     # --- one question
 
-    def _enqueue(self, line: Line) -> None:
+    def _enqueue(self, pending: PendingQuestion) -> None:
         try:
-            self._queue.put_nowait(line)
+            self._queue.put_nowait(pending)
         except asyncio.QueueFull:
-            self._tell(line, Answer("The bot has too many questions to answer; ask again later."))
+            self._tell(
+                pending, Answer("The bot has too many questions to answer; ask again later.")
+            )
 
-    async def _answer(self, line: Line) -> None:
-        """Answers one line, or tells the asker why not."""
+    async def _answer(self, pending: PendingQuestion) -> None:
+        """Answers one question, or tells the asker why not."""
         try:
-            name = line.question.command
+            name = pending.question.command
             command = find_command(name)
             if command is None:
                 nearest = nearest_command(name)
                 text = f"There is no /{name}. Did you mean /{nearest}? /help lists the commands."
-                self._tell(line, Answer(text))
+                self._tell(pending, Answer(text))
             else:
-                await self._deliver(line, command, await self._reply(line, command))
+                await self._deliver(pending, command, await self._reply(pending, command))
         except CommandFailed as failure:
-            self._tell(line, Answer(str(failure)))
+            self._tell(pending, Answer(str(failure)))
         except CommandRejected as refusal:
-            self._tell(line, Answer(_sentence(refusal.message)))
+            self._tell(pending, Answer(_sentence(refusal.message)))
         except (SearchError, TimeoutError):
-            self._tell(line, Answer("The engine gave no answer; ask again later."))
+            self._tell(pending, Answer("The engine gave no answer; ask again later."))
         except StoreError:
-            self._tell(line, Answer("The server cannot answer now; ask again later."))
+            self._tell(pending, Answer("The server cannot answer now; ask again later."))
         except Exception:
-            log.exception("question failed", room=line.room_id, v=line.v)
-            self._tell(line, Answer("The server failed on this question; its log says why."))
+            log.exception("question failed", room=pending.room_id, v=pending.v)
+            self._tell(pending, Answer("The server failed on this question; its log says why."))
 
-    async def _reply(self, line: Line, command: ChatCommand) -> Reply:
-        """Returns what a command replies, after its searches."""
-        ask = await self._ask(line, command)
+    async def _reply(self, pending: PendingQuestion, command: ChatCommand) -> Reply:
+        """Returns the reply of a command, after its searches."""
+        ask = await self._ask(pending, command)
         reply = await self._calls.call(command, lambda: command.run(ask))
         for _ in range(command.cost):
             if not isinstance(reply, Search):
                 break
             async with asyncio.timeout(SEARCH_S):
                 searches = self._hub.ports.background
-                result = await searches.search(line.asker.identity, reply.job)
+                result = await searches.search(pending.asker.identity, reply.job)
             then = reply.then
             reply = await self._calls.call(command, lambda: then(result))  # noqa: B023
         return reply
 
-    async def _ask(self, line: Line, command: ChatCommand) -> Ask:
+    async def _ask(self, pending: PendingQuestion, command: ChatCommand) -> Ask:
         """Returns the question for a command. Raises CommandRejected if it is not allowed now."""
-        room = self._check(line, command)
+        room = self._check(pending, command)
         thoughts = await self._thoughts(room) if command.needs_thoughts else {}
-        identity = line.asker.identity
+        identity = pending.asker.identity
         return Ask(
-            room, viewer_of(room, identity), line.question.words, line.v, thoughts,
+            room, viewer_of(room, identity), pending.question.words, pending.v, thoughts,
             switches=self.switches.names(room.id, identity),
         )  # fmt: skip
 
-    def _check(self, line: Line, command: ChatCommand) -> Room:
+    def _check(self, pending: PendingQuestion, command: ChatCommand) -> Room:
         """Returns the room as it is now. Raises CommandRejected if the command is not allowed."""
-        runner = self._hub.runner(line.room_id)
+        runner = self._hub.runner(pending.room_id)
         if runner is None or runner.room is None:
             raise CommandFailed("The room is closed.")
-        refusal = command.when(runner.room, viewer_of(runner.room, line.asker.identity))
+        refusal = command.when(runner.room, viewer_of(runner.room, pending.asker.identity))
         if refusal is not None:
             raise CommandRejected(*refusal)
         return runner.room
 
     async def _thoughts(self, room: Room) -> dict[int, StoredThought]:
-        """The AI's searches for its moves in the room's match, by ply; of those not taken back."""
+        """The AI's searches for the moves that it made and did not take back, by ply."""
         match = room.match
         if match is None:
             return {}
@@ -180,55 +183,57 @@ class Bot:
                     thoughts[ply] = thought
         return thoughts
 
-    # --- what follows from a reply
+    # --- replies
 
-    async def _deliver(self, line: Line, command: ChatCommand, reply: Reply) -> None:
+    async def _deliver(self, pending: PendingQuestion, command: ChatCommand, reply: Reply) -> None:
         """Carries out a reply. The command must still be allowed."""
-        self._check(line, command)
+        self._check(pending, command)
         match reply:
             case Answer(is_public=True):
-                await self._say(line, reply.text)
+                await self._say(pending, reply.text)
             case Answer():
-                self._tell(line, reply)
+                self._tell(pending, reply)
             case Act():
-                await self._command(line, line.asker, replace(reply.command, id=f"bot:{line.v}"))
-                self._tell(line, Answer(reply.text))
+                await self._command(
+                    pending, pending.asker, replace(reply.command, id=f"bot:{pending.v}")
+                )
+                self._tell(pending, Answer(reply.text))
             case Switch():
-                self.switches.turn(line.room_id, line.asker.identity, reply.name, reply.is_on)
-                self._tell(line, Answer(reply.text))
+                self.switches.turn(pending.room_id, pending.asker.identity, reply.name, reply.is_on)
+                self._tell(pending, Answer(reply.text))
             case _:
-                log.warning("chat command replies with too much", command=command.name)
+                log.warning("too many searches for a question", command=command.name)
                 raise CommandFailed(f"/{command.name} gave no answer.")
 
-    async def _say(self, line: Line, text: str) -> None:
-        """Answers in the chat, for everyone whom the question reached."""
-        to: ChatTo = "spectators" if line.to == "spectators" else "room"
-        await self._command(line, BOT, BotLine(f"bot:{line.v}", text, line.v, to))
+    async def _say(self, pending: PendingQuestion, text: str) -> None:
+        """Answers in the chat, to all readers of the question."""
+        to: ChatTo = "spectators" if pending.to == "spectators" else "room"
+        await self._command(pending, BOT, BotLine(f"bot:{pending.v}", text, pending.v, to))
 
-    async def _command(self, line: Line, actor: Actor, command: Command) -> None:
-        """Gives the room a command, once. Raises CommandRejected if it is refused."""
+    async def _command(self, pending: PendingQuestion, actor: Actor, command: Command) -> None:
+        """Sends a command to the room. Raises CommandRejected if the room refuses it."""
         outcome: Outcome = Rejected(Code.STORE_RETRY, "")
         for _ in range(MAX_ATTEMPTS):
-            outcome = await self._hub.command(line.room_id, actor, command)
+            outcome = await self._hub.command(pending.room_id, actor, command)
             if not (isinstance(outcome, Rejected) and outcome.code is Code.STORE_RETRY):
                 break
         if isinstance(outcome, Rejected):
             raise CommandRejected(outcome.code, outcome.message)
 
-    def _tell(self, line: Line, answer: Answer) -> None:
+    def _tell(self, pending: PendingQuestion, answer: Answer) -> None:
         """Sends an answer to the asker's connections on this node."""
         message = Outbound(
             wire.Answer(
-                room=line.room_id, v=line.v, text=answer.text,
+                room=pending.room_id, v=pending.v, text=answer.text,
                 arrows=answer.arrows, candidates=answer.candidates,
             )
         )  # fmt: skip
-        for follower in self.followers_of(line.room_id, line.asker.identity):
+        for follower in self.followers_of(pending.room_id, pending.asker.identity):
             follower.send(message)
 
 
 def _sentence(refusal: str) -> str:
-    """The reason of a refusal as a sentence."""
+    """The message of a refusal as a sentence."""
     return f"{refusal[:1].upper()}{refusal[1:]}."
 
 

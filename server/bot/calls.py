@@ -1,6 +1,6 @@
-"""Calls the functions of chat commands: in a thread, with a time limit, and not again after faults.
+"""Calls the functions of chat commands in threads, with a time limit, until they fail too often.
 
-A thread that does not end in time goes on until it ends by itself: Python cannot stop it.
+A thread that exceeds the time limit runs until it ends by itself: Python cannot stop it.
 """
 
 import asyncio
@@ -16,20 +16,20 @@ from server.bot.api import COMMAND_S, ChatCommand, Reply
 
 log = structlog.get_logger()
 
-#: Number of faults after which a command is not called again in this process.
+#: Number of faults after which this process does not call a command again.
 MAX_FAULTS = 3
 
 T = TypeVar("T")
-#: Runs a function elsewhere and returns its result, or raises its exception.
-RunElsewhere = Callable[[Callable[[], T]], Awaitable[T]]
+#: Runs a function, such as in a thread; returns its result or raises its exception.
+Executor = Callable[[Callable[[], T]], Awaitable[T]]
 
 
 class CommandFailed(Exception):
-    """The command gave no reply; the message says so to the asker."""
+    """The command gave no reply; the message tells the asker why."""
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """Runs a function in a thread of its own, which does not keep the process from ending."""
+    """Runs a function in a thread of its own. The process may end before the thread does."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
 
@@ -55,10 +55,10 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 
 class Calls:
-    """Calls commands, and counts the faults of each. `run` runs their functions elsewhere."""
+    """Calls commands, and counts the faults of each. `execute` runs their functions."""
 
-    def __init__(self, run: RunElsewhere[Reply] = in_thread) -> None:
-        self._run = run
+    def __init__(self, execute: Executor[Reply] = in_thread) -> None:
+        self._execute = execute
         self._faults: Counter[str] = Counter()
 
     def is_quarantined(self, command: ChatCommand) -> bool:
@@ -71,7 +71,7 @@ class Calls:
             raise CommandFailed(f"/{command.name} has failed too often and is switched off.")
         try:
             async with asyncio.timeout(COMMAND_S):
-                return await self._run(function)
+                return await self._execute(function)
         except TimeoutError as error:
             self._count(command, f"no reply within {COMMAND_S} s")
             raise CommandFailed(f"/{command.name} gave no answer in time.") from error

@@ -1,8 +1,8 @@
 """The coach: comments on a player's moves, for that player alone (`/coach on`).
 
-After a move of a player it searches the positions before and after it. Where the chance to win
-falls by MISTAKE_LOSS or more, it names the better move and how the played one is answered; where
-the move was the only good one, it praises the player. `open_coach` runs it.
+The coach searches the positions before and after each move of the player. If the chance to win
+falls by MISTAKE_LOSS or more, it names the better move and the refutation of the played one. If the
+move was the only good one, it praises the player. `open_coach` runs the coach.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from server.bot.api import Answer
 from server.bot.bot import Bot
 from server.bot.commands.actions import COACH
 from server.bot.explanations import english
-from server.bot.hints import in_words, send_answer
+from server.bot.hints import answer_or_reason, send_answer
 from server.bot.searches import Findings, match_job
 from server.ids import IdentityId
 from server.ports import RunSearch, SearchRefused
@@ -32,22 +32,26 @@ from server.runtime.hub import Hub
 from server.runtime.log import Cause
 from server.runtime.observers import RoomCommit
 
-#: Node limit of the coach's first two searches, and of those that must confirm a mistake.
-COACH_NODES, CONFIRM_NODES = 30_000, 60_000
-#: The loss of the chance to win from which the coach speaks.
+#: Node limit of each of the coach's first two searches.
+COACH_NODES = 30_000
+#: Node limit of each of the two searches that confirm a mistake.
+CONFIRM_NODES = 60_000
+#: The least loss of the chance to win, from 0 to 1, on which the coach comments.
 MISTAKE_LOSS = 0.10
-#: How much worse every other move must be for the coach to praise the only good one.
+#: The least gap between the only good move and every other one, as a chance to win from 0 to 1.
 ONLY_GAP = 0.20
-#: The number of moves that are named of the answer to a mistake.
+#: Number of moves of a refutation that the coach names.
 REFUTATION_PLIES = 2
-#: Number of moves that the coach may be judging at a time on a node; it leaves out further ones.
+#: Maximum number of moves that the coach of a node reviews at a time; it skips further ones.
 MAX_TASKS = 16
 
 
-class Judged(Struct, frozen=True):
-    """The searches about a move at `ply`: of the position before it, and of the one after it. Where
-    the move seems to lose much, `confirmed` has two longer ones: of the position after the best
-    move, and of the one after the played move.
+class MoveReview(Struct, frozen=True):
+    """The searches for a comment on the move at `ply`.
+
+    `first` is the search of the position before the move, `after` that of the position after it.
+    If the move seems to lose much, `confirmed` has two longer searches: of the position after the
+    best move, and of the one after the played move.
     """
 
     before: Position
@@ -60,8 +64,8 @@ class Judged(Struct, frozen=True):
     def loss(self) -> float:
         """How far the chance to win falls with the move, from 0 to 1.
 
-        With `confirmed` it is the lesser of two estimates: that of the first searches, and that
-        of the longer ones.
+        With `confirmed` it is the lesser of two estimates, those of the first and of the longer
+        searches.
         """
         if self.move == self.first.info.pv[0]:
             return 0.0
@@ -83,15 +87,15 @@ class Judged(Struct, frozen=True):
         return win_chance(game, self.first.info.score) - second >= ONLY_GAP
 
     def comment(self, seed: str) -> Answer | None:
-        """What the coach says of the move; None if there is nothing to say."""
+        """The coach's comment on the move; None if there is nothing to say."""
         findings = Findings(self.before, self.ply, self.first)
         text = self.before.notation(self.before.parse_move(self.move))
         loss = self.loss()
         if loss >= MISTAKE_LOSS:
             better = findings.best
             words = english.mistake(text, better, loss, self._refutation(), seed)
-            arrows = findings.arrows(count=1)
-            return Answer(words, arrows=arrows, candidates=findings.candidates[:1])
+            # No arrow: clients draw them on the newest position, and this move is past.
+            return Answer(words, candidates=findings.candidates[:1])
         if not self.is_only_move():
             return None
         game = self.before.game
@@ -99,7 +103,7 @@ class Judged(Struct, frozen=True):
         return Answer(english.only_move(text, bounded_percent(game, score, "upper") or 0, seed))
 
     def _others(self) -> list[RootMove]:
-        """What the first search proved of all other moves; empty if it does not know them all."""
+        """The verdicts of the first search on all other moves; empty if some are missing."""
         known = self.first.info.moves
         if len(known) < len(self.before.moves()):
             return []
@@ -118,8 +122,10 @@ class Judged(Struct, frozen=True):
         return line_text(self.before, self.ply, line)
 
 
-async def judge(room: Room, match: Match, ply: int, search: RunSearch) -> Judged | None:
-    """Searches the positions before and after the move at `ply`; None where one has no moves.
+async def review_move(
+    room: Room, match: Match, ply: int, search: RunSearch
+) -> MoveReview | None:  # fmt: skip
+    """Searches the positions before and after the move at `ply`; None if one has no moves.
 
     Raises GameError, GameFault, and the errors of the search.
     """
@@ -129,18 +135,18 @@ async def judge(room: Room, match: Match, ply: int, search: RunSearch) -> Judged
         return None
     first = await search(match_job(room, match, ply, COACH_NODES, lines=2))
     after = await search(match_job(room, match, ply + 1, COACH_NODES))
-    judged = Judged(before, ply, move, first, after)
+    review = MoveReview(before, ply, move, first, after)
     best = first.info.pv[0]
-    if judged.loss() < MISTAKE_LOSS or not before.replay(best).moves():
-        return judged
+    if review.loss() < MISTAKE_LOSS or not before.replay(best).moves():
+        return review
     job = match_job(room, match, ply, CONFIRM_NODES)
     better = await search(replace(job, moves=(*job.moves, best)))
     played = await search(match_job(room, match, ply + 1, CONFIRM_NODES))
-    return replace(judged, confirmed=(better, played))
+    return replace(review, confirmed=(better, played))
 
 
 class Coach:
-    """Judges the moves of the players who have the coach on, on one node."""
+    """Comments on the moves of the players who have turned the coach on, on one node."""
 
     def __init__(self, hub: Hub, bot: Bot) -> None:
         self._hub = hub
@@ -148,7 +154,7 @@ class Coach:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_commit(self, commit: RoomCommit) -> None:
-        """Starts to judge a player's move that this node commits. An observer."""
+        """Starts the review of a player's move that this node has committed (an observer)."""
         room = commit.after
         if commit.cause is not Cause.COMMITTED or type(commit.events[0]) is not Moved:
             return
@@ -166,12 +172,12 @@ class Coach:
             task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
-        """Ends all searches."""
+        """Cancels all searches."""
         for task in self._tasks:
             task.cancel()
 
     async def _comment(self, room: Room, match: Match, ply: int, person: IdentityId) -> None:
-        answer = await in_words(self._find_comment(room, match, ply, person), "")
+        answer = await answer_or_reason(self._find_comment(room, match, ply, person), "")
         runner = self._hub.runner(room.id)
         current = None if runner is None else runner.room
         if current is None or permissions.position_help(current) is not None or not answer.text:
@@ -189,14 +195,14 @@ class Coach:
         """
         try:
             async with self._hub.ports.background.request(person) as search:
-                judged = await judge(room, match, ply, search)
+                review = await review_move(room, match, ply, search)
         except SearchRefused as refusal:
             self._bot.switches.turn(room.id, person, COACH, False)
             answer = Answer(f"The coach is off: {refusal.message}.")
             for follower in self._bot.followers_of(room.id, person):
                 send_answer(room.id, follower, answer, "coach")
             return Answer("")
-        comment = None if judged is None else judged.comment(f"{match.id}:{ply}")
+        comment = None if review is None else review.comment(f"{match.id}:{ply}")
         return comment or Answer("")
 
 

@@ -1,7 +1,7 @@
 """Hints at the press of a button: a search for the asker alone, which ends when the board changes.
 
-The room has accepted the request when it comes here (`Observers.subscribe_hints`). The hint depends
-on the position only, so a second request has the kept result of the first one at once.
+`Observers.subscribe_hints` delivers the requests that a room has accepted. A hint depends on the
+position only, so a second request gets the cached result of the first one at once.
 """
 
 import asyncio
@@ -27,23 +27,23 @@ from server.runtime.observers import RoomCommit, changes_board
 
 log = structlog.get_logger()
 
-#: Time limit for a hint, with the time that it waits for an engine, in seconds.
+#: Time limit for a hint and its wait for an engine, in seconds.
 HINT_S = 30.0
-#: What is said when the board has changed before the hint was ready.
+#: The answer if the board has changed before the hint was ready.
 CHANGED = "The position has changed."
-#: What is said when no engine gave a hint.
+#: The answer if no engine gave a hint.
 NO_HINT = "The engine gave no hint; ask again later."
 
 
 class Hints:
-    """The hints that are being searched for on a node, at most one for each connection."""
+    """The searches for hints on a node, at most one for each connection."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._tasks: dict[Follower, tuple[RoomId, asyncio.Task[None]]] = {}
 
     def on_hint(self, room: Room, follower: Follower, hint: Hint) -> None:
-        """Starts the search for a hint; it replaces the connection's earlier one."""
+        """Starts the search for a hint, in place of the connection's earlier one."""
         self._cancel(follower)
         match = room.running_match
         if match is None or match.ply != hint.ply:
@@ -56,14 +56,14 @@ class Hints:
         task.add_done_callback(lambda done: self._forget(follower, done))
 
     def on_commit(self, commit: RoomCommit) -> None:
-        """Ends the searches for hints in a room whose board has changed. An observer."""
+        """Cancels the searches for hints in a room whose board has changed (an observer)."""
         if self._tasks and changes_board(commit.events):
             for follower, (room_id, _) in list(self._tasks.items()):
                 if room_id == commit.after.id:
                     self._cancel(follower)
 
     def close(self) -> None:
-        """Ends all searches."""
+        """Cancels all searches."""
         for follower in list(self._tasks):
             self._cancel(follower)
 
@@ -87,7 +87,7 @@ class Hints:
             result = await searches.search(follower.identity, hint_job(room, match))
             return hint_answer(Findings(position, match.ply, result), hint.what)
 
-        answer = await in_words(find_hint(), NO_HINT)
+        answer = await answer_or_reason(find_hint(), NO_HINT)
         runner = self._hub.runner(room.id)
         current = None if runner is None else runner.room
         if follower.closed or current is None:
@@ -101,8 +101,8 @@ class Hints:
         send_answer(room.id, follower, answer, "hint")
 
 
-async def in_words(finding: Coroutine[object, object, Answer], failed: str) -> Answer:
-    """Awaits an answer; a search that is refused or fails becomes an answer that says so."""
+async def answer_or_reason(finding: Coroutine[object, object, Answer], failed: str) -> Answer:
+    """Returns the answer, the reason why the search was refused, or `failed` if it failed."""
     try:
         async with asyncio.timeout(HINT_S):
             return await finding
@@ -123,7 +123,7 @@ def send_answer(room_id: RoomId, follower: Follower, answer: Answer, about: str)
 
 
 def _sentence(refusal: str) -> str:
-    """The reason of a refusal as a sentence."""
+    """The message of a refusal as a sentence."""
     return f"{refusal[:1].upper()}{refusal[1:]}."
 
 

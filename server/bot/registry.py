@@ -32,7 +32,7 @@ def find_command(name: str) -> ChatCommand | None:
 
 
 def nearest_command(name: str) -> str:
-    """Returns the name of the command that is most like a name; `help` if none is."""
+    """Returns the name of the most similar command; `help` if no name is similar."""
     matches = get_close_matches(name, all_commands(), n=1, cutoff=0.5)
     return matches[0] if matches else "help"
 
@@ -55,7 +55,7 @@ def clear() -> None:
 
 
 def _plugged_in(built_in: dict[str, ChatCommand]) -> dict[str, ChatCommand]:
-    """Returns the commands of other distributions. One that cannot be loaded is left out."""
+    """Returns the commands of other distributions, except those that cannot be loaded."""
     commands: dict[str, ChatCommand] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         try:

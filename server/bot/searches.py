@@ -9,8 +9,10 @@ from server.protocol.messages import Arrow
 from server.protocol.wording import Wording
 from server.rooms.model import Match, Room
 
-#: Node limit of the search for a hint, and its number of best moves with exact scores.
-HINT_NODES, HINT_LINES = 100_000, 3
+#: Node limit of the search for a hint.
+HINT_NODES = 100_000
+#: Number of best moves with exact scores in a hint.
+HINT_LINES = 3
 #: Node limit of the search for a threat.
 THREAT_NODES = 60_000
 
@@ -27,14 +29,14 @@ def hint_job(room: Room, match: Match) -> Job:
 
 
 def position_job(room: Room, start: str, nodes: int) -> Job:
-    """The job for a position that is no position of the match."""
+    """The job for a position that does not occur in the match."""
     return _job(_game_of(room), room, start, (), nodes, 1, "")
 
 
 def passed_position(position: Position) -> Position | None:
     """The same position with the other side to move.
 
-    None if the rules have no pass for the search, or none here, or the match would be over.
+    None if the rules allow no pass in this position, or if the match would then be over.
     """
     game = position.game
     may_pass, pass_turn = game.rules.may_pass, game.rules.pass_turn
@@ -62,7 +64,7 @@ class Findings:
         self._position = position
         info = result.info
         assessment = Wording(position, ply).assessment(info)
-        #: The best moves, the best first; at least one.
+        #: The best moves, the best one first. There is at least one.
         self.candidates: tuple[Candidate, ...] = () if assessment is None else assessment.candidates
         self._scores = {move.move: move for move in info.moves}
         self._scores[info.pv[0]] = RootMove(info.pv[0], info.score)
@@ -82,7 +84,7 @@ class Findings:
         return self.verdicts[0]
 
     def arrows(self, kind: str = "best", count: int = 3) -> tuple[Arrow, ...]:
-        """The arrows of the best moves; those after the first are of the kind "other"."""
+        """The arrows of the best moves. All but the first have the kind "other"."""
         return tuple(
             Arrow(each.cells, "other" if index else kind)
             for index, each in enumerate(self.candidates[:count])
@@ -90,7 +92,7 @@ class Findings:
         )
 
     def piece(self) -> str:
-        """The piece that the best move moves, and its cell: "white knight on g1".
+        """The piece of the best move, and its cell: "white knight on g1".
 
         "" in a game whose moves place pieces, or if the rules fail.
         """

@@ -1,7 +1,7 @@
 """Analyses a game in a file on this machine: `python -m server.ops.analyse FILE`.
 
-It prints lines of JSON: first the match, as `GET /api/matches/{match}` has it, and then its
-analysis as a client that follows one receives it. It needs no server and stores nothing.
+It prints lines of JSON: first the match, as `GET /api/matches/{match}` has it, then the reports
+that a client receives when it follows an analysis. It needs no server and stores nothing.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from engine.pool.pool import Pool
 from engine.rules.numbering import length_text, move_number
 from engine.rules.registry import load_game
 from engine.search.job import SearchError
-from server.analysis.game_text import BadGameText, ReadGame, read_game
+from server.analysis.game_text import BadGameText, ParsedGame, parse_game
 from server.analysis.positions import NODES, PlyResult, Subject, ply_result
 from server.analysis.report import AnalysisReport
 from server.analysis.words import Analysed, make_entry, make_summary, side_name
@@ -32,21 +32,21 @@ _encode = msgspec.json.Encoder().encode
 def main(file: Path) -> None:
     """Analyse a game in a file; print lines of JSON."""
     try:
-        read = read_game(file.read_text("utf-8-sig"), load_game)
+        parsed = parse_game(file.read_text("utf-8-sig"), load_game)
     except (BadGameText, UnicodeDecodeError, OSError) as error:
         raise click.ClickException(f"{file}: {error}") from error
-    if read.game.rules.SEARCH == "teach":
-        raise click.ClickException(f"{read.game.title} has no search that could analyse a match")
+    if parsed.game.rules.SEARCH == "teach":
+        raise click.ClickException(f"{parsed.game.title} has no search that could analyse a match")
     try:
-        asyncio.run(_print_analysis(read, file.name))
+        asyncio.run(_print_analysis(parsed, file.name))
     except SearchError as error:
         raise click.ClickException(f"the search failed: {error}") from error
 
 
-async def _print_analysis(read: ReadGame, name: str) -> None:
-    _print(match_entry(read, name))
+async def _print_analysis(parsed: ParsedGame, name: str) -> None:
+    _print(match_entry(parsed, name))
     async with Pool(1, warm=()) as pool:
-        async for report in analyse(read, pool):
+        async for report in analyse(parsed, pool):
             _print(report)
 
 
@@ -55,9 +55,9 @@ def _print(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-async def analyse(read: ReadGame, engines: Engines) -> AsyncIterator[AnalysisReport]:
-    """Yields the analysis of a game as it grows, and at the end the whole."""
-    subject = Subject(read.game, read.options, read.start, read.moves, read.positions)
+async def analyse(parsed: ParsedGame, engines: Engines) -> AsyncIterator[AnalysisReport]:
+    """Yields the new part of a game's analysis after each search, and at the end the whole."""
+    subject = Subject(parsed.game, parsed.options, parsed.start, parsed.moves, parsed.positions)
     analysed: dict[int, Analysed] = {}
     yield _report(subject, analysed, ())
     for ply in reversed(range(subject.plies)):
@@ -72,7 +72,7 @@ async def analyse(read: ReadGame, engines: Engines) -> AsyncIterator[AnalysisRep
 def _report(
     subject: Subject, analysed: dict[int, Analysed], plies: tuple[int, ...]
 ) -> AnalysisReport:
-    """The report with the entries of these plies."""
+    """A report with the entries of these plies."""
     moves = (*subject.moves, None)
     is_done = len(plies) == subject.plies
     return AnalysisReport(
@@ -85,10 +85,10 @@ def _report(
     )  # fmt: skip
 
 
-def match_entry(read: ReadGame, name: str) -> dict[str, Any]:
+def match_entry(parsed: ParsedGame, name: str) -> dict[str, Any]:
     """The game as `GET /api/matches/{match}` has a match; `name` is that of its file."""
-    game, positions = read.game, read.positions
-    names = [read.names[seat] or side_name(positions[0], seat) for seat in (0, 1)]
+    game, positions = parsed.game, parsed.positions
+    names = [parsed.names[seat] or side_name(positions[0], seat) for seat in (0, 1)]
     outcome = positions[-1].outcome()
     over = None
     if outcome is not None:
@@ -96,16 +96,16 @@ def match_entry(read: ReadGame, name: str) -> dict[str, Any]:
     return {
         "match": name, "room": "", "game": game.id, "title": game.title, "number": 1,
         "seats": [{"identity": f"{seat}", "name": name} for seat, name in enumerate(names)],
-        "over": over, "plies": len(read.moves),
-        "length": length_text(game, len(read.moves), positions[0].turn),
-        "options": dict(read.options), "start": read.start,
+        "over": over, "plies": len(parsed.moves),
+        "length": length_text(game, len(parsed.moves), positions[0].turn),
+        "options": dict(parsed.options), "start": parsed.start,
         "moves": [
             _played(before, after, ply, token)
             for ply, (before, after, token) in enumerate(
-                zip(positions, positions[1:], read.moves, strict=False)
+                zip(positions, positions[1:], parsed.moves, strict=False)
             )
         ],
-        "view": game.board(read.options),
+        "view": game.board(parsed.options),
     }  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """The chance to win against the results of stored matches: `plyroom calibration`.
 
-A prediction is the chance to win that players saw for the score of an AI's search. It is compared
-with the result of its match for that AI. Only moves of the final line count, of seats at a level:
-personas and strategies report other values. Aborted and abandoned matches do not count.
+A prediction is the chance to win that players saw for the score of an AI's search; the result is
+that of the match for this AI. Only the moves in the final line of a match count, and only those of
+seats at a level: personas and strategies report other values. Aborted and abandoned matches do not
+count.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,9 +22,9 @@ from server.rooms.events import Moved, Occupant, parse_event_body
 from server.rooms.model import MatchResult
 from server.store import tables as t
 
-#: Number of matches in one batch of rows.
+#: Number of matches in a batch of rows.
 BATCH = 500
-#: Fewer matches of a game than this say little about its chances.
+#: The least number of matches of a game that can judge its predictions.
 ENOUGH_MATCHES = 100
 #: The ends of matches whose results count (`Finished.how`).
 COUNTED_ENDS = ("board", "resign", "claim", "agreement")
@@ -39,9 +40,9 @@ FindGame = Callable[[str], Game]
 class Calibration(Struct, frozen=True):
     """The predictions for a game against the results of its matches.
 
-    `positions` counts the predictions, without those of a forced end. `forced` counts forced wins
-    and losses, and `forced_right` is the share of them that ended so. Losses are mean cross
-    entropies in nats; `even_loss` is that of a prediction of one half everywhere.
+    `positions` counts the predictions, except those of a forced end. `forced` counts forced wins
+    and losses; `forced_right` is the share of these predictions that came true. `loss` is the mean
+    cross entropy in nats, and `even_loss` that of a constant prediction of one half.
     """
 
     game: str
@@ -69,7 +70,7 @@ class _Samples:
     draws: int = 0
     predicted: list[float] = field(default_factory=list)
     results: list[float] = field(default_factory=list)
-    #: For each forced end, whether the match ended so.
+    #: For each prediction of a forced end, whether it came true.
     forced: list[bool] = field(default_factory=list)
 
     def add(self, score: int, result: float) -> None:
@@ -101,7 +102,7 @@ def calibrate(
 ) -> list[Calibration]:
     """Returns the calibration of each game with finished matches of an AI at `min_level` or above.
 
-    A game that is not installed is left out.
+    It leaves out games that are not installed.
     """
     samples: dict[str, _Samples] = {}
     done = 0
@@ -132,7 +133,7 @@ def _finished_matches(connection: Connection) -> Iterator[list[Any]]:
 def _scores(
     connection: Connection, matches: Iterable[Any]
 ) -> dict[str, dict[int, tuple[int, StoredThought]]]:
-    """Returns the seat and the thought at each ply of the matches; the last one of a ply counts."""
+    """Returns the seat and the last thought at each ply of the matches."""
     m, h, e = t.matches.c, t.thoughts.c, t.events.c
     query = (
         select(h.match, h.ply, h.body, e.body.label("event"))

@@ -220,17 +220,17 @@ A trace is cached by its content; `ETag` names it. A trace that its time ended i
 ANALYSES = f"""\
 ### Analyses
 
-`GET /api/matches/{{match}}/analysis` answers with an `AnalysisReport`; fields that have their
-default are left out. `POST` of the same path, with the token or the cookie of a guest and without
-a body, requests the analysis. It is computed once, for all readers, and stays. An identity may have
+`GET /api/matches/{{match}}/analysis` answers with an `AnalysisReport`, without the fields that have
+their default. `POST` of the same path, with the token or the cookie of a guest and without a body,
+requests the analysis. The server makes it once, for all readers, and keeps it. An identity may have
 {DEFAULTS.limit_background_running} analysis running and {DEFAULTS.limit_background_waiting}
 waiting, and request {DEFAULTS.limit_studies_per_day} a day.
 
 With `?follow` the answer is a stream of JSON lines (`application/x-ndjson`). The first line is the
-whole report. Each further one has, besides the state, the entries in `moves` that are new or have
+whole report. Each further line has the state and, in `moves`, the entries that are new or have
 changed; the client merges them by `ply`. When the analysis ends, the last line is the whole report
-again. An empty line says that nothing has changed. The stream ends after {FOLLOW_S:g} s: while the
-state is "queued" or "running", the client asks again.
+again. An empty line means that nothing has changed. The stream ends after {FOLLOW_S:g} s. If the
+state is then "queued" or "running", the client sends the request again.
 """
 
 

@@ -72,8 +72,9 @@ class Metrics:
     study_stopped: int = 0
     #: Study processes that ended, hung or ran out of memory during a job.
     study_failures: int = 0
-    #: Positions of matches that this node analysed, and analyses that it completed.
+    #: Positions of matches that this node has analysed.
     analysed_plies: int = 0
+    #: Analyses of matches that this node has completed.
     analyses: int = 0
     #: Time from a request for such a document to its first part, in seconds.
     study_start_s: Histogram = field(default_factory=Histogram)

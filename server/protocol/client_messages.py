@@ -281,8 +281,8 @@ class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
     sender's last lines is refused.
 
     A line that begins with `/` is a question to the room's bot, and so are a few plain questions in
-    a room with an AI. The bot answers with an `answer`, or with a `said` for all. The server
-    refuses a seventh question of a person in a minute.
+    a room with an AI. The bot sends an `answer` to the asker, or answers all with a `said` event.
+    A person may ask six questions a minute.
     """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
@@ -292,9 +292,9 @@ class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
 class Hint(RoomCommand, frozen=True, tag="hint", kw_only=True):
     """Asks the engine for the best moves of the running match in the position at `ply`.
 
-    The server sends an `answer` with the version 0 when the search has ended. The ack comes at
-    once, and its `v` is null. `what` says how much the answer shows: the `piece` to move, the best
-    `move`, or the best `moves`.
+    The ack comes at once, and its `v` is null. When the search has ended, the server sends an
+    `answer` with the version 0. `what` says how much the answer shows: the `piece` to move, the
+    best `move`, or the best `moves`.
     """
 
     ply: Count

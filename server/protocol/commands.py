@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from server.protocol import messages as wire
 from server.rooms import commands
 from server.rooms.commands import Command, SeatWish
+from server.rooms.permissions import Permission, SeeThinking
 
 #: The type of command for each type of message; both have the same name.
 _KINDS: dict[type[wire.RoomCommand], type[Command]] = {
@@ -21,8 +22,11 @@ _KINDS: dict[type[wire.RoomCommand], type[Command]] = {
     if issubclass(message, wire.RoomCommand) and not issubclass(message, wire.Join | wire.Leave)
 }
 _MESSAGES = {kind: message for message, kind in _KINDS.items()}
-#: The name of each type of command for clients: the type of its message.
-_NAMES = {kind: str(message.__struct_config__.tag) for kind, message in _MESSAGES.items()}
+#: The name of each permission for clients: for a command the type of its message.
+_NAMES: dict[Permission, str] = {
+    **{kind: str(message.__struct_config__.tag) for kind, message in _MESSAGES.items()},
+    SeeThinking: "see_thinking",
+}
 
 
 def _parser(kind: type[Command]) -> Callable[[Any], Command]:
@@ -51,9 +55,9 @@ def format_command(room: str, command: Command) -> wire.RoomCommand:
     return _MESSAGES[type(command)](room=room, **asdict(command))
 
 
-def format_command_types(types: Iterable[type[Command]]) -> tuple[str, ...]:
-    """The names of types of commands for clients. Raises KeyError for the server's own commands."""
-    return tuple([_NAMES[kind] for kind in types])
+def format_permissions(permissions: Iterable[Permission]) -> tuple[str, ...]:
+    """The names of permissions for clients. Raises KeyError for the server's own commands."""
+    return tuple([_NAMES[permission] for permission in permissions])
 
 
 def parse_create(message: wire.Create) -> commands.Create:

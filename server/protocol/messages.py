@@ -171,8 +171,8 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     the room can be read but not played, and is the error code that says why. `may` lists the
     commands that the viewer may give, like the message `may`. A server of an earlier version omits
     it; the client may then try any command. `start_view` is the position in which the room's first
-    match will start; null once it has started. `chat_commands` are the words that mean a question
-    to the room's bot after a `/`.
+    match will start; null once it has started. `chat_commands` has the names of the bot's commands,
+    which a player types after a `/`.
     """
 
     room: str
@@ -187,17 +187,19 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
 
 
 class May(Outgoing, frozen=True, tag="may", kw_only=True):
-    """The commands that the viewer may give now, besides `move` and `claim`, which `turn` permits.
+    """What the viewer may do now, besides `move` and `claim`, which `turn` permits.
 
     - `may` holds the types of commands that the room would accept. `sit` and `add_ai` concern each
       empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer
       that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they
       accept the opponent's offer, too.
+    - `see_thinking` is no command: the viewer may see the AI's thinking about the room's match, and
+      the searches of its positions (`POST /api/trace`).
     - It is a hint, so that clients need not implement the rules of a room. The server checks each
       command again when it arrives.
     - The server sends it to the players and to the host whenever their list changes: after the
-      events that changed it, or when time has passed. Spectators receive their list only in
-      `joined`.
+      events that changed it, or when time has passed. Spectators receive their list in `joined`,
+      and again when the right to see the thinking begins or ends.
     """
 
     room: str
@@ -304,7 +306,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
 
 
 class Arrow(Struct, frozen=True):
-    """An arrow to draw on the board, along the cells of a move; a ring around a single cell.
+    """An arrow on the board, along the cells of a move; with a single cell, a ring around it.
 
     `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the
     opponent would play.
@@ -315,11 +317,11 @@ class Arrow(Struct, frozen=True):
 
 
 class Answer(Outgoing, frozen=True, tag="answer", kw_only=True):
-    """The answer of the room's bot to the recipient alone. It is not in the log.
+    """An answer of the room's bot to the recipient alone. It is not in the log.
 
-    `v` is the version of the line that it answers, 0 for none. `arrows` are to be drawn until the
-    position changes. `candidates` are the moves that it names. Of an answer to no line, `about`
-    says what it is: a `hint`, or a comment of the `coach`.
+    `v` is the version of the line that it answers, or 0. `candidates` are the moves that it names.
+    The client draws the `arrows` until the position changes. An answer to no line has its kind in
+    `about`: a `hint`, or a comment of the `coach`.
     """
 
     room: str

@@ -1,4 +1,4 @@
-"""The rules of a room's chat: lines of people and of the room's bot, and people who are muted."""
+"""The rules of a room's chat: lines of people, lines of the room's bot, and muting."""
 
 from server.codes import Code
 from server.rooms import muting
@@ -13,7 +13,7 @@ from server.rooms.questions import parse_question
 from server.rooms.refusals import MUTED
 from server.rooms.text import clean_text
 
-#: Age of an identity from which the addresses in its lines may be links, in ms.
+#: Least age of an identity whose lines may have links, in ms.
 LINKS_AGE_MS = 24 * 3_600_000
 #: Maximum length of a line of the bot, in characters.
 MAX_BOT_LINE = 1000
@@ -30,7 +30,7 @@ def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
         raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
     if command.to == "spectators" and room.has_player(actor.identity):
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
-    if parse_question(text, room.has_ai) is not None:  # a question may be asked again
+    if parse_question(text, room.has_ai) is not None:  # a person may repeat a question
         check_question_limits(room, actor.identity, moment.now_ms, settings)
     else:
         check_repeat(room, actor.identity, text, settings.limit_chat_repeats)
@@ -47,7 +47,7 @@ def _may_link(moment: Moment) -> bool:
 def say_as_bot(room: Room, command: BotLine, moment: Moment) -> list[RoomEvent]:
     """Returns the event of the bot's answer to a line.
 
-    Raises CommandRejected if the line is answered, or is not in the log.
+    Raises CommandRejected if the line has an answer, or is not in the log.
     """
     if moment.actor.kind is not ActorKind.BOT:
         raise CommandRejected(Code.SEAT_NONE, "only the bot speaks for the bot")
@@ -60,7 +60,7 @@ def say_as_bot(room: Room, command: BotLine, moment: Moment) -> list[RoomEvent]:
 
 
 def is_answered(room: Room, v: int) -> bool:
-    """Whether the lines that the room keeps in memory answer the line with this version."""
+    """Whether one of the lines in memory answers the line with this version."""
     return any(line.answers == v for line in room.chat)
 
 

@@ -1,7 +1,7 @@
-"""The rate limits of the chat, of each identity and of the room, and of repeated lines.
+"""The limits of the chat: the rates of each identity and of the room, and repeated lines.
 
-The limits count the lines in the log, so all nodes decide alike. A question to the room's bot
-counts for limits of its own, too.
+The limits count the lines in the log, so that all nodes decide alike. Questions to the room's bot
+have further limits of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def check_question_limits(room: Room, identity: str, now_ms: int, settings: Sett
 def check_repeat(room: Room, identity: str, text: str, limit: int) -> None:
     """Raises CommandRejected if the text equals one of the identity's last `limit` lines.
 
-    Only the lines that the room keeps in memory count, SNAPSHOT_CHAT_LINES of all people.
+    Only lines in memory count: the last SNAPSHOT_CHAT_LINES of the room.
     """
     own = [line.text for line in room.chat if line.identity == identity]
     if limit and text in own[-limit:]:
@@ -75,9 +75,7 @@ def _reached_limits(
     subjects: tuple[str, str] = ("", ""),
     window_ms: int = WINDOW_MS,
 ) -> Iterator[tuple[str, int]]:
-    """Yields each limit that is reached, of the identity and of the room: its subject, and the time
-    until which it holds.
-    """
+    """Yields each reached limit of the identity and of the room: its subject, and its end in ms."""
     recent = [stamp for stamp in stamps if abs(now_ms - stamp.at_ms) < window_ms]
     own = [stamp for stamp in recent if stamp.identity == identity]
     for counted, limit, subject in zip((own, recent), limits, subjects, strict=True):

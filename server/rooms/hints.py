@@ -1,4 +1,4 @@
-"""The rule of hints, which make no events: the engine answers the person who asks."""
+"""The rule of hints. A hint makes no events: the bot answers the asker alone."""
 
 from server.codes import Code
 from server.rooms import permissions
@@ -9,7 +9,7 @@ from server.rooms.permissions import check, require_running_match, viewer_of
 
 
 def hint(room: Room, command: Hint, moment: Moment) -> list[RoomEvent]:
-    """Returns no events. Raises CommandRejected unless the room gives the hint."""
+    """Returns no events. Raises CommandRejected if the viewer may not have the hint."""
     check(permissions.hint(room, viewer_of(room, moment.actor.identity)))
     ply = require_running_match(room).ply
     if command.ply != ply:

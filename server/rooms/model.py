@@ -55,7 +55,7 @@ class Actor(Struct, frozen=True):
     """The sender of a command: an identity, with its current name, kind and roles.
 
     `roles` are for further permissions; no actor has one yet. `since_ms` is the time at which the
-    identity was made, in ms since 1970; None if it is unknown.
+    identity was created, in ms since 1970; None if it is unknown.
     """
 
     identity: IdentityId

@@ -1,4 +1,4 @@
-"""Which people the host of a room may mute: the conditions of the commands. Pure functions."""
+"""The conditions of muting: whom the host of a room may mute and unmute. Pure functions."""
 
 from server.rooms.events import Player
 from server.rooms.model import Room, Viewer
@@ -11,12 +11,12 @@ from server.rooms.refusals import (
     Refusal,
 )
 
-#: Maximum number of people that are muted in a room.
+#: Maximum number of muted people in a room.
 MAX_MUTED = 64
 
 
 def mute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
-    """`identity` is the person to mute; None stands for any."""
+    """Why the viewer may not mute a person, or anyone if `identity` is None; None if they may."""
     if not viewer.is_host:
         return NOT_HOST
     if identity == viewer.identity:
@@ -27,7 +27,7 @@ def mute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | N
 
 
 def unmute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
-    """`identity` is the person to unmute; None stands for any."""
+    """Why the viewer may not unmute a person, or anyone if `identity` is None; None if they may."""
     if not viewer.is_host:
         return NOT_HOST
     is_muted = any(identity in (None, person.identity) for person in room.muted)
@@ -35,9 +35,9 @@ def unmute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal |
 
 
 def people_to_mute(room: Room, identity: str | None = None) -> list[Player]:
-    """The people whose lines the room keeps in memory, besides the host and those who are muted.
+    """The authors of the lines in memory, except the host and muted people.
 
-    With an `identity` it is that person at most.
+    With an `identity`, it returns at most that person.
     """
     muted = {person.identity for person in room.muted} | {room.host}
     lines = {line.identity: line.name for line in room.chat if not line.by}

@@ -1,19 +1,20 @@
 """Which commands a room accepts from a viewer, and the reasons for which it refuses the others.
 
+The right to see an AI's thinking stands beside the commands, with a condition of its own.
+
 Each command has a condition: a function that returns the reason for which the room refuses the
 command from this viewer, or None. The command's rule checks it before it makes events. `permitted`
 checks all of them, so that clients can offer the commands that the room would accept. The rule also
 checks the command's own fields, such as a legal move or a level that the game has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 from engine.game import Game, GameFault, OptionError, Position, PositionError
-from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId
-from server.rooms import chat_limits, muting, takebacks
+from server.rooms import chat_limits, muting, takebacks, thinking
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -38,7 +39,7 @@ from server.rooms.commands import (
     Takeback,
     Unmute,
 )
-from server.rooms.events import Moved, Occupant, RoomEvent
+from server.rooms.events import Occupant
 from server.rooms.model import (
     Actor,
     CommandRejected,
@@ -94,6 +95,15 @@ from server.settings import Settings
 #: harass the opponent. A turn is one ply, or more in games with extra turns.
 OFFER_AGAIN_TURNS = 10
 
+
+class SeeThinking:
+    """The right to see the AI's thinking about the room's match, and searches of its positions in
+    the glass box. It is not a command, but it has a condition like one.
+    """
+
+
+#: What a viewer may be permitted: a type of command, or the right to see the thinking.
+Permission = type[Command] | type[SeeThinking]
 
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
 Condition = Callable[[Room, Viewer], Refusal | None]
@@ -338,11 +348,11 @@ def reclaim_seat(room: Room, viewer: Viewer) -> Refusal | None:
 
 
 def position_help(room: Room, viewer: Viewer | None = None) -> Refusal | None:
-    """The one condition of all help with positions, the same for players and for spectators.
+    """The condition of all help with positions, for players and spectators alike.
 
-    Nobody gets help in a running match that is rated, or between two people unless the room allows
-    it. An AI that keeps a seat for a person counts as that person. One person who plays both sides
-    on one screen may have help.
+    Nobody gets help in a running match that is rated, or that two people play unless the room
+    allows it. An AI that keeps a seat for a person counts as that person. A person who plays both
+    sides on one screen may have help.
     """
     match = room.running_match
     if match is None:
@@ -351,6 +361,14 @@ def position_help(room: Room, viewer: Viewer | None = None) -> Refusal | None:
         return HELP_IN_RATED_MATCH
     are_people = all(seat.kind != "ai" or seat.kept_for is not None for seat in match.seats)
     return HELP_BETWEEN_PEOPLE if are_people and not (room.help or room.one_screen) else None
+
+
+def see_thinking(room: Room, viewer: Viewer) -> Refusal | None:
+    """Before the first match there is nothing to withhold."""
+    if room.match is None:
+        return None
+    reason = thinking.reason_to_withhold(room.match, room.has_player(viewer.identity))
+    return None if reason is None else Refusal(Code.TRACE_WITHHELD, reason)
 
 
 def hint(room: Room, viewer: Viewer) -> Refusal | None:
@@ -400,7 +418,7 @@ def refusal_unless_running(room: Room) -> Refusal | None:
 
 
 def _refusal_unless_playable(room: Room, match: Match) -> Refusal | None:
-    """The reason to refuse a command that needs the match's position: it can only be read."""
+    """The reason to refuse a command that needs the position of a match that can only be read."""
     if match.position is not None and room.frozen is None:
         return None
     return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
@@ -470,8 +488,8 @@ def _has_only_ai(room: Room) -> bool:
 
 # --- all conditions -----------------------------------------------------------------------------
 
-#: The conditions of the commands that may be accepted while a match is running.
-DURING_MATCH: dict[type[Command], Condition] = {
+#: The conditions of what may be permitted while a match is running.
+DURING_MATCH: dict[Permission, Condition] = {
     Resign: resign,
     Abort: abort,
     OfferDraw: offer_draw,
@@ -485,9 +503,10 @@ DURING_MATCH: dict[type[Command], Condition] = {
     Hint: hint,
     Mute: muting.mute,
     Unmute: muting.unmute,
+    SeeThinking: see_thinking,
 }
-#: The conditions of the commands that may be accepted while no match is running.
-BETWEEN_MATCHES: dict[type[Command], Condition] = {
+#: The conditions of what may be permitted while no match is running.
+BETWEEN_MATCHES: dict[Permission, Condition] = {
     Sit: sit,
     Stand: stand,
     AddAi: add_ai,
@@ -498,10 +517,8 @@ BETWEEN_MATCHES: dict[type[Command], Condition] = {
     Configure: configure,
     Mute: muting.mute,
     Unmute: muting.unmute,
+    SeeThinking: see_thinking,
 }
-
-#: The draw offers of a match in which none was made.
-NO_DRAW_OFFERS = (-1,) * SEATS
 
 
 def permitted(
@@ -510,8 +527,9 @@ def permitted(
     now_ms: int,
     settings: Settings,
     find_absence: FindAbsence = nobody_absent,
-) -> tuple[type[Command], ...]:
-    """The types of the commands that the room accepts from an identity now, with some arguments.
+) -> tuple[Permission, ...]:
+    """The types of the commands that the room accepts from an identity now, with some arguments,
+    and the right to see the thinking.
 
     It leaves out `Move` and `Claim`, since the player to move receives the legal moves and claims,
     and the commands of AI seats and of the server itself.
@@ -519,12 +537,12 @@ def permitted(
     if refusal_if_newer(room) is not None:
         return ()
     viewer = viewer_at(room, identity, now_ms, find_absence)
-    types: list[type[Command]] = []
+    types: list[Permission] = []
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
-    for command_type, condition in conditions.items():
+    for permission, condition in conditions.items():
         try:
             if condition(room, viewer) is None:
-                types.append(command_type)
+                types.append(permission)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
     if (
@@ -536,7 +554,7 @@ def permitted(
 
 
 @lru_cache(maxsize=256)
-def _share(types: tuple[type[Command], ...]) -> tuple[type[Command], ...]:
+def _share(types: tuple[Permission, ...]) -> tuple[Permission, ...]:
     """Returns an equal tuple that is kept only once, because every player of a room holds one."""
     return types
 
@@ -559,36 +577,3 @@ def next_change_ms(
     if absence is not None and absence.claimable_ms is not None:
         times_ms.append(absence.claimable_ms)
     return min((at_ms for at_ms in times_ms if at_ms > now_ms), default=None)
-
-
-def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> bool:
-    """Whether these events, which led to this state of the room, certainly change no result of
-    `permitted`, for any identity.
-
-    It recognizes most moves of a match, and is much faster than `permitted`.
-    """
-    match = room.match
-    return (
-        len(events) == 1
-        and type(events[0]) is Moved
-        and match is not None
-        and match.over is None
-        and match.draw_offers == NO_DRAW_OFFERS
-        and len(match.moves) - 1 not in match.takeback_requests
-        and _has_moved_before(match)
-        and room.frozen is None
-        and match.position is not None
-        and not match.substitutions
-    )
-
-
-def _has_moved_before(match: Match) -> bool:
-    """Whether the side that moved last had chosen the last but one move before, too.
-
-    It then had a move to take back already, and its first move had ended the right to abort. A seat
-    is None where it is that of the ply.
-    """
-    if len(match.moves) <= SEATS:
-        return False
-    last, earlier = match.moves[-1], match.moves[-1 - SEATS]
-    return (last.seat is None) == (earlier.seat is None) and not earlier.forced

@@ -1,6 +1,6 @@
 """Questions to the room's bot: lines of chat that begin with `/`, and a few plain questions.
 
-A plain question is understood only where an AI has a seat: elsewhere it is for the other people.
+A plain question counts only in a room with an AI: elsewhere it is for the other people.
 """
 
 import re
@@ -12,9 +12,9 @@ _COMMAND = re.compile(r"/([a-zA-Z][\w-]*)(?: (.*))?")
 #: A word of a plain question.
 _WORD = re.compile(r"[a-z']+")
 
-#: The plain questions, in lower case and without punctuation, by the command that they stand for.
-#: No plain question stands for a command that changes the room.
-PLAIN: dict[str, tuple[str, ...]] = {
+#: The plain questions of each command, in lower case and without punctuation. No plain question
+#: means a command that changes the room.
+PLAIN_QUESTIONS: dict[str, tuple[str, ...]] = {
     "why": (
         "why",
         "why that",
@@ -46,7 +46,9 @@ PLAIN: dict[str, tuple[str, ...]] = {
     "clock": ("how much time do i have", "is there a clock"),
     "analyse": ("where did i go wrong", "can you analyse this match"),
 }
-_COMMANDS = {question: command for command, questions in PLAIN.items() for question in questions}
+_COMMANDS = {
+    question: command for command, questions in PLAIN_QUESTIONS.items() for question in questions
+}
 
 
 class Question(Struct, frozen=True):

@@ -12,7 +12,7 @@ from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
 from server.rooms import chat, gone, hints, moves, offers, permissions, seats, thinking
-from server.rooms.commands import AiSeat, Command, Create, MySeat, OpenSeat
+from server.rooms.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat
 from server.rooms.events import (
     ONE_SCREEN,
     RATED,
@@ -27,6 +27,7 @@ from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
 from server.rooms.model import Actor, CommandRejected, Moment, Room, Rule
+from server.rooms.permissions import viewer_of
 from server.rooms.seats import seat_events, wished_occupant
 from server.rooms.starts import check_start
 
@@ -86,6 +87,11 @@ def _requirements(created: Created) -> list[Required]:
     return [Required(what) for what, is_used in uses if is_used]
 
 
+def configure(room: Room, command: Configure, moment: Moment) -> list[RoomEvent]:
+    permissions.check(permissions.configure(room, viewer_of(room, moment.actor.identity)))
+    return [Configured(command.thinking, command.help)]
+
+
 #: The rule of each command.
 RULES: dict[type[Command], Rule] = {
     **moves.RULES,
@@ -94,7 +100,7 @@ RULES: dict[type[Command], Rule] = {
     **gone.RULES,
     **chat.RULES,
     **hints.RULES,
-    **thinking.RULES,
+    Configure: configure,
 }
 
 

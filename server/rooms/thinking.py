@@ -7,11 +7,7 @@ sees it before.
 
 import hashlib
 
-from server.rooms import permissions
-from server.rooms.commands import Command, Configure
-from server.rooms.events import Configured, RoomEvent
-from server.rooms.model import Match, Moment, Room, Rule
-from server.rooms.permissions import check, viewer_of
+from server.rooms.model import Match, Room
 
 #: Everyone sees the thinking.
 ALL = "all"
@@ -55,12 +51,3 @@ def search_seed(match_id: str, ply: int) -> int:
     """The seed of the search for the move at a ply. A repeated search so gives the same move."""
     digest = hashlib.blake2b(f"{match_id}:{ply}".encode(), digest_size=6).digest()
     return int.from_bytes(digest, "big")
-
-
-def configure(room: Room, command: Configure, moment: Moment) -> list[RoomEvent]:
-    check(permissions.configure(room, viewer_of(room, moment.actor.identity)))
-    return [Configured(command.thinking, command.help)]
-
-
-#: The rules of this module.
-RULES: dict[type[Command], Rule] = {Configure: configure}

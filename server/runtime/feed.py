@@ -10,7 +10,7 @@ from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import Batch, LoggedEvent, Outbound
 from server.rooms.model import Room
-from server.rooms.permissions import leaves_permissions_unchanged
+from server.rooms.permission_changes import leaves_permissions_unchanged
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
 from server.runtime.permission_feed import PermissionFeed
@@ -53,7 +53,7 @@ class Feed:
         """Sends committed events to every follower, and the ack to the sender of the command.
 
         If the board has changed, every follower also receives the board, and the player to move the
-        legal moves. Followers whose permitted commands have changed receive the new list.
+        legal moves. Followers whose permissions have changed receive the new list.
         """
         room, events = committed.after, committed.events
         has_board_change = changes_board(events)
@@ -70,7 +70,7 @@ class Feed:
         turn, player_to_move = turn_message(room) if has_board_change else (None, None)
         turn_messages = [Outbound(turn)] if turn is not None else []
         before = committed.before
-        # When `frozen` changes, each follower receives `joined` again, with its permitted commands.
+        # When `frozen` changes, each follower receives `joined` again, with its permissions.
         has_frozen_changed = before is not None and before.frozen is not room.frozen
         permitted: Mapping[Follower, Outbound] = {}
         if not (leaves_permissions_unchanged(events, room) or has_frozen_changed):

@@ -54,7 +54,7 @@ class Hub:
         self.creator = RoomCreator(ports, self.rooms, self.limits)
         self.attendance = Attendance(ports, self.rooms)
         self._expiry = Expiry(ports)
-        #: The rooms that this node cannot play, by their version: it does not take them over again.
+        #: The versions of the rooms that this node has released: it does not take them over again.
         self._released: dict[RoomVersion, None] = {}
         #: The latest time of day seen by this node, in ms since 1970.
         self._latest_ms = 0

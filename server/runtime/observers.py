@@ -76,7 +76,7 @@ class Observers:
         self._hint_observers = (*self._hint_observers, observer)
 
     def on_hint(self, room: Room, follower: Follower, hint: Hint) -> None:
-        """Passes a request for a hint on to those who give hints."""
+        """Passes a request for a hint to the observers."""
         for observer in self._hint_observers:
             observer(room, follower, hint)
 

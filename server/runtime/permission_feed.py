@@ -1,26 +1,28 @@
-"""Sends the players of a room and its host the commands that they may give, after each change."""
+"""Sends the players of a room and its host what they are permitted, after each change."""
 
 from collections.abc import Callable
 
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.commands import format_command_types
+from server.protocol.commands import format_permissions
 from server.protocol.outbound import Outbound
 from server.rooms import permissions
-from server.rooms.commands import Command
 from server.rooms.model import FindAbsence, Room
+from server.rooms.permissions import Permission
+from server.rooms.thinking import reason_to_withhold
 from server.runtime.followers import Followers
 from server.runtime.requests import Wake
 
-#: The types of the commands that a viewer may give.
-CommandTypes = tuple[type[Command], ...]
+#: What a viewer is permitted: commands, and to see the thinking.
+Permissions = tuple[Permission, ...]
 
 
 class PermissionFeed:
-    """The permitted commands that this node last sent to each player and to the host.
+    """The permissions that this node last sent to each player and to the host.
 
-    Spectators receive their list only in `joined`, so that a commit costs no message for each of
-    them. `submit` puts a wake-up into the room's mailbox.
+    Spectators receive their list in `joined`, and when the room begins or ceases to show the
+    thinking to them. No other commit costs a message for each of them. `submit` puts a wake-up into
+    the room's mailbox.
     """
 
     __slots__ = (
@@ -28,6 +30,7 @@ class PermissionFeed:
         "_followers",
         "_last_sent",
         "_ports",
+        "_spectators_see_thinking",
         "_submit",
         "next_change_ms",
     )  # fmt: skip
@@ -44,7 +47,9 @@ class PermissionFeed:
         self._find_absence = find_absence
         self._submit = submit
         #: The list that each connection of a player or of the host last received.
-        self._last_sent: dict[Follower, CommandTypes] = {}
+        self._last_sent: dict[Follower, Permissions] = {}
+        #: Whether spectators may see the thinking, by their lists.
+        self._spectators_see_thinking = True
         #: The time at which a list changes without an event, in ms since 1970; None for never.
         self.next_change_ms: int | None = None
 
@@ -55,10 +60,11 @@ class PermissionFeed:
             permitted = self._last_sent[follower] = self._permitted(room, follower, now_ms)
         else:
             self.forget(follower)
+            self._spectators_see_thinking = _spectators_see_thinking(room)
             permitted = permissions.permitted(
                 room, follower.identity, now_ms, self._ports.settings, self._find_absence
             )
-        return format_command_types(permitted)
+        return format_permissions(permitted)
 
     def forget(self, follower: Follower) -> None:
         """Forgets a follower that has left."""
@@ -83,17 +89,20 @@ class PermissionFeed:
         now_ms = self._ports.now_ms()
         self.next_change_ms = None
         last_sent = self._last_sent
+        saw_thinking = self._spectators_see_thinking
+        self._spectators_see_thinking = _spectators_see_thinking(room)
+        concerns_all = self._spectators_see_thinking != saw_thinking
         changes: dict[Follower, Outbound] = {}
-        messages: dict[CommandTypes, Outbound] = {}
+        messages: dict[Permissions, Outbound] = {}
         for follower, is_player in self._followers:
             # A player who has just sat down is not in `last_sent` yet; a player who has just stood
             # up still is, and needs the new list.
-            if not (is_player or follower in last_sent):
+            if not (is_player or follower in last_sent or concerns_all):
                 continue
             permitted = self._permitted(room, follower, now_ms)
             if last_sent.get(follower) != permitted:
                 if permitted not in messages:
-                    may = wire.May(room=room.id, v=room.v, may=format_command_types(permitted))
+                    may = wire.May(room=room.id, v=room.v, may=format_permissions(permitted))
                     messages[permitted] = Outbound(may)
                 changes[follower] = messages[permitted]
             if _is_player_or_host(room, follower):
@@ -102,8 +111,8 @@ class PermissionFeed:
                 self.forget(follower)
         return changes
 
-    def _permitted(self, room: Room, follower: Follower, now_ms: int) -> CommandTypes:
-        """Returns the commands that a follower may give, and updates `next_change_ms`."""
+    def _permitted(self, room: Room, follower: Follower, now_ms: int) -> Permissions:
+        """Returns what a follower is permitted, and updates `next_change_ms`."""
         arguments = room, follower.identity, now_ms, self._ports.settings, self._find_absence
         change_ms = permissions.next_change_ms(*arguments)
         if change_ms is not None and (
@@ -111,6 +120,11 @@ class PermissionFeed:
         ):
             self.next_change_ms = change_ms
         return permissions.permitted(*arguments)
+
+
+def _spectators_see_thinking(room: Room) -> bool:
+    match = room.match
+    return match is None or reason_to_withhold(match, is_player=False) is None
 
 
 def _is_player_or_host(room: Room, follower: Follower) -> bool:

@@ -8,10 +8,10 @@ A node has one `BackgroundSearches` (`Ports.background`). A request is one searc
         for job in jobs:
             result = await search(job)
 
-The result of a request of one search is kept for some minutes: the same position is searched once
-for all who ask. The engines give way to live searches, so a request may take any time. The limits
-are for each identity and node, and in memory. Analyses of matches (`study`) do not pass here: their
-limits hold for all nodes together, in the store (server/analysis/requests.py).
+The result of a request of one search is cached for some minutes, so that the same question about a
+position is searched once. Live searches come first, so a request may take any time. The limits are
+in memory, for each identity on this node. The analysis of a match (`study`) is no such request: the
+store counts its limits, for all nodes together (server/analysis/requests.py).
 """
 
 import asyncio
@@ -36,11 +36,13 @@ from server.ports import (
 )
 from server.settings import Settings
 
-#: Maximum number of nodes of a job. A search that is preempted begins anew, so it must be short.
+#: Maximum number of nodes of a job. A preempted search begins anew, so searches must be short.
 MAX_NODES = 200_000
-#: How long the result of a search is kept, in seconds, and how many results are kept.
-KEEP_S, MAX_KEPT = 300.0, 256
-#: What the requests are, for people.
+#: Time for which a result is cached, in seconds.
+KEEP_S = 300.0
+#: Maximum number of cached results.
+MAX_KEPT = 256
+#: The name of the requests in messages to people.
 SUBJECT = "questions to the engine"
 
 _encode_job = msgspec.json.Encoder().encode
@@ -62,7 +64,7 @@ class BackgroundSearches:
         self._settings = settings
         self._now_s = now_s
         self._people: dict[IdentityId, _Person] = {}
-        #: The results by job, the oldest first, each with the time at which it ends.
+        #: The cached results by job, the oldest first, each with the time until which it is valid.
         self._kept: dict[bytes, tuple[float, Result]] = {}
         per_hour = settings.limit_asks_per_hour
         self._rate = RateLimit(SUBJECT, per_hour, per_hour / 60)
@@ -72,8 +74,7 @@ class BackgroundSearches:
     ) -> Result:
         """Runs a request of one search, and returns its result. Raises as `request` does.
 
-        A question that was answered in the last minutes has its result at once, and counts for no
-        limit.
+        A repeated question gets the cached result at once, and counts against no limit.
         """
         key = _encode_job(replace(job, affinity=""))
         kept = self._find(key)
@@ -89,8 +90,9 @@ class BackgroundSearches:
     async def request(self, identity: IdentityId) -> AsyncIterator[RunSearch]:
         """Waits for the identity's turn, and yields the function that runs a search.
 
-        That function takes a job with a limit of nodes (at most MAX_NODES), and `on_info`. Raises
-        SearchRefused beyond a limit; the function raises it if no engine has room, and SearchError.
+        That function takes a job with a limit of at most MAX_NODES nodes, and `on_info`. Raises
+        SearchRefused beyond a limit. The function raises SearchError, and SearchRefused if no
+        engine has room.
         """
         person = self._enter(identity)
         try:
@@ -102,7 +104,7 @@ class BackgroundSearches:
                 del self._people[identity]
 
     def _find(self, key: bytes) -> Result | None:
-        """The kept result of a job; None if there is none any more."""
+        """The cached result of a job, if it is still valid."""
         until_s, result = self._kept.get(key, (0.0, None))
         return result if self._now_s() < until_s else None
 
@@ -131,7 +133,7 @@ class BackgroundSearches:
         return person
 
     def _count(self, identity: IdentityId) -> None:
-        """Counts a request for the limit of an hour. Raises SearchRefused beyond it."""
+        """Counts a request against the hourly limit. Raises SearchRefused beyond it."""
         try:
             self._rate.take(identity, self._now_s())
         except LimitExceeded as limit:
@@ -159,7 +161,7 @@ class BackgroundSearches:
 
 
 def job_for_person(job: Job, identity: IdentityId) -> Job:
-    """The job in the class `ask`. Its affinity is the identity: the engines are fair among them.
+    """The job in the class `ask`. The identity is its affinity: identities take turns.
 
     Raises ValueError if the job is not limited by nodes.
     """

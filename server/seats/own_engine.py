@@ -10,7 +10,7 @@ from engine.search.job import RIVALS, Info, Job, SearchFailed, Use
 from server.ports import Engines
 from server.seats.broker_transport import RemoteSearch
 
-#: The name of the own pool among the places. No worker's name is empty.
+#: The name of the node's own pool among the places. No worker's name is empty.
 OWN = ""
 
 

@@ -176,7 +176,7 @@ class RemoteEngines:
         ]
 
     def _offers(self, search: RemoteSearch) -> list[Offer[str]]:
-        """The places for a search. The own pool runs no strategies."""
+        """The places for a search. The node's own pool runs no strategies."""
         offers = self._workers.offers(search.job, self._dispatcher.places.running_at)
         is_own = self._own is not None and search.job.strategy is None
         return [*offers, self._own.offer(search.job)] if self._own and is_own else offers

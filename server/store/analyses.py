@@ -1,7 +1,7 @@
 """The analyses of matches in a SQL database.
 
-On PostgreSQL each statement is a transaction of its own, so every one of them checks by itself that
-the node still has the lease. A row of results is only ever inserted.
+On PostgreSQL each statement is a transaction of its own, so each one checks that the node still
+has the lease. Rows of results are inserted and never changed.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from server.store.database import SqlDatabase
 
 #: The columns of an Analysis, in its order.
 COLUMNS = [t.analyses.c[name] for name in Analysis.__struct_fields__]
-#: Queues an analysis, again if it has failed.
+#: Queues an analysis that is new or has failed.
 REQUEST = text("""
     INSERT INTO analyses ("match", state, asked_by, asked_ms, node, lease_ms, engine, plies,
         done_plies, reason)
@@ -186,14 +186,14 @@ def _next_query(clock: ColumnElement[int], per_identity: int) -> Any:
         .correlate(t.analyses)
         .scalar_subquery()
     )
-    is_open = or_(c.state == "queued", and_(c.state == "running", c.lease_ms < clock))
-    query = select(c.match).where(is_open)
+    is_claimable = or_(c.state == "queued", and_(c.state == "running", c.lease_ms < clock))
+    query = select(c.match).where(is_claimable)
     if per_identity:
         query = query.where(running < per_identity)
     return query.order_by(running, last_ended_ms, c.asked_ms, c.match).limit(1)
 
 
 def _count_plies(match: str, engine: str) -> Any:
-    """The number of the stored results of an engine for a match, as SQL."""
+    """The number of stored results of an engine for a match, as SQL."""
     c = t.analysis_plies.c
     return select(func.count()).where(c.match == match, c.engine == engine).scalar_subquery()

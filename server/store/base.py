@@ -24,7 +24,7 @@ EVERYONE, SPECTATORS = 0, 1
 #: Longest validity of a heartbeat, in ms: one that expires later was written before the store's
 #: clock was set back.
 MAX_HEARTBEAT_MS = 60_000
-#: The node of a room that was released: no node has this name.
+#: The node of a released room; no node has this name.
 NO_NODE = ""
 #: Maximum number of due rooms that one query returns.
 DUE_PAGE = 500
@@ -185,7 +185,7 @@ class RoomHead(Struct, frozen=True):
 class Identity(Struct, frozen=True):
     """An identity that may hold seats, and the last day on which it was seen (None: never).
 
-    `created_ms` is the time at which it was made; None where that does not matter.
+    `created_ms` is the time of its creation, in ms since 1970; None if it is unknown.
     """
 
     id: IdentityId
@@ -246,7 +246,7 @@ class StoredRoom(Struct, frozen=True):
     changed_ms: int
 
 
-#: The states of an analysis: waiting, running on a node, complete, and given up.
+#: The states of an analysis: waiting, running on a node, complete, or failed.
 AnalysisState = Literal["queued", "running", "done", "failed"]
 
 
@@ -457,7 +457,7 @@ class AnalysisStore(Protocol):
     async def request(self, match: MatchId, identity: IdentityId, plies: int) -> bool:
         """Queues the analysis of a match, unless it is queued, running or done.
 
-        Returns whether it did.
+        Returns whether it queued the analysis.
         """
 
     async def find(self, match: MatchId) -> Analysis | None:

@@ -1,12 +1,12 @@
-"""Which finished matches a list shows, and how far a query looks for them."""
+"""The filter of a list of finished matches, and how far a query looks for them."""
 
 from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
 
-#: A result: the player won, lost or drew; the first or the second seat won.
-Result = Literal["won", "lost", "drawn", "first", "second"]
+#: The wanted result: the player won or lost, the match was drawn, or that seat won.
+ResultFilter = Literal["won", "lost", "drawn", "first", "second"]
 
 #: The (finished_ms, match) of a match, or of a place between two matches.
 Key = tuple[int, str]
@@ -15,27 +15,26 @@ Key = tuple[int, str]
 #: same millisecond as one of them.
 SCAN_LIMIT = 2000
 
-#: The start of the stored result of a match that each seat won.
+#: The first bytes of the stored result of a match, by the seat that won it.
 WON_PREFIXES = (b'{"winner":0', b'{"winner":1')
-#: The starts of the stored results of drawn matches. An aborted match has no winner either.
+#: The first bytes of the stored results of drawn matches. An aborted match has no winner either.
 DRAWN_PREFIXES = tuple(
     b'{"winner":null,"how":"%s"' % how for how in (b"board", b"claim", b"agreement", b"gone")
 )
 
 
 class MatchFilter(Struct, frozen=True, kw_only=True):
-    """Leaves out the matches of other players and games, with other results, lengths and dates.
+    """The conditions for a match in a list; None accepts any value.
 
     - `player` is a key as in server/store/players.py. The results "won" and "lost" are those of
-      this player, and match nothing without one.
+      this player; without a player they accept no match.
     - `min_plies` and `max_plies` limit the length, both inclusive.
-    - `since_ms` is the first moment at which a match may have finished, `until_ms` the first one
-      after that.
+    - `since_ms` (inclusive) and `until_ms` (exclusive) limit the time at which the match finished.
     """
 
     player: str | None = None
     game: str | None = None
-    result: Result | None = None
+    result: ResultFilter | None = None
     min_plies: int = 1
     max_plies: int | None = None
     since_ms: int | None = None
@@ -44,7 +43,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     def accepts(
         self, game: str, players: tuple[str | None, ...], over: bytes, plies: int, finished_ms: int
     ) -> bool:
-        """Whether a list with this filter shows a match with these properties."""
+        """Whether the filter accepts a match with these properties."""
         return (
             self.game in (None, game)
             and (self.player is None or self.player in players)
@@ -73,11 +72,11 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def won_by(is_won: bool) -> list[tuple[int, bytes]]:
-        """The seats of a player who won, or lost, each with the start of that match's result."""
+        """For each seat, the first bytes of the result of a match that its player won (or lost)."""
         return [(seat, WON_PREFIXES[seat if is_won else 1 - seat]) for seat in (0, 1)]
 
 
-#: The filter of a list that shows every match.
+#: The filter that accepts every match.
 EVERY_MATCH = MatchFilter()
 
 

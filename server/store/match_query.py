@@ -137,5 +137,5 @@ def _has_result(wanted: MatchFilter) -> ColumnElement[bool]:
 
 
 def _begins_with(prefix: bytes) -> ColumnElement[bool]:
-    """Whether the stored result of a match begins so."""
+    """Whether the stored result of a match begins with `prefix`."""
     return func.substr(_COLUMNS.over, 1, len(prefix), type_=LargeBinary) == prefix

@@ -1,4 +1,4 @@
-"""The analyses of matches in memory, for tests and experiments."""
+"""The queue of analyses in memory, for tests and experiments."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from server.store.base import AnalysedPly, Analysis, AnalysisState, AnalysisUsag
 
 @dataclass(slots=True)
 class AnalysisTables:
-    """The rows of the analyses; they outlive the store of a node that is restarted."""
+    """The rows of the analyses, which outlive the restart of a node."""
 
     analyses: dict[str, Analysis] = field(default_factory=dict)
     ended_ms: dict[str, int] = field(default_factory=dict)
@@ -68,13 +68,13 @@ class MemoryAnalyses:
             for each in analyses.values()
             if each.state == "running" and each.lease_ms >= now_ms
         ]
-        is_open = [
+        claimable = [
             each
             for each in analyses.values()
             if each.state == "queued" or (each.state == "running" and each.lease_ms < now_ms)
             if not per_identity or running.count(each.asked_by) < per_identity
         ]
-        if not is_open:
+        if not claimable:
             return None
 
         def order(each: Analysis) -> tuple[int, int, int, str]:
@@ -87,7 +87,7 @@ class MemoryAnalyses:
             return count, max(ended, default=0), each.asked_ms, each.match
 
         claimed = replace(
-            min(is_open, key=order), state="running", node=node, lease_ms=now_ms + lease_ms
+            min(claimable, key=order), state="running", node=node, lease_ms=now_ms + lease_ms
         )
         analyses[claimed.match] = claimed
         return claimed

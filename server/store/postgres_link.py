@@ -86,15 +86,15 @@ class Limits:
         return self.statement_s + 1.0
 
 
-#: The longest wait for the server's answer to the end of a connection, in seconds.
+#: Time limit for the server's answer when a connection is closed, in seconds.
 CLOSE_S = 0.25
 
 
-class Link(asyncpg.Connection):  # type: ignore[misc]
-    """A connection whose `close` is quick.
+class QuickClosingConnection(asyncpg.Connection):  # type: ignore[misc]
+    """A connection whose `close` takes at most CLOSE_S.
 
-    SQLAlchemy closes a connection whose statement was cancelled before it reports the time-out, and
-    waits 2 s for a server that may be frozen.
+    When a statement is cancelled, SQLAlchemy closes its connection before it reports the time-out,
+    and would wait 2 s for a frozen server.
     """
 
     async def close(self, *, timeout: float | None = None) -> None:
@@ -125,7 +125,7 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
         async with asyncio.timeout(limits.connect_s):
             return await asyncpg.connect(
                 url.secret, server_settings=server_settings, max_cached_statement_lifetime=0,
-                connection_class=Link,
+                connection_class=QuickClosingConnection,
             )  # fmt: skip
     except TimeoutError:
         problem = f"no answer within {limits.connect_s:g} s"

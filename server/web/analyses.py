@@ -1,4 +1,4 @@
-"""The HTTP API for analyses of finished matches: request one, read it, follow it as it grows."""
+"""The HTTP API for analyses of finished matches: request, read and follow one."""
 
 import asyncio
 from http import HTTPStatus
@@ -19,16 +19,16 @@ from server.ports import Ports
 from server.store.base import StoredMatch
 from server.web.answers import ORIGIN, ApiError, json_answer, too_many_requests
 
-#: The type of a followed analysis: a report a line.
+#: The content type of a followed analysis: one report per line.
 NDJSON = "application/x-ndjson"
-#: Longest time for which a request follows an analysis, in seconds. The client then asks again.
+#: Time limit for following an analysis in one request, in seconds.
 FOLLOW_S = 60.0
-#: Time after which a reader looks for changes whose message was lost, in seconds.
+#: Time between two checks for changes whose message was lost, in seconds.
 POLL_S = 2.0
 #: The line that keeps a connection alive through proxies while nothing changes.
 KEEP_ALIVE = b"\n"
-#: The states in which an analysis goes on.
-GOING_ON = ("queued", "running")
+#: The states of an unfinished analysis.
+UNFINISHED = ("queued", "running")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -55,9 +55,9 @@ class Analyses:
     async def analysis(self, request: web.Request) -> web.StreamResponse:
         """Answers with the [analysis](#analyses) of a match, as far as it is done.
 
-        With `?follow` the answer is a stream of JSON lines: the analysis, then at each change one
-        with the entries that are new, and at the end the whole again. An empty line says that
-        nothing has changed. After a minute the stream ends, and the client asks again.
+        With `?follow` the answer is a stream of JSON lines: the analysis, at each change its new
+        entries, and at the end the whole analysis again. An empty line means that nothing has
+        changed. The stream ends after a minute, and the client sends the request again.
         """
         match = await self._find(request)
         self._take(request)
@@ -68,9 +68,9 @@ class Analyses:
     async def request(self, request: web.Request) -> web.Response:
         """Requests the analysis of a finished match, and answers with it.
 
-        There is one for all readers; a second request changes nothing, unless the first one has
-        failed. A request without a guest gets a 401, one beyond a limit of the guest a 429, and one
-        for a match that cannot be analysed a 409; `message` says why.
+        All readers share one analysis; only a failed one can be requested again. A request without
+        a guest gets a 401, one beyond a limit of the guest a 429, and one for a match that cannot
+        be analysed a 409; `message` says why.
         """
         match = await self._find(request)
         identity = await self._identity(request)
@@ -87,7 +87,7 @@ class Analyses:
         return json_answer(report, HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK)
 
     async def _follow(self, request: web.Request, match: StoredMatch) -> web.StreamResponse:
-        """Sends the analysis as it grows, until it ends, the time is over or the client leaves."""
+        """Sends the analysis as it grows, until it ends, FOLLOW_S is over or the client leaves."""
         response = web.StreamResponse(
             headers={
                 "Content-Type": NDJSON, "Cache-Control": "no-cache", "X-Accel-Buffering": "no",
@@ -100,7 +100,7 @@ class Analyses:
             report = last = await self._reports.of(match)
             await response.write(_line(report))
             sent = {entry.ply for entry in report.moves}
-            while report.state in GOING_ON and loop.time() < end_s:
+            while report.state in UNFINISHED and loop.time() < end_s:
                 await _wait(changed)
                 if request.transport is None:
                     break

@@ -1,4 +1,4 @@
-"""The HTTP API for the chat commands: the browser shows them while a person types one."""
+"""The HTTP API for the chat commands, which the browser lists while a person types one."""
 
 from aiohttp import web
 

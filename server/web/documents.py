@@ -1,7 +1,7 @@
 """Documents of the study processes: shared by equal requests, and cached.
 
-A document grows while its process makes it. Requests that arrive meanwhile read it from its start.
-Its job is cancelled when its last reader leaves. Only complete documents stay in the cache.
+A document grows while its process makes it, and each request reads it from its start. Its job is
+cancelled when the last reader leaves. Only complete documents stay in the cache.
 """
 
 import asyncio

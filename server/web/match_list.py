@@ -1,4 +1,4 @@
-"""The query of the list of matches: its filters, and the cursors of its pages."""
+"""The query for the list of matches: its filters, and the cursors of its pages."""
 
 from http import HTTPStatus
 from typing import cast, get_args
@@ -8,23 +8,23 @@ from msgspec import Struct
 
 from server.codes import Code
 from server.store.base import MatchPage, ProjectionStore, StoredMatch
-from server.store.match_filter import Key, MatchFilter, Result
+from server.store.match_filter import Key, MatchFilter, ResultFilter
 from server.web.answers import ApiError, query_number
 
-#: Longest text of a filter, in characters.
+#: Maximum length of an id in a filter, in characters.
 MAX_FILTER = 100
-#: Greatest number of plies in a filter.
+#: Maximum number of plies in a filter.
 MAX_PLIES = 100_000
-#: The last time that a filter can name, in seconds since 1970: the year 5138.
+#: The latest time in a filter, in seconds since 1970: the year 5138.
 MAX_SECONDS = 10**11 - 1
-#: The results that a filter may ask for.
-RESULTS = get_args(Result)
-#: The results of a player.
+#: The results in a filter.
+RESULTS = get_args(ResultFilter)
+#: The results that need a player.
 OWN_RESULTS = ("won", "lost")
 
 
 def parse_filter(request: web.Request) -> MatchFilter:
-    """The filter of a request for the list. Raises ApiError for a value that is none."""
+    """The filter of a request for the list. Raises ApiError for a malformed value."""
     query = request.query
     player, result = _text(query.get("player")), query.get("result") or None
     if result is not None and result not in RESULTS:
@@ -34,7 +34,7 @@ def parse_filter(request: web.Request) -> MatchFilter:
     return MatchFilter(
         player=player,
         game=_text(query.get("game")),
-        result=cast(Result | None, result),
+        result=cast(ResultFilter | None, result),
         min_plies=query_number(request, "min_plies", 1, 1, MAX_PLIES),
         max_plies=_number(request, "max_plies", MAX_PLIES),
         since_ms=_seconds(request, "since"),

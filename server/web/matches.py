@@ -43,7 +43,7 @@ ASSESSED_PLIES = 40
 #: Capacity of the cache of finished matches, in moves. The cache saves reading the room's log for
 #: each page of a replay.
 CACHED_MOVES = 200_000
-#: Log entries per read from the store. Those of one read are parsed without a pause.
+#: Log entries per read from the store, which the event loop parses without a pause.
 LOG_PAGE = 250
 #: Moves of an old log that get their notation before the event loop may serve other requests.
 NOTATION_BATCH = 20
@@ -96,12 +96,12 @@ class Matches:
     async def matches(self, request: web.Request) -> web.Response:
         """Lists finished public matches with at least one move, newest first.
 
-        There are at most `?limit=` of them, and fewer where the server would have to look at too
-        many others; then `next` or `previous` is set all the same, and goes on. `?before=` is the
-        `next` of another page and leads to older matches, `?after=` is its `previous` and leads to
-        newer ones. Filters: `?player=`, an identity; `?game=`; `?result=`, which is `first` or
-        `second` for the seat that won, `drawn`, or with a player `won` or `lost`; `?min_plies=` and
-        `?max_plies=`; `?since=` and `?until=`, in seconds since 1970.
+        A page has at most `?limit=` matches, and fewer where the server would have to look at too
+        many others; then its `next` or `previous` goes on all the same. `?before=` takes the `next`
+        of another page, for older matches, and `?after=` its `previous`, for newer ones. The
+        filters are `?player=`, an identity; `?game=`; `?result=`: `first` or `second` for the seat
+        that won, `drawn`, and with a player `won` or `lost`; `?min_plies=` and `?max_plies=`;
+        `?since=` and `?until=`, in seconds since 1970.
         """
         limit = query_number(request, "limit", 30, 1, PAGE)
         wanted = parse_filter(request)
@@ -187,20 +187,20 @@ class Matches:
         )
         return json_answer({"assessments": made})
 
-    async def searchable(
+    async def find_searchable(
         self, request: web.Request, match_id: str
     ) -> tuple[StoredMatch, list[str]]:
         """A match with the tokens of its moves, for a search of its positions.
 
         Raises ApiError if the sender may not see searches of it yet.
         """
-        match, moves = await self.readable(match_id)
+        match, moves = await self.find_with_moves(match_id)
         withheld = await self._thoughts.reason_to_withhold(request, match)
         if withheld is not None:
             raise ApiError(HTTPStatus.FORBIDDEN, Code.TRACE_WITHHELD, withheld)
         return match, moves
 
-    async def readable(self, match_id: str) -> tuple[StoredMatch, list[str]]:
+    async def find_with_moves(self, match_id: str) -> tuple[StoredMatch, list[str]]:
         """A match with the tokens of its moves. Raises ApiError if there is no such match."""
         match = await self._find(match_id)
         return match, [played.move for played in (await self.record(match)).moves]

@@ -78,7 +78,7 @@ class Replays:
             async with self._render_lock:
                 if has_left():
                     raise ConnectionError("the client has left")
-                if len(rendered.views) <= last:  # another request may have rendered it meanwhile
+                if len(rendered.views) <= last:  # another request may have rendered it
                     self._render_next(match, rendered, moves)
                 await asyncio.sleep(0)
         return b",".join(rendered.views[first : last + 1])

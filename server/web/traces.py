@@ -87,7 +87,7 @@ class Traces:
                 Code.TRACE_IMPOSSIBLE,
                 "a match goes without a game, a position, moves, options, a tree and a graph",
             )
-        match, moves = await self._matches.searchable(request, match_id)
+        match, moves = await self._matches.find_searchable(request, match_id)
         ply = len(moves) if body.ply is None else body.ply
         if ply > len(moves):
             raise ApiError(

@@ -1,4 +1,4 @@
-"""The HTTP API for a line of moves beside a match: its views, and the position at its end."""
+"""The HTTP API for variations: lines of moves that branch off from a match."""
 
 import asyncio
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from server.store.base import StoredMatch
 from server.web.answers import ORIGIN, ApiError, json_answer, query_number, too_many_requests
 from server.web.matches import Matches
 
-#: Maximum number of moves of a line.
+#: Maximum number of moves of a variation.
 MAX_MOVES = 40
 #: Plies that are replayed before the event loop may serve other requests.
 REPLAY_BATCH = 20
@@ -39,17 +39,17 @@ class Variations:
         return [web.get("/api/matches/{match}/variation", self.variation)]
 
     async def variation(self, request: web.Request) -> web.Response:
-        """Answers with a line of moves that begins at ply `?ply=` of a match.
+        """Answers with a variation that branches off from a match at ply `?ply=`.
 
-        `?moves=` are the tokens of its moves, at most 40, separated by spaces. `views` are the
-        positions from ply `?ply=` to the end of the line, and `moves` its moves with their
-        notation. `start` is the position at the end as text, from which `create` starts a room;
-        `over` says why the match would be over there, and is null otherwise.
+        `?moves=` has the tokens of its moves, at most 40, separated by spaces. `views` has the
+        positions from ply `?ply=` to the end of the variation, and `moves` its moves with their
+        notation. `start` is the last position as text, from which `create` starts a room. `over`
+        says why the match would be over in that position, and is null otherwise.
         """
         tokens = request.query.get("moves", "").split()
         if len(tokens) > MAX_MOVES or any(len(token) > MAX_MOVE for token in tokens):
             raise _malformed(f"a line has at most {MAX_MOVES} moves of {MAX_MOVE} characters")
-        match, moves = await self._matches.readable(request.match_info["match"])
+        match, moves = await self._matches.find_with_moves(request.match_info["match"])
         ply = query_number(request, "ply", 0, 0, len(moves))
         try:
             self._rate.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
@@ -82,7 +82,7 @@ class Variations:
 
 
 async def _play(position: Position, ply: int, tokens: list[str]) -> dict[str, object]:
-    """The answer for a line; one position is drawn in each iteration of the event loop.
+    """The answer for a variation, with one position per iteration of the event loop.
 
     Raises GameError for a move that is not legal.
     """

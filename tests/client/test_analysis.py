@@ -9,7 +9,13 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.analyses import Counts, Position, Report, Summary, TurningPoint
+from client.analyses import (
+    AnalysedPosition,
+    AnalysisReport,
+    AnalysisSummary,
+    MarkCounts,
+    TurningPoint,
+)
 from client.api import MatchRecord
 from client.cli import main
 from client.subcommands import analyse as command
@@ -24,7 +30,7 @@ MARKS = (None, "inaccuracy", "mistake", "blunder")
 
 
 def record(plies: int) -> MatchRecord:
-    """A match with as many moves."""
+    """A match with `plies` moves."""
     return MatchRecord(
         match="m1", room="r1", game="chess", title="Chess", number=1,
         seats=(Occupant("a", "Ada"), Occupant("b", "Ben")), over=None, plies=plies,
@@ -32,10 +38,10 @@ def record(plies: int) -> MatchRecord:
     )  # fmt: skip
 
 
-def positions(chances: list[int]) -> tuple[Position, ...]:
-    """The analysis of positions with these chances, with a mark at each fifth."""
+def positions(chances: list[int]) -> tuple[AnalysedPosition, ...]:
+    """The analysis of positions with these chances; every fifth position has a mark."""
     return tuple(
-        Position(
+        AnalysedPosition(
             ply, chance, ply % 2, line=f"{ply + 1}. best", loss=0.01 * (ply % 5) ** 2,
             mark=MARKS[ply // 5 % 4] if ply % 5 == 4 else None,
             says_mark="Mistake: it was bad." if ply % 5 == 4 and ply // 5 % 4 else "",
@@ -46,8 +52,9 @@ def positions(chances: list[int]) -> tuple[Position, ...]:
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=300), st.integers(20, 200), st.booleans())
 def test_the_graph_fits(chances: list[int], width: int, has_blocks: bool) -> None:
-    """The graph is never wider than the output, is plain ASCII where blocks cannot be shown, and a
-    higher chance is never drawn lower.
+    """The graph is never wider than the output, and is ASCII if the output cannot show blocks.
+
+    A higher chance is never drawn lower.
     """
     lines = analysis.graph_lines(record(len(chances)), positions(chances), width, has_blocks)
     assert all(len(line) <= max(width, 44) for line in lines)
@@ -65,10 +72,10 @@ def test_the_graph_fits(chances: list[int], width: int, has_blocks: bool) -> Non
 
 
 def test_the_progress() -> None:
-    """The progress is a bar with numbers; a waiting analysis says how many are before it."""
-    running = Report("running", plies=60, done_plies=20)
+    """The progress is a bar with numbers, or the number of analyses ahead in the queue."""
+    running = AnalysisReport("running", plies=60, done_plies=20)
     assert analysis.progress_text(running) == f"[{'#' * 10}{'.' * 20}] 20 of 60 positions"
-    waiting = Report("queued", plies=60, done_plies=0, ahead=1)
+    waiting = AnalysisReport("queued", plies=60, done_plies=0, ahead=1)
     assert analysis.progress_text(waiting) == "Waiting: 1 analysis is before this one"
 
 
@@ -78,10 +85,12 @@ def test_a_replay_shows_the_analysis() -> None:
     """
     data = io.StringIO()
     output = Output(data, io.StringIO(), interactive=False)
-    counts = (Counts(0, 1, 0), Counts(1, 0, 0))
-    report = Report(
+    counts = (MarkCounts(0, 1, 0), MarkCounts(1, 0, 0))
+    report = AnalysisReport(
         "done", 11, 11, moves=positions([50] * 11),
-        summary=Summary((97.3, None), counts, (TurningPoint(4, "1. m4 turned the match."),)),
+        summary=AnalysisSummary(
+            (97.3, None), counts, (TurningPoint(4, "1. m4 turned the match."),)
+        ),
     )  # fmt: skip
     print_match(record(10), [], output, None, report)
     text = data.getvalue()
@@ -95,8 +104,10 @@ def test_a_replay_shows_the_analysis() -> None:
 async def test_a_match_is_analysed_on_a_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`plyroom analyse` requests the analysis as a guest, waits for it and prints it; a second
-    call, as the same guest, reads it. A match that cannot be analysed is refused in words.
+    """`plyroom analyse` requests the analysis as a guest, waits for it and prints it.
+
+    A second call, as the same guest, reads it. For a match that cannot be analysed it prints the
+    reason.
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     fake = analysing_server(search_s=0.01)
@@ -121,7 +132,7 @@ async def test_a_match_is_analysed_on_a_server(
 
 
 def test_a_file_that_is_no_game(tmp_path: Path) -> None:
-    """A file with an illegal move is refused in one line that names the move."""
+    """For a file with an illegal move the command prints one line that names the move."""
     file = tmp_path / "bad.pgn"
     file.write_text("1. e4 e4")
     result = CliRunner().invoke(main, ["analyse", str(file)])

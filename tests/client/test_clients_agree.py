@@ -6,16 +6,23 @@ from typing import get_args
 
 from client.model import Model
 from client.terminal.commands import CommandName
+from client.terminal.helping import help_command
 from client.terminal.line import ROOM_COMMANDS
 from client.terminal.muting import mute_command
 from client.terminal.seats import seat_command
-from server.protocol.messages import ChatLine, ClientMessage, Occupant, Player, RoomCommand
+from server.protocol.messages import (
+    ChatLine,
+    ClientMessage,
+    Configure,
+    Occupant,
+    Player,
+    RoomCommand,
+)
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
-#: that is a move or begins with / is played or said, and /hint asks the bot. `thinking` with an
-#: argument configures.
-WITHOUT_A_WORD = {"join", "leave", "move", "chat", "configure", "hint"}
+#: that is a move or begins with / is played or said, and /hint asks the bot.
+WITHOUT_A_WORD = {"join", "leave", "move", "chat", "hint"}
 
 
 def protocol_commands() -> set[str]:
@@ -45,6 +52,9 @@ def line_mode_commands() -> set[str]:
     seats = [seat_command(name, argument, model, "1") for name, argument, model in words]
     types = [type(command) for command in seats if not isinstance(command, str)]
     assert len(types) == len(words)
+    configure = help_command(CommandName.ALLOW_HELP, "on", full, "1")
+    assert isinstance(configure, Configure)
+    types.append(Configure)
     kim = Player("kim", "Kim")
     model = Model(room="r", chat=(ChatLine(1, 0, "Kim", "hi", identity="kim"),), muted=(kim,))
     for name in (CommandName.MUTE_ALL, CommandName.UNMUTE_ALL):
@@ -66,7 +76,7 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     shown = {"board", "moves", "last", "pieces", "thinking", "help", "quit"}
     of_seats = {"sit", "stand", "ai"}
     of_reader = {"mute", "unmute"}
-    of_host = {"mute-all", "unmute-all"}
+    of_host = {"mute-all", "unmute-all", "allow-help"}
     of_asker = {"hint"}
     of_room = {name.value for name in ROOM_COMMANDS}
     typed = shown | of_seats | of_reader | of_host | of_asker | of_room
@@ -85,3 +95,14 @@ def test_seats_are_named_by_their_sides() -> None:
     assert seat_command(CommandName.SIT, "", full, "1") == "Both seats are taken."
     assert "ai off" in str(seat_command(CommandName.AI, "best", model, "1"))
     assert seat_command(CommandName.AI, "off", model, "1") == "No AI has a seat here."
+
+
+def test_the_host_allows_help_in_line_mode() -> None:
+    """`allow-help on` leaves who may see the thinking; without on or off it says the setting."""
+    model = Model(room="r", thinking_setting="spectators")
+    assert help_command(CommandName.ALLOW_HELP, "on", model, "1") == Configure(
+        id="1", room="r", thinking="spectators", help=True
+    )
+    assert "does not help" in str(help_command(CommandName.ALLOW_HELP, "", model, "1"))
+    newer = Model(room="r", thinking_setting="friends")
+    assert getattr(help_command(CommandName.ALLOW_HELP, "off", newer, "1"), "thinking") == "after"  # noqa: B009

@@ -5,7 +5,7 @@ import pytest
 
 from client.address import parse_address
 from client.model import Model
-from client.terminal import words
+from client.terminal import queries, words
 from client.terminal.commands import (
     CommandName,
     PlayMove,
@@ -66,6 +66,18 @@ STICKS = room(
 )
 
 
+def test_withheld_thinking_is_not_called_missing() -> None:
+    """Where the server does not let the viewer see the thinking, `thinking` says so before the
+    AI's first search, too.
+    """
+    for may, answer in (
+        (("resign", "see_thinking"), "The AI has reported no scores."),
+        (("resign",), "This room does not show you what the AI thinks during the match."),
+    ):
+        model = msgspec.structs.replace(CONNECT_FOUR, may=may)
+        assert queries.query_text(model, CommandName.THINKING, "", colour=False) == answer
+
+
 @pytest.mark.parametrize("text", ["e2e4", "e4", "E2-E4", "e2 e4", "e2xe4", "  e2e4 "])
 def test_a_move_may_be_typed_in_many_forms(text: str) -> None:
     assert parse_line(text, room(CHESS, PAWN, *PROMOTIONS)) == PlayMove(PAWN)
@@ -105,6 +117,7 @@ def test_the_help_marks_commands_that_are_not_permitted_now() -> None:
     assert marked == {
         *("abort", "claim", "rematch", "takeback", "accept", "decline", "sit", "stand", "ai"),
         *("claim-win", "call-draw", "let-ai-play", "reclaim", "mute-all", "unmute-all", "hint"),
+        "allow-help",
     }
     assert all(len(line) < 80 for line in help_text(model).splitlines())
 

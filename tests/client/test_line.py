@@ -420,6 +420,15 @@ def test_the_host_says_who_sees_the_thinking() -> None:
     assert room.room.thinking == "after"
 
 
+def test_the_host_allows_the_bots_help() -> None:
+    """`allow-help on` configures the room before a match, and the new setting is printed."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    run = play(room, TypedLines("allow-help", "allow-help on", "q"), interactive=True)
+    assert "error: type allow-help on or allow-help off; now the bot does not help" in run.messages
+    assert "The bot may help both players with positions now." in run.messages
+    assert room.room.help
+
+
 def test_a_later_snapshot_does_not_introduce_the_room_again() -> None:
     """After a restart of the server with another log, the room is announced as up to date."""
     run = CapturedOutput(True)

@@ -195,7 +195,7 @@ async def test_a_cold_game_is_played_uncompiled(
 async def test_a_game_that_the_cache_has_lost(
     plug_in: Callable[[str, str], Path], loss: str
 ) -> None:
-    """A game that the cache has lost is compiled again and meanwhile played uncompiled."""
+    """A game that the cache has lost is compiled again; until then it is played uncompiled."""
     plug_in("planted", f"{SOURCE}# this is lost\n")
     game = load_game("planted")
     states: list[WarmState] = []

@@ -130,7 +130,7 @@ async def test_an_idle_worker_that_hangs_is_replaced(pool: Pool) -> None:
         os.kill(pid, signal.SIGSTOP)
     async with stopped_clock() as clock:
         task = asyncio.create_task(pool.search(timed_job(500)))
-        for _ in pids:  # the pool tries the workers in turn
+        for _ in pids:  # the pool tries one worker after the other
             await until(lambda: pool.running_count == 1 and pid_of(pool, timed_job(500)) in pids)
             hung = pid_of(pool, timed_job(500))
             clock.advance(1.0)

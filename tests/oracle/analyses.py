@@ -1,8 +1,8 @@
 """The checker of analyses: what readers received over HTTP must satisfy I32.
 
 I32: the analysis of a match is a function of its moves, the number of nodes and the engine. So all
-readings of it agree, those of two runs too; every position is analysed once; and losses, marks and
-the summary follow from each other by the published formulas.
+readings of it agree, also between two runs. Every position is analysed once. Losses, marks and the
+summary follow from each other by the published formulas.
 
 The checker uses none of the server's code.
 """
@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: The marks by the least loss, the greatest first.
+#: The least loss of each mark, the greatest first.
 MARKS = ((0.20, "blunder"), (0.10, "mistake"), (0.05, "inaccuracy"))
-#: Losses are sent with four decimals, accuracies with one.
-LOSS_ERROR, ACCURACY_ERROR = 0.00011, 0.06
+#: The rounding error of a loss, which has four decimals.
+LOSS_ERROR = 0.00011
+#: The rounding error of an accuracy, which has one decimal.
+ACCURACY_ERROR = 0.06
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Reads the bot's sentences about a move back, and compares every fact with the stored thought.
+"""Parses the bot's sentences about a move, and compares every fact with the stored thought.
 
-It knows the phrases, but shares no code with the templates: chances, bounds, distances, roles and
-lines are worked out anew from the thought and the rules.
+The parser knows the phrases but shares no code with the templates. It derives chances, bounds,
+distances, roles and lines from the thought and the rules.
 """
 
 import math
@@ -46,10 +46,10 @@ class Claims:
 
 
 class Unreadable(AssertionError):
-    """A sentence that the parser does not know."""
+    """The parser does not know a sentence."""
 
 
-#: A sentence: its pattern, and what its groups mean. M, B, S are moves, V a verdict, L a line.
+#: The known sentences: the pattern of each, and the role of its move or number.
 _PATTERNS: list[tuple[re.Pattern[str], str]] = []
 
 
@@ -262,7 +262,7 @@ class Oracle:
         )
 
     def _is_no_better(self, token: str) -> bool:
-        """Whether the move's bound allows nothing above the best score, and says no less."""
+        """Whether the move's bound only says that its score is at most the best one."""
         move = self._moves[token]
         return move.bound == "upper" and token != self.thought.pv[0] and (
             move.score >= self.thought.score

@@ -358,7 +358,7 @@ def fail_soft(tree: Tree, depth: float, log: Log) -> Number:
 def for_player(
     tree: Tree, player: int, depth: float, log: Log, path: tuple[int, ...] = ()
 ) -> Number:
-    """Formula 9: U(q, p) at an end, max where p is to move, min over everybody else's moves."""
+    """Formula 9: U(q, p) at an end, max where p is to move, min over the other players' moves."""
     visit = log.enter(path)
     stop = stop_value(tree, depth)
     if stop is not None:
@@ -385,7 +385,7 @@ def max_n(tree: Tree, depth: float, log: Log, path: tuple[int, ...] = ()) -> Any
 def optimistic(
     tree: Tree, depth: float, log: Log, goal: float, path: tuple[int, ...] = (), best: float = -INF
 ) -> Number:
-    """An ordinary search for a high-utility end: everybody's moves are ours; ends at the goal."""
+    """An ordinary search for a high-utility end: all moves are ours; ends at the goal."""
     visit = log.enter(path, best, goal)
     visit.value = stop_value(tree, depth)
     if visit.value is None:

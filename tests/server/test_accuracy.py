@@ -12,10 +12,10 @@ from engine.rules.registry import load_game
 from engine.search.job import MATE, RootMove
 from engine.win_chance import win_chance
 from server.analysis.accuracy import (
-    Judged,
     PlayedMove,
-    judge,
+    PositionJudgement,
     judge_move,
+    judge_position,
     summarise,
 )
 from server.analysis.positions import PlyResult, decode_result, encode_result
@@ -43,7 +43,7 @@ def test_marks(loss: float, mark: str | None) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), CHANCES, CHANCES), max_size=40))
-def test_the_accuracy_is_published(rows: list[tuple[int, float, float]]) -> None:
+def test_the_accuracy_follows_the_published_formula(rows: list[tuple[int, float, float]]) -> None:
     """The accuracy of a side is 100 x (1 - mean loss of its moves), and its marks add up."""
     moves = [played(seat, max(pair), min(pair)) for seat, *pair in rows]
     for seat in (0, 1):
@@ -70,8 +70,8 @@ def test_a_loss_is_judged_by_the_same_search_where_possible(
     the position after it decides. No loss is negative, and the best move loses nothing.
     """
     ranked = sorted(chances, reverse=True)
-    before = Judged(seat, ranked[0], tuple((f"m{i}", c) for i, c in enumerate(ranked)))
-    following = Judged(next_seat, after)
+    before = PositionJudgement(seat, ranked[0], tuple((f"m{i}", c) for i, c in enumerate(ranked)))
+    following = PositionJudgement(next_seat, after)
     move = judge_move(before, f"m{index}", following)
     own = after if next_seat == seat else 1 - after
     scored = ranked[index] if index < len(ranked) else None
@@ -90,9 +90,9 @@ def test_a_loss_is_judged_by_the_same_search_where_possible(
 def test_only_moves(best: float, second: float, is_forced: bool) -> None:
     """A move is the only one if every other is a mistake; a forced move never is."""
     best, second = max(best, second), min(best, second)
-    judged = Judged(0, best, (("a", best), ("b", second)), is_forced)
-    assert judged.is_only == (not is_forced and best - second >= 0.10)
-    assert not Judged(0, best, (("a", best),)).is_only
+    judgement = PositionJudgement(0, best, (("a", best), ("b", second)), is_forced)
+    assert judgement.has_only_move == (not is_forced and best - second >= 0.10)
+    assert not PositionJudgement(0, best, (("a", best),)).has_only_move
 
 
 @st.composite
@@ -144,14 +144,14 @@ def test_the_entries_of_a_match(match: tuple[list[Analysed], list[str]]) -> None
     ]
     for each, entry in zip(analysed, entries, strict=True):
         assert decode_result(encode_result(each.result)) == each.result
-        chance = each.judged.chance_of(0)
+        chance = each.judgement.chance_of(0)
         assert abs(entry.chance - 100 * chance) <= 1
         assert entry.best == (each.result.pv[0] if each.result.pv else None)
         assert (entry.mark is None) == (entry.says_mark == "")
         if each.result.pv:
             score = each.result.score
             own = win_chance(each.position.game, score)
-            assert each.judged.chance_of(each.position.turn) == own
+            assert each.judgement.chance_of(each.position.turn) == own
             assert entry.line.split(" ", 1)[1].startswith(entry.text)
     assert entries[-1].loss is None
     summary = make_summary(analysed, moves)
@@ -167,7 +167,7 @@ def test_the_entries_of_a_match(match: tuple[list[Analysed], list[str]]) -> None
 
 
 @given(analysed_matches())
-def test_a_sentence_states_what_was_judged(match: tuple[list[Analysed], list[str]]) -> None:
+def test_a_sentence_states_the_judgement(match: tuple[list[Analysed], list[str]]) -> None:
     """The chances, the names of the sides and the better move in a sentence are those of the
     judgement.
     """
@@ -177,7 +177,7 @@ def test_a_sentence_states_what_was_judged(match: tuple[list[Analysed], list[str
         if not entry.says_mark:
             continue
         names = [seat.name for seat in before.position.game.board({}).seats]
-        move = judge_move(before.judged, token, after.judged)
+        move = judge_move(before.judgement, token, after.judgement)
         best = numbered_line(before.position, before.ply, before.result.pv[:1])
         assert entry.says_mark.endswith(f"{best} was better.")
         assert entry.says_mark.startswith(f"{str(entry.mark).capitalize()}: ")
@@ -200,8 +200,8 @@ def test_the_chance_of_a_finished_match_is_its_result(
     """Where the match is over on the board, the chance is 1 for a win, 0.5 for a draw."""
     position = match[0][-1].position
     outcome = position.outcome()
-    judged = judge(position, PlyResult())
+    judgement = judge_position(position, PlyResult())
     if outcome is not None:
         expected = 0.5 if outcome.winner is None else float(outcome.winner == 0)
-        assert judged.chance_of(0) == expected
-        assert judged.moves == ()
+        assert judgement.chance_of(0) == expected
+        assert judgement.moves == ()

@@ -251,9 +251,9 @@ async def test_failures_of_the_store_delay_an_analysis_only() -> None:
 
 @virtual
 async def test_the_limits_of_an_identity() -> None:
-    """An identity may have one running and five waiting analyses, and so many a day.
+    """An identity may have one running and five waiting analyses, and a number of them in a day.
 
-    The refusals say so in words.
+    The refusals name the limit.
     """
     fake = analysing_server()
     fake.settings = replace(fake.settings, limit_studies_per_day=8)

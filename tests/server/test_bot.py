@@ -12,7 +12,7 @@ import pytest
 from engine.search.job import Job, Limit, Result
 from server.bot import api, calls, registry
 from server.bot.api import Answer, Ask, Reply, Search, command
-from server.bot.bot import QUEUE, Bot, open_bot
+from server.bot.bot import MAX_QUEUED, Bot, open_bot
 from server.bot.calls import MAX_FAULTS, Calls, CommandFailed, in_thread
 from server.ids import IdentityId, RoomId
 from server.protocol import messages as wire
@@ -22,7 +22,7 @@ from server.rooms import chat
 from server.rooms.chat_limits import QUESTION_WINDOW_MS
 from server.rooms.commands import AiSeat, BotLine, Chat, MySeat
 from server.rooms.model import BOT, Actor, CommandRejected
-from server.rooms.questions import PLAIN, Question, parse_question
+from server.rooms.questions import PLAIN_QUESTIONS, Question, parse_question
 from server.runtime.hub import Hub
 from server.runtime.log import Rejected
 from tests.oracle import history
@@ -43,14 +43,14 @@ Patch = pytest.MonkeyPatch
 AGAINST_AI = (MySeat(), AiSeat(level=2))
 
 
-async def at_once(call: Callable[[], Reply]) -> Reply:
+async def call_in_loop(call: Callable[[], Reply]) -> Reply:
     """Calls a command in the event loop: virtual time has no threads."""
     return call()
 
 
 @asynccontextmanager
 async def bot_of(hub: Hub) -> AsyncIterator[Bot]:
-    async with open_bot(hub, Calls(at_once)) as bot:
+    async with open_bot(hub, Calls(call_in_loop)) as bot:
         yield bot
 
 
@@ -131,10 +131,10 @@ def test_questions(text: str, question: Question | None) -> None:
 
 def test_each_plain_question_stands_for_one_command_that_changes_nothing() -> None:
     """No plain question is listed twice, and none stands for a command of the room."""
-    texts = [text for texts in PLAIN.values() for text in texts]
+    texts = [text for texts in PLAIN_QUESTIONS.values() for text in texts]
     assert len(texts) == len(set(texts))
-    assert {"takeback", "draw", "coach"}.isdisjoint(PLAIN)
-    for name, questions in PLAIN.items():
+    assert {"takeback", "draw", "coach"}.isdisjoint(PLAIN_QUESTIONS)
+    for name, questions in PLAIN_QUESTIONS.items():
         assert {parse_question(text, True) for text in questions} == {Question(name)}
 
 
@@ -196,7 +196,7 @@ async def test_every_command_gives_a_player_a_spectator_and_an_empty_room_an_ans
 @pytest.mark.usefixtures("plugins")
 @virtual
 async def test_a_public_answer_is_a_line_of_the_bot() -> None:
-    """Everyone receives the line, with `by` and the v of the question; later clients too."""
+    """Everyone receives the line with `by` and the question's v, also clients that join later."""
     fake = FakeServer()
     async with fake.hub() as hub, bot_of(hub):
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -233,7 +233,10 @@ async def test_spectators_are_answered_among_themselves() -> None:
 
 
 async def lines_of_two_nodes() -> tuple[RoomId, Client]:
-    """Asks a public question, which both nodes receive as theirs; returns the room and a reader."""
+    """Asks a public question whose commit both nodes take for theirs.
+
+    Returns the room and a reader.
+    """
     fake = FakeServer()
     async with fake.hub() as one, fake.hub("n2") as two, bot_of(one) as bot, bot_of(two) as other:
         ada, reader = Client(one, "ada"), Client(two, "reader")
@@ -267,7 +270,7 @@ def check_answers(reader: Client) -> list[str]:
 @pytest.mark.usefixtures("plugins")
 @virtual
 async def test_no_line_is_answered_twice() -> None:
-    """I31: a line is answered once, even if two nodes take it for theirs, or one does so twice."""
+    """I31: a line has one answer, even if two nodes take its commit for theirs."""
     _, reader = await lines_of_two_nodes()
     assert len(bot_lines(reader)) == 1
     assert check_answers(reader) == []
@@ -307,7 +310,7 @@ def test_only_the_bot_speaks_for_the_bot() -> None:
 
 @virtual
 async def test_takeback_takes_the_askers_move_back() -> None:
-    """`/takeback` does what the button does, and a refusal is told in words."""
+    """`/takeback` does what the button does, and the bot gives the reason of a refusal in words."""
     fake = FakeServer()
     async with fake.hub() as hub, bot_of(hub):
         ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
@@ -325,7 +328,7 @@ async def test_takeback_takes_the_askers_move_back() -> None:
 
 @virtual
 async def test_draw_offers_and_accepts() -> None:
-    """`/draw` offers a draw; of the other player it accepts the offer."""
+    """`/draw` offers a draw; from the other player it accepts the offer."""
     fake = FakeServer()
     async with fake.hub() as hub, bot_of(hub):
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -359,6 +362,32 @@ async def test_the_coach_is_a_switch_of_the_asker() -> None:
         assert bot.followers_with(room, "coach") == []
 
 
+@virtual
+async def test_the_coach_stays_on_over_a_restart_and_on_another_node() -> None:
+    """A node finds the switch in the chat when it opens the room, and hears of it from others."""
+    fake = FakeServer()
+    async with fake.hub() as hub, bot_of(hub):
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(seats=AGAINST_AI)
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        await private_answer(ada, room, "/coach on")
+        await private_answer(ben, room, "/coach on")
+        await private_answer(ben, room, "/coach off")
+        await ask(ben, room, "is the coach on?")
+    async with fake.hub() as hub, bot_of(hub) as bot, fake.hub("n2") as other, bot_of(other) as far:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        again = Client(other, "ada")
+        for client in (ada, ben, again):
+            await client.ack(client.join(room))
+        assert bot.followers_with(room, "coach") == [ada]
+        assert far.followers_with(room, "coach") == [again]
+        v = (await private_answer(again, room, "/coach off"))["v"]
+        await ada.wait_for_v(v)
+        assert bot.followers_with(room, "coach") == []
+        assert far.followers_with(room, "coach") == []
+
+
 @pytest.mark.usefixtures("plugins")
 @virtual
 async def test_a_command_may_ask_for_a_search() -> None:
@@ -379,7 +408,7 @@ async def test_a_command_may_ask_for_a_search() -> None:
 @pytest.mark.usefixtures("plugins")
 @virtual
 async def test_a_command_that_fails_is_quarantined() -> None:
-    """After three faults a command is not called again; all others go on."""
+    """After three faults the bot does not call a command again; all others still answer."""
     fake = FakeServer().unlimited()
     async with fake.hub() as hub, bot_of(hub) as bot:
         ada = Client(hub, "ada")
@@ -429,8 +458,8 @@ def test_a_command_runs_in_a_thread_of_its_own() -> None:
 
 
 @virtual
-async def test_a_full_queue_is_told() -> None:
-    """Beyond QUEUE questions the asker is told to ask later; the room goes on."""
+async def test_a_full_queue_refuses_questions() -> None:
+    """Beyond MAX_QUEUED questions the bot asks the asker to ask later; the room goes on."""
     fake = FakeServer().unlimited()
 
     async def never(call: Callable[[], Reply]) -> Reply:
@@ -440,7 +469,7 @@ async def test_a_full_queue_is_told() -> None:
         ada = Client(hub, "ada")
         room = await ada.create(seats=AGAINST_AI)
         await ada.ack(ada.join(room))
-        for _ in range(QUEUE + 20):
+        for _ in range(MAX_QUEUED + 20):
             ada.send_command(ada.chat(room, "/clock"))
         answer = await ada.until(lambda m: m["t"] == "answer")
         assert "too many questions" in answer["text"]
@@ -475,7 +504,7 @@ def test_a_person_may_ask_six_questions_a_minute() -> None:
 
 
 def test_a_room_has_twenty_questions_a_minute() -> None:
-    """The twenty-first question of a room within a minute is refused, whoever asks."""
+    """The twenty-first question in a room within a minute is refused to everyone."""
     played = created(seats=AGAINST_AI)
     for number in range(20):
         played.now_ms += 1_000
@@ -506,7 +535,7 @@ async def test_addresses_are_links_a_day_after_the_guest_was_made(
 
 
 def test_a_host_mutes_and_unmutes() -> None:
-    """The room refuses the lines and questions of a muted person, in words, until the host ends it.
+    """The room refuses the lines and questions of a muted person until the host unmutes them.
 
     Only the host may mute, and only people who have written; the host cannot be muted.
     """

@@ -188,7 +188,7 @@ async def test_in_flight_messages_are_sent_again_first() -> None:
 async def test_a_link_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
     """After the broker was killed and restarted, the link subscribes again and reports a gap.
 
-    Reliable messages that were published meanwhile arrive.
+    Reliable messages that were published during the outage arrive.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -279,7 +279,7 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
 async def test_a_stalled_broker(tmp_path: Path) -> None:
     """A link is down within 2 s after the broker is stopped (SIGSTOP).
 
-    At most OUTBOX_CAPACITY messages wait meanwhile, and they arrive when the broker resumes.
+    At most OUTBOX_CAPACITY messages wait, and they arrive when the broker resumes.
     """
     async with (
         mosquitto(tmp_path, lines=("max_queued_messages 0",)) as broker,

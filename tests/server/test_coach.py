@@ -1,4 +1,4 @@
-"""server/bot/coach.py: what the coach says is true, by searches four times as long."""
+"""server/bot/coach.py: searches four times as long confirm the coach's comments."""
 
 from collections.abc import Iterator
 
@@ -10,19 +10,21 @@ from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import Info, Job, Limit, Result, RootMove
 from engine.win_chance import win_chance
-from server.bot.coach import COACH_NODES, CONFIRM_NODES, MISTAKE_LOSS, Judged
+from server.bot.coach import COACH_NODES, CONFIRM_NODES, MISTAKE_LOSS, MoveReview
 
 #: The games of the long test, each with the level whose moves the coach judges.
 GAMES = (
     ("chess", 3), ("othello", 2), ("connect-four", 2), ("draughts", 3), ("breakthrough", 2),
     ("kalah", 2), ("nine-mens-morris", 2),
 )  # fmt: skip
-#: How many mistakes the long test wants to see, and the share that the longer search confirms.
-MISTAKES, CONFIRMED = 200, 0.95
+#: Least number of mistakes in the long test.
+MISTAKES = 200
+#: The share of mistakes that the longer searches must confirm.
+CONFIRMED = 0.95
 
 
 class Searches:
-    """Searches of one game's positions, with an empty table each, as those of the class ask."""
+    """Searches positions of one game, each with an empty table, as asks do."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -42,16 +44,16 @@ class Searches:
         )  # fmt: skip
         return answer(job, self._searcher, lambda: Table(10), Control()).move
 
-    def judged(self, before: Position, moves: tuple[str, ...], move: str) -> Judged:
-        """What the coach knows of a move: the searches of `server.bot.coach.judge`."""
+    def review(self, before: Position, moves: tuple[str, ...], move: str) -> MoveReview:
+        """The coach's review of a move: the searches of `server.bot.coach.review_move`."""
         first = self.search(moves, COACH_NODES, lines=2)
         after = self.search((*moves, move), COACH_NODES)
-        judged = Judged(before, len(moves), move, first, after)
+        review = MoveReview(before, len(moves), move, first, after)
         best = first.info.pv[0]
-        if judged.loss() < MISTAKE_LOSS or not before.replay(best).moves():
-            return judged
+        if review.loss() < MISTAKE_LOSS or not before.replay(best).moves():
+            return review
         better = self.search((*moves, best), CONFIRM_NODES)
-        return replace(judged, confirmed=(better, self.search((*moves, move), CONFIRM_NODES)))
+        return replace(review, confirmed=(better, self.search((*moves, move), CONFIRM_NODES)))
 
     def loss(self, before: Position, moves: tuple[str, ...], move: str) -> float:
         """The loss of a move by fresh searches four times as long."""
@@ -69,8 +71,8 @@ def mistakes(game: Game, level: int, seed: int) -> Iterator[float]:
     while position.moves() and len(moves) < 60:
         move = searches.level_move(moves, level, seed + len(moves))
         if position.replay(move).moves():
-            comment = searches.judged(position, moves, move).comment("")
-            if comment is not None and comment.arrows:
+            comment = searches.review(position, moves, move).comment("")
+            if comment is not None and comment.candidates:
                 yield searches.loss(position, moves, move)
         moves, position = (*moves, move), position.replay(move)
 
@@ -89,7 +91,6 @@ def test_the_coach_names_only_real_mistakes() -> None:
             break
     assert len(losses) >= MISTAKES
     confirmed = sum(loss >= MISTAKE_LOSS for loss in losses)
-
     assert confirmed >= CONFIRMED * len(losses)
 
 
@@ -98,23 +99,23 @@ def result(score: int, *moves: RootMove) -> Result:
     return Result(moves[0].move, info)
 
 
-def judged(second: RootMove, played: str = "e2e4") -> Judged:
+def review_of(second: RootMove, played: str = "e2e4") -> MoveReview:
     """A move of the first position of chess, where e2e4 is best and every other move is known."""
     position = load_game("chess").start()
     others = [token for token in position.tokens() if token not in ("e2e4", second.move)]
     known = [RootMove(token, second.score, "upper") for token in others]
     first = result(50, RootMove("e2e4", 50), second, *known)
-    return Judged(position, 0, played, first, result(-50, RootMove("e7e5", -50)))
+    return MoveReview(position, 0, played, first, result(-50, RootMove("e7e5", -50)))
 
 
 def test_an_only_move_is_one_that_every_other_move_is_proved_worse_than() -> None:
     """The coach praises the best move only, and only where each other one is bounded far below."""
     far = RootMove("d2d4", -300)
-    assert judged(far).is_only_move()
-    assert not judged(far, "d2d4").is_only_move(), "it is not the best move"
-    assert not judged(RootMove("d2d4", 40)).is_only_move(), "another move is as good"
-    assert not judged(replace(far, bound="lower")).is_only_move(), "it may be better"
-    unknown = judged(far)
+    assert review_of(far).is_only_move()
+    assert not review_of(far, "d2d4").is_only_move(), "it is not the best move"
+    assert not review_of(RootMove("d2d4", 40)).is_only_move(), "another move is as good"
+    assert not review_of(replace(far, bound="lower")).is_only_move(), "it may be better"
+    unknown = review_of(far)
     few = replace(unknown.first.info, moves=unknown.first.info.moves[:3])
     assert not replace(unknown, first=replace(unknown.first, info=few)).is_only_move()
 
@@ -122,7 +123,7 @@ def test_an_only_move_is_one_that_every_other_move_is_proved_worse_than() -> Non
 def test_a_loss_is_the_lesser_of_two_estimates() -> None:
     """The longer searches can take a loss back, but never add to it."""
     case = replace(
-        judged(RootMove("d2d4", 40), "a2a3"), after=result(300, RootMove("e7e5", 300))
+        review_of(RootMove("d2d4", 40), "a2a3"), after=result(300, RootMove("e7e5", 300))
     )  # fmt: skip
     loss = case.loss()
     assert loss > MISTAKE_LOSS

@@ -104,9 +104,7 @@ def cases(draw: st.DrawFn, game_id: str) -> Case:
 
 @pytest.mark.parametrize("game_id", [name for name in game_ids() if load_game(name).levels])
 def test_every_fact_of_a_text_is_true(game_id: str) -> None:
-    """Whatever a search found, each move, chance, bound, distance, role and line of a text is that
-    of the thought.
-    """
+    """Each move, chance, bound, distance, role and line in a text is that of the stored thought."""
 
     @given(cases(game_id), st.integers(0, 10**6))
     @settings(max_examples=20, deadline=None)
@@ -135,7 +133,7 @@ def test_the_seed_alone_chooses_the_words() -> None:
     assert len(set(texts.values())) >= 8
 
 
-def test_a_move_without_a_search_is_told_as_random() -> None:
+def test_a_move_without_a_search_is_called_random() -> None:
     """A random move has no reason, and no chance."""
     position = load_game("chess").start()
     thought = StoredThought(pv=("e2e4",), move="e2e4")
@@ -145,7 +143,7 @@ def test_a_move_without_a_search_is_told_as_random() -> None:
 
 
 def test_a_strategy_speaks_in_its_own_units() -> None:
-    """The value of a strategy is told as it is; no chance belongs to its units."""
+    """The text has a strategy's value unchanged, and no chance to win."""
     position = load_game("chess").start()
     thought = StoredThought(depth=3, score=4, pv=("e2e4", "e7e5"), value="+3.5", move="e2e4")
     text = Case(position, 0, thought, ai()).check("1")
@@ -159,10 +157,10 @@ def _replace(old: str, new: str) -> Callable[[str], str]:
 
 #: Faults of templates and facts: what each replaces in the texts.
 FAULTS: dict[str, Callable[[str], str]] = {
-    "a bound is told the wrong way": _replace("at most", "at least"),
-    "a bound is told as exact": _replace("at most ", ""),
+    "a bound has the wrong direction": _replace("at most", "at least"),
+    "a bound is called exact": _replace("at most ", ""),
     "the bound of a distance is lost": _replace("within", "in"),
-    "a win is told as a loss": _replace("forced win", "forced loss"),
+    "a win is called a loss": _replace("forced win", "forced loss"),
     "a distance is one move too long": lambda text: re.sub(
         r"(in|within) (\d+) moves?", lambda m: f"{m[1]} {int(m[2]) + 1} moves", text
     ),
@@ -170,7 +168,7 @@ FAULTS: dict[str, Callable[[str], str]] = {
         r"(\d+) %", lambda m: f"{int(m[1]) + 1} %", text
     ),
     "a judgement is too good": _replace("(even)", "(a little better)"),
-    "another move is told as the second best": lambda text: re.sub(
+    "another move is called the second best": lambda text: re.sub(
         r"For comparison, (\S+) had", r"Second best was \1, with", text
     ),
     "one losing move too many": lambda text: re.sub(
@@ -207,12 +205,12 @@ def random_texts() -> list[tuple[Case, str]]:
 
 
 def test_faults_in_the_templates_are_found() -> None:
-    """The parser finds every planted fault of a text: it reads each fact, and none goes unread."""
+    """The parser finds every planted fault of a text, so it reads every fact."""
     played = played_cases("kalah", 2, plies=6)
     texts = random_texts() + [(case, case.check(str(case.ply))) for case in played]
     for name, plant in FAULTS.items():
         changed = [(case, plant(text)) for case, text in texts if plant(text) != text]
-        assert changed, f"no text has the place of the fault: {name}"
+        assert changed, f"no text can have this fault: {name}"
         found = 0
         for case, text in changed:
             try:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.rules.numbering import move_number
 from engine.rules.registry import load_game, production_ids
-from server.analysis.game_text import BadGameText, read_game
+from server.analysis.game_text import BadGameText, parse_game
 from server.rooms.starts import check_start
 
 PGN = """\
@@ -42,24 +42,24 @@ def played_games(draw: st.DrawFn) -> tuple[str, list[str], str]:
 def test_games_are_read_back(played: tuple[str, list[str], str]) -> None:
     """The text of any game is read back, whether its moves are tokens or notation."""
     game_id, tokens, text = played
-    read = read_game(text, load_game)
+    read = parse_game(text, load_game)
     assert (read.game.id, list(read.moves)) == (game_id, tokens)
     assert len(read.positions) == len(tokens) + 1
 
 
 def test_pgn_is_read() -> None:
     """A text without a game is chess in PGN; comments, variations and annotations are skipped."""
-    read = read_game(PGN, load_game)
+    read = parse_game(PGN, load_game)
     assert (read.game.id, len(read.moves), read.names) == ("chess", 11, ("Morphy", "Allies"))
     assert (read.moves[0], read.moves[-1], read.result) == ("e2e4", "f1c4", "1-0")
 
 
 def test_options_and_start_positions_are_read() -> None:
     """`Option` sets an option, and `Start` or `FEN` the position from which the game starts."""
-    hex_game = read_game('[Game "hex"]\n[Option "swap=no"]\n1. a1 b2', load_game)
+    hex_game = parse_game('[Game "hex"]\n[Option "swap=no"]\n1. a1 b2', load_game)
     assert hex_game.options["swap"] == "no"
     fen = "8/8/8/4k3/8/8/4P3/4K3 w - - 0 1"
-    read = read_game(f'[FEN "{fen}"]\n1. e4 Kxe4', load_game)
+    read = parse_game(f'[FEN "{fen}"]\n1. e4 Kxe4', load_game)
     assert read.start == check_start(load_game("chess"), {}, fen).text()
 
 
@@ -73,4 +73,4 @@ def test_options_and_start_positions_are_read() -> None:
 def test_texts_that_are_refused(text: str, reason: str) -> None:
     """A text that is no game is refused in words that name what is wrong."""
     with pytest.raises(BadGameText, match=reason):
-        read_game(text, load_game)
+        parse_game(text, load_game)

@@ -167,7 +167,7 @@ def find_no_game(name: str) -> Game:
 async def test_a_node_leaves_a_match_that_it_cannot_play_to_another_node(lacks: str) -> None:
     """An AI's match goes on when a node that can play it starts beside one that cannot.
 
-    The node that cannot play it took it over meanwhile, and reads it only once.
+    The node that cannot play it has taken it over, and reads it only once.
     """
     fake = FakeServer()
     fake.engines.answer = lambda _job: asyncio.Future()

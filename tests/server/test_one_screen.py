@@ -4,7 +4,7 @@ import pytest
 
 from server.codes import Code
 from server.protocol import views
-from server.protocol.commands import format_command_types
+from server.protocol.commands import format_permissions
 from server.rooms.commands import (
     Accept,
     Claim,
@@ -121,11 +121,12 @@ def test_the_seats_stay_those_of_one_player() -> None:
 
 @pytest.mark.parametrize("moves", ["", "a1", "a1 b1 a2", "a1 b1 a2 b2 a3"])
 def test_a_spectator_may_not_play(moves: str) -> None:
-    """Another identity may only chat and, while one person plays both sides, ask for a hint."""
+    """Another identity may only watch, chat and, while one plays both sides, ask for a hint."""
     played = on_one_screen()
     play(played, moves)
     types = permitted(played.room, BEN.identity, 0, Settings())
-    expected = ("hint", "chat") if played.match.over is None else ("chat",)
-    assert format_command_types(types) == expected
+    both = ("see_thinking", "chat")
+    expected = ("hint", *both) if played.match.over is None else both
+    assert format_permissions(types) == expected
     if played.match.over is None:
         assert played.refuse(BEN, played.move("c3")) is Code.SEAT_NONE

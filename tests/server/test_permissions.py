@@ -10,12 +10,13 @@ from engine.rules.registry import load_game
 from server.ids import IdentityId
 from server.protocol import messages as wire
 from server.protocol import views
-from server.protocol.commands import format_command_types
+from server.protocol.commands import format_permissions
 from server.rooms import commands, rules
 from server.rooms.commands import Command
 from server.rooms.events import Moved, RoomEvent, Unknown
 from server.rooms.model import AI, Absence, Actor, CommandRejected, Moment, Room
-from server.rooms.permissions import leaves_permissions_unchanged, permitted
+from server.rooms.permission_changes import leaves_permissions_unchanged
+from server.rooms.permissions import permitted
 from server.settings import Settings
 from tests.support.room_log import (
     ADA,
@@ -196,7 +197,7 @@ def listed_commands(
 ) -> set[str]:
     """Returns the names of the commands that `may` and `turn` offer to a viewer."""
     types = permitted(room, actor.identity, now_ms, LIMITED, lambda _: absence)
-    names = set(format_command_types(types))
+    names = set(format_permissions(types)) - {"see_thinking"}
     turn = attempt(lambda: views.turn(room, room.match) if room.match else None)
     if isinstance(turn, wire.Turn):
         assert room.match is not None
@@ -210,7 +211,7 @@ def accepted_commands(
 ) -> set[str]:
     """Returns the names of the commands that the room accepts with some well-formed fields.
 
-    Commands of the server and of AI seats have no name: `format_command_types` fails if the room
+    Commands of the server and of AI seats have no name: `format_permissions` fails if the room
     accepts one from a person.
     """
     kinds = [
@@ -221,7 +222,7 @@ def accepted_commands(
             for command in commands_of(room, kind)
         )
     ]
-    return set(format_command_types(kinds))
+    return set(format_permissions(kinds))
 
 
 def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:

@@ -40,7 +40,7 @@ RUNS = 4
 async def run_once(name: str, with_takeback: bool, rng: random.Random | None) -> Reading:
     """Analyses a match on a server of its own; with `rng` its nodes die at random times.
 
-    Two nodes run at any time, and a reader follows the analysis.
+    Two nodes run at a time, and a reader follows the analysis.
     """
     fake = analysing_server(search_s=1.0)
     moves: tuple[str, ...]
@@ -78,13 +78,14 @@ async def _run_node(fake: FakeServer, name: str) -> None:
     for part in ("logs", "projections", "nodes", "analyses"):
         setattr(killed.store, part, killed.store._with_faults(getattr(fake.store.memory, part)))
     try:
-        async with open_analyses(replace_store(fake, name, killed)):
+        async with open_analyses(ports_of(fake, name, killed)):
             await asyncio.Event().wait()
     finally:
         killed.store.down = True
 
 
-def replace_store(fake: FakeServer, name: str, killed: FakeServer) -> Any:
+def ports_of(fake: FakeServer, name: str, killed: FakeServer) -> Any:
+    """The ports of a node whose store can fail without those of the other nodes."""
     return fake.ports(name, store=killed.store)
 
 
@@ -204,7 +205,7 @@ def entries_of_a_running_analysis_kept(patch: Patch) -> None:
             self.entries[ply] = words.make_entry(self.analysed[ply], None, None)
         return self.entries[ply]
 
-    patch.setattr(report._Cached, "make_entry", make_entry)
+    patch.setattr(report._CachedMatch, "make_entry", make_entry)
 
 
 FAULTS: list[Callable[[Patch], None]] = [

@@ -35,7 +35,7 @@ def a_late_study_is_lost(patch: Patch) -> None:
 
 def nobody_waits_for_a_turn(patch: Patch) -> None:
     class Open:
-        """A turn that everybody has."""
+        """A turn that everyone has."""
 
         def __init__(self, count: int) -> None: ...
 

@@ -70,7 +70,7 @@ def every_worker_gets_strategies(patch: Patch) -> None:
     )  # fmt: skip
 
 
-def the_own_pool_gets_strategies(patch: Patch) -> None:
+def the_nodes_own_pool_gets_strategies(patch: Patch) -> None:
     def offers(self: RemoteEngines, search: Any) -> Any:
         found = self._workers.offers(search.job, self._dispatcher.places.running_at)
         return [*found, self._own.offer(search.job)] if self._own else found
@@ -147,7 +147,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
         test_strategies.test_a_strategy_goes_only_to_a_worker_that_lists_it,
     ),
     (
-        the_own_pool_gets_strategies,
+        the_nodes_own_pool_gets_strategies,
         test_strategies.test_a_strategy_goes_only_to_a_worker_that_lists_it,
     ),
     (workers_choose_the_reason, fails_at_a_worker),

@@ -34,7 +34,7 @@ START_JOB = Job("chess", "", {}, load_game("chess").start().text(), (), "")
 HELP = ("/why", "/eval", "/best", "/hint", "/hint piece", "/threat", "/coach on", "/teach")
 
 
-async def at_once(call: Callable[[], Reply]) -> Reply:
+async def call_in_loop(call: Callable[[], Reply]) -> Reply:
     """Calls a command in the event loop: virtual time has no threads."""
     return call()
 
@@ -50,7 +50,7 @@ def bot_lines(client: Client) -> list[Message]:
 
 
 class HelpEngines(ScriptedEngines):
-    """Engines whose results depend on the job alone; asks wait while `may_answer` is not set."""
+    """Engines whose results depend on the job alone. Asks wait until `may_answer` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,162 +80,163 @@ class HelpEngines(ScriptedEngines):
         return made_up_result(job)
 
 
-class Table:
-    """A room of ada, by default against an AI, with the bot, the hints and the coach."""
+class BotRoom:
+    """Ada's room, by default against an AI, with the bot, the hints and the coach."""
 
-    def __init__(self, hub: Hub, engines: HelpEngines, ada: Client, room: RoomId) -> None:
-        self.hub, self.engines, self.ada, self.room = hub, engines, ada, room
+    def __init__(self, hub: Hub, engines: HelpEngines, ada: Client, room_id: RoomId) -> None:
+        self.hub, self.engines, self.ada, self.room_id = hub, engines, ada, room_id
 
     async def play(self, ply: int, move: str) -> None:
-        """Plays a move of ada, and waits for the AI's answer."""
-        await self.ada.ack(self.ada.move(self.room, ply, move))
+        """Plays a move of Ada, and waits for the AI's reply."""
+        await self.ada.ack(self.ada.move(self.room_id, ply, move))
         await self.ada.until(
             lambda m: m["t"] == "event" and m["kind"] == "moved" and m["ply"] == ply + 1
         )
 
-    async def said(self, text: str) -> Message:
-        """The private answer to a line of ada."""
-        return await private_answer(self.ada, self.room, text)
+    async def ask(self, text: str) -> Message:
+        """Asks as Ada; returns the bot's private answer."""
+        return await private_answer(self.ada, self.room_id, text)
 
     def hint(self, ply: int, what: wire.HintKind = "moves") -> wire.Hint:
-        return wire.Hint(id=self.ada.new_id(), room=self.room, ply=ply, what=what)
+        return wire.Hint(id=self.ada.new_id(), room=self.room_id, ply=ply, what=what)
 
-    async def about(self, subject: str, since: int = 0) -> Message:
-        """The next answer to no line: a hint, or a comment of the coach."""
+    async def answer_about(self, subject: str, since: int = 0) -> Message:
+        """The next answer that belongs to no line: a hint, or a comment of the coach."""
         return await self.ada.until(
             lambda m: m["t"] == "answer" and m.get("about") == subject, since
         )
 
 
 @asynccontextmanager
-async def table(game: str = "tic-tac-toe", **fields: Any) -> AsyncIterator[Table]:
+async def bot_room(game: str = "tic-tac-toe", **fields: Any) -> AsyncIterator[BotRoom]:
     fake = FakeServer().unlimited()
     engines = fake.engines = HelpEngines()
     async with (
         fake.hub() as hub,
-        open_bot(hub, Calls(at_once)) as bot,
+        open_bot(hub, Calls(call_in_loop)) as bot,
         open_hints(hub),
         open_coach(hub, bot),
     ):
         ada = Client(hub, "ada")
         room = await ada.create(game, **({"seats": AGAINST_AI} | fields))
         await ada.ack(ada.join(room))
-        yield Table(hub, engines, ada, room)
+        yield BotRoom(hub, engines, ada, room)
 
 
 @virtual
 async def test_why_speaks_from_the_stored_search() -> None:
-    """/why explains the AI's last move to everyone, /why 2 that move, and no engine is asked."""
-    async with table() as at:
-        assert "No AI" in (await at.said("/why"))["text"]
-        await at.play(0, "b2")
-        await at.ada.ack(at.ada.chat(at.room, "why did you play that?"))
-        first = await at.ada.until(lambda m: m.get("kind") == "said" and m.get("by") == "bot")
+    """/why explains the AI's last move to everyone, /why 2 that move, both without a search."""
+    async with bot_room() as room:
+        assert "No AI" in (await room.ask("/why"))["text"]
+        await room.play(0, "b2")
+        await room.ada.ack(room.ada.chat(room.room_id, "why did you play that?"))
+        first = await room.ada.until(lambda m: m.get("kind") == "said" and m.get("by") == "bot")
         assert read_claims(first["text"]).roles["played"]
-        move = next(m for m in at.ada.events() if m.get("kind") == "moved" and m["ply"] == 1)
+        move = next(m for m in room.ada.events() if m.get("kind") == "moved" and m["ply"] == 1)
         assert read_claims(first["text"]).roles["played"] == (move.get("text") or move["move"])
-        assert "move 2" in (await at.said("/why 1"))["text"]
-        assert len(bot_lines(at.ada)) == 1
-        assert at.engines.asks == []
+        assert "move 2" in (await room.ask("/why 1"))["text"]
+        assert len(bot_lines(room.ada)) == 1
+        assert room.engines.asks == []
 
 
 @virtual
 async def test_why_is_silent_where_the_thinking_is_hidden() -> None:
-    """A room that shows the thinking after the match only does not explain a move before."""
-    async with table(thinking="after") as at:
-        await at.play(0, "b2")
-        assert "after the match" in (await at.said("/why"))["text"]
-        assert bot_lines(at.ada) == []
+    """A room that shows the thinking only after the match explains no move during it."""
+    async with bot_room(thinking="after") as room:
+        await room.play(0, "b2")
+        assert "after the match" in (await room.ask("/why"))["text"]
+        assert bot_lines(room.ada) == []
 
 
 @virtual
 async def test_questions_about_a_position_are_answered_alone() -> None:
     """/eval, /best, /hint and /threat answer the asker alone, from one search of the position."""
-    async with table() as at:
-        ben = Client(at.hub, "ben")
-        await ben.ack(ben.join(at.room))
-        assert "% to win" in (await at.said("/eval"))["text"]
-        best = await at.said("/best")
+    async with bot_room() as room:
+        ben = Client(room.hub, "ben")
+        await ben.ack(ben.join(room.room_id))
+        assert "% to win" in (await room.ask("/eval"))["text"]
+        best = await room.ask("/best")
         assert [arrow["kind"] for arrow in best["arrows"]] == ["best"]
         assert len(best["candidates"]) == 1
-        hint = await at.said("/hint")
+        hint = await room.ask("/hint")
         assert [each.get("bound", "exact") for each in hint["candidates"]] == ["exact"] * 3
         assert hint["text"].count("\n") == 3
-        assert (await at.said("/hint piece"))["text"].startswith("One of these is the best move")
-        assert len(at.engines.asks) == 1, "the result is kept"
-        assert "cannot be passed" in (await at.said("/threat"))["text"]
+        assert (await room.ask("/hint piece"))["text"].startswith("One of these is the best move")
+        assert len(room.engines.asks) == 1, "the result is kept"
+        assert "cannot be passed" in (await room.ask("/threat"))["text"]
         assert ben.of("answer") == []
 
 
 @virtual
 async def test_a_threat_is_the_opponents_move_after_a_pass() -> None:
     """Where the rules can pass the turn, /threat searches the position with the turn passed."""
-    async with table("chess") as at:
-        answer = await at.said("/threat")
+    async with bot_room("chess") as room:
+        answer = await room.ask("/threat")
         assert answer["text"].startswith("If Black could move now")
         assert [arrow["kind"] for arrow in answer["arrows"]] == ["threat"]
-        assert " b " in at.engines.asks[-1].start
+        assert " b " in room.engines.asks[-1].start
 
 
 @virtual
 async def test_the_hint_button_helps_step_by_step() -> None:
     """The hint names a piece, then a move, then three moves; the board is searched once."""
-    async with table("chess") as at:
+    async with bot_room("chess") as room:
         texts = []
         for what in ("piece", "move", "moves"):
-            since = len(at.ada.messages)
-            await at.ada.ack(at.hint(0, what))
-            texts.append((await at.about("hint", since))["text"])
+            since = len(room.ada.messages)
+            await room.ada.ack(room.hint(0, what))
+            texts.append((await room.answer_about("hint", since))["text"])
         assert texts[0].startswith("Look at the white ")
         assert texts[1].startswith("The best move is ")
         assert texts[2].startswith("The best moves:\n1. ")
-        assert len(at.engines.asks) == 1
+        assert len(room.engines.asks) == 1
 
 
 @virtual
 async def test_a_hint_ends_when_the_position_changes() -> None:
     """A move ends the search for a hint, and a late request is refused."""
-    async with table() as at:
-        at.engines.may_answer.clear()
-        await at.ada.ack(at.hint(0))
+    async with bot_room() as room:
+        room.engines.may_answer.clear()
+        await room.ada.ack(room.hint(0))
         await asyncio.sleep(1)
-        assert len(at.engines.asks) == 1
-        await at.play(0, "b2")
+        assert len(room.engines.asks) == 1
+        await room.play(0, "b2")
         await asyncio.sleep(1)
-        assert len(at.engines.cancelled) == 1
-        assert [m for m in at.ada.of("answer") if m.get("about") == "hint"] == []
-        assert await at.ada.expect_refusal(at.hint(0)) == Code.MOVE_STALE
+        assert len(room.engines.cancelled) == 1
+        assert [m for m in room.ada.of("answer") if m.get("about") == "hint"] == []
+        assert await room.ada.expect_refusal(room.hint(0)) == Code.MOVE_STALE
 
 
 @virtual
 async def test_a_hint_that_fails_says_so() -> None:
-    """A search without a result, and one beyond the limits, are answered in words."""
-    async with table() as at:
-        at.engines.error = SearchFailed("planted")
-        await at.ada.ack(at.hint(0))
-        assert (await at.about("hint"))["text"] == NO_HINT
+    """If the search for a hint fails, the answer says so."""
+    async with bot_room() as room:
+        room.engines.error = SearchFailed("planted")
+        await room.ada.ack(room.hint(0))
+        assert (await room.answer_about("hint"))["text"] == NO_HINT
 
 
 @pytest.mark.parametrize("name", ["ada", "cyd"])
 @virtual
 async def test_two_people_get_no_help(name: str) -> None:
-    """Between two people every help is refused in words, to the players and to spectators, unless
-    the host has allowed it; after the match it is there again.
+    """Between two people the bot refuses every help in words, to players and to spectators.
+
+    After the match it helps again.
     """
-    async with table(seats=(MySeat(), OpenSeat())) as at:
-        ben = Client(at.hub, "ben")
-        await ben.ack(ben.join(at.room))
-        await ben.ack(ben.sit(at.room, 1))
-        asker = at.ada if name == "ada" else Client(at.hub, name)
-        await asker.ack(asker.join(at.room))
+    async with bot_room(seats=(MySeat(), OpenSeat())) as room:
+        ben = Client(room.hub, "ben")
+        await ben.ack(ben.join(room.room_id))
+        await ben.ack(ben.sit(room.room_id, 1))
+        asker = room.ada if name == "ada" else Client(room.hub, name)
+        await asker.ack(asker.join(room.room_id))
         for text in HELP:
-            answer = await private_answer(asker, at.room, text)
+            answer = await private_answer(asker, room.room_id, text)
             assert "wo people play each other" in answer["text"] or "seat" in answer["text"], text
-        hint = wire.Hint(id=asker.new_id(), room=at.room, ply=0)
+        hint = wire.Hint(id=asker.new_id(), room=room.room_id, ply=0)
         assert await asker.expect_refusal(hint) == Code.HELP_NONE
-        assert at.engines.asks == []
-        await ben.ack(ben.plain(wire.Resign, at.room))
-        assert "% to win" in (await private_answer(asker, at.room, "/eval"))["text"]
+        assert room.engines.asks == []
+        await ben.ack(ben.plain(wire.Resign, room.room_id))
+        assert "% to win" in (await private_answer(asker, room.room_id, "/eval"))["text"]
 
 
 def result_with(job: Job, score: int) -> Result:
@@ -249,43 +250,43 @@ def result_with(job: Job, score: int) -> Result:
 @virtual
 async def test_the_coach_speaks_of_a_move_that_loses_much() -> None:
     """The coach names the better move and the answer to the played one, to that player alone."""
-    async with table("chess") as at:
-        ben = Client(at.hub, "ben")
-        await ben.ack(ben.join(at.room))
-        at.engines.score_after = lambda job: 300 if job.moves[-1:] == ("f2f3",) else 10
-        await at.said("/coach on")
-        await at.play(0, "f2f3")
-        comment = await at.about("coach")
+    async with bot_room("chess") as room:
+        ben = Client(room.hub, "ben")
+        await ben.ack(ben.join(room.room_id))
+        room.engines.score_after = lambda job: 300 if job.moves[-1:] == ("f2f3",) else 10
+        await room.ask("/coach on")
+        await room.play(0, "f2f3")
+        comment = await room.answer_about("coach")
         assert re.match(r"Coach: .*f3", comment["text"])
         assert "is answered by 1... " in comment["text"]
-        assert [arrow["kind"] for arrow in comment["arrows"]] == ["best"]
-        assert len(at.engines.asks) == 4
+        assert "arrows" not in comment, "they would stand on a later position"
+        assert len(room.engines.asks) == 4
         assert ben.of("answer") == []
 
 
 @virtual
 async def test_the_coach_is_silent_about_good_moves_and_when_it_is_off() -> None:
     """The coach says nothing of a move that loses little, and asks for no search when it is off."""
-    async with table("chess") as at:
-        at.engines.score_after = lambda job: 10
-        await at.said("/coach on")
-        await at.play(0, "f2f3")
+    async with bot_room("chess") as room:
+        room.engines.score_after = lambda job: 10
+        await room.ask("/coach on")
+        await room.play(0, "f2f3")
         await asyncio.sleep(5)
-        assert len(at.engines.asks) == 2
-        await at.said("/coach off")
-        await at.play(2, "g2g3")
+        assert len(room.engines.asks) == 2
+        await room.ask("/coach off")
+        await room.play(2, "g2g3")
         await asyncio.sleep(5)
-        assert len(at.engines.asks) == 2
-        assert [m for m in at.ada.of("answer") if m.get("about") == "coach"] == []
+        assert len(room.engines.asks) == 2
+        assert [m for m in room.ada.of("answer") if m.get("about") == "coach"] == []
 
 
 @virtual
 async def test_the_coach_praises_the_only_good_move() -> None:
     """The best move is praised where the search has proved that every other one is much worse."""
-    async with table("chess") as at:
-        at.engines.score_after = lambda job: 10 if len(job.moves) % 2 == 0 else -10
-        await at.said("/coach on")
+    async with bot_room("chess") as room:
+        room.engines.score_after = lambda job: 10 if len(job.moves) % 2 == 0 else -10
+        await room.ask("/coach on")
         best = made_up_result(START_JOB).info.pv[0]
-        await at.play(0, best)
-        text = (await at.about("coach"))["text"]
+        await room.play(0, best)
+        text = (await room.answer_about("coach"))["text"]
         assert re.fullmatch(r"Coach: .*\d+ %.*", text), text

@@ -13,6 +13,7 @@ from server.rooms import permissions
 from server.rooms.commands import Abort, AddAi, AiSeat, OfferDraw, OpenSeat, Resign
 from server.rooms.events import Created, Finished, format_event_body, parse_event_body
 from server.rooms.model import CommandRejected, MatchResult
+from server.rooms.permission_changes import leaves_permissions_unchanged
 from server.rooms.turns import second_turn_ply, turns_since
 from server.settings import Settings
 from tests.support.fake_server import Client, FakeServer, virtual
@@ -130,7 +131,7 @@ def test_a_match_can_be_aborted_until_both_sides_have_moved() -> None:
     assert (played.match.ply, played.match.turn) == (2, 1)
     assert {Abort} <= may(played, "ada") & may(played, "ben")
     events = played.do(BEN, played.move("f2"))
-    assert not permissions.leaves_permissions_unchanged(events, played.room)
+    assert not leaves_permissions_unchanged(events, played.room)
     assert Abort not in may(played, "ada") | may(played, "ben")
     assert played.refuse(ADA, plain(Abort)) is Code.MATCH_STARTED
 
@@ -143,7 +144,7 @@ def test_a_move_that_seems_to_change_no_permission_changes_none() -> None:
         for token in tokens.split():
             allowed = may(played, "ada"), may(played, "ben")
             events = played.do((ADA, BEN)[played.match.turn], played.move(token))
-            is_unchanged = permissions.leaves_permissions_unchanged(events, played.room)
+            is_unchanged = leaves_permissions_unchanged(events, played.room)
             assert not is_unchanged or (may(played, "ada"), may(played, "ben")) == allowed
             unchanged.append(is_unchanged)
     assert True in unchanged

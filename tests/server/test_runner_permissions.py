@@ -8,7 +8,7 @@ import pytest
 
 from server.ids import RoomId
 from server.protocol import messages as wire
-from server.protocol.commands import format_command_types
+from server.protocol.commands import format_permissions
 from server.rooms.chat_limits import WINDOW_MS
 from server.rooms.model import Room
 from server.rooms.permissions import permitted
@@ -42,7 +42,9 @@ async def test_players_receive_a_list_after_the_event_that_changed_it() -> None:
     A move that changes no list causes no `may`.
     """
     async with playing() as (_, _, room, ada, ben):
-        assert last_list(ada) == last_list(ben) == ["resign", "abort", "offer_draw", "chat"]
+        assert last_list(ada) == last_list(ben) == [
+            "resign", "abort", "offer_draw", "see_thinking", "chat",
+        ]  # fmt: skip
         since = len(ben.messages)
         await ada.ack(ada.move(room, 0, "a1"))
         await ben.ack(ben.move(room, 1, "b1"))
@@ -52,7 +54,8 @@ async def test_players_receive_a_list_after_the_event_that_changed_it() -> None:
         ]  # fmt: skip
         last = ada.of("may")[-1]
         assert last == {
-            "t": "may", "room": room, "v": 6, "may": ["resign", "offer_draw", "takeback", "chat"],
+            "t": "may", "room": room, "v": 6,
+            "may": ["resign", "offer_draw", "takeback", "see_thinking", "chat"],
         }  # fmt: skip
         assert last_list(ben) == last["may"]
 
@@ -68,26 +71,31 @@ async def test_every_connection_of_a_player_receives_the_list_once() -> None:
         await ada.ack(ada.plain(wire.Resign, room))
         assert len(other.of("may")) == 1
         assert len(ada.of("may")) == before + 1
-        assert last_list(other) == last_list(ada) == ["stand", "rematch", "configure", "chat"]
+        assert last_list(other) == last_list(ada) == [
+            "stand", "rematch", "configure", "see_thinking", "chat",
+        ]  # fmt: skip
 
 
 @virtual
 async def test_spectators_receive_the_list_only_in_joined() -> None:
-    """A spectator receives no `may`. A player receives one from taking a seat until leaving it."""
+    """A spectator receives no `may` while the room shows the thinking; see also
+    tests/server/test_thinking_visibility.py. A player receives one from taking a seat until leaving
+    it.
+    """
     fake = FakeServer()
     async with fake.hub() as hub:
         host, ada, cyd = (Client(hub, name) for name in ("host", "ada", "cyd"))
         room = await host.create(seats=(OPEN, OPEN))
         for client in (ada, cyd):
             await client.ack(client.join(room))
-            assert last_list(client) == ["sit", "chat"]
+            assert last_list(client) == ["sit", "see_thinking", "chat"]
         await ada.ack(ada.sit(room, 0))
-        assert last_list(ada) == ["stand", "chat"]
+        assert last_list(ada) == ["stand", "see_thinking", "chat"]
         await host.ack(host.sit(room, 1))
         await ada.ack(ada.plain(wire.Resign, room))
-        assert last_list(ada) == ["stand", "rematch", "chat"]
+        assert last_list(ada) == ["stand", "rematch", "see_thinking", "chat"]
         await ada.ack(ada.plain(wire.Stand, room))
-        assert last_list(ada) == ["sit", "chat"]
+        assert last_list(ada) == ["sit", "see_thinking", "chat"]
         count = len(ada.of("may"))
         await cyd.ack(cyd.sit(room, 0))
         assert cyd.of("may") != []
@@ -106,7 +114,9 @@ async def test_the_host_of_a_match_between_ai_seats_receives_new_lists() -> None
             await client.ack(client.join(room))
         await ada.event("finished")
         await run_ready_tasks()
-        assert last_list(ada) == ["remove_ai", "rematch", "configure", "chat"]
+        assert last_list(ada) == [
+            "remove_ai", "rematch", "configure", "see_thinking", "chat",
+        ]  # fmt: skip
         assert cyd.of("may") == []
 
 
@@ -155,7 +165,7 @@ async def test_each_players_last_list_is_current(seed: int) -> None:
                 now = room_of(each.hub, room)
                 if each.identity == "ada" or now.seat_of(each.identity) is not None:
                     expected = permitted(now, each.identity, fake.now_ms(), fake.settings)
-                    assert last_list(each) == list(format_command_types(expected))
+                    assert last_list(each) == list(format_permissions(expected))
         for client in clients:
             lists = [m["may"] for m in client.messages if m["t"] in ("joined", "may")]
             assert all(first != second for first, second in itertools.pairwise(lists))

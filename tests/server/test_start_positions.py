@@ -9,7 +9,7 @@ from server.codes import Code
 from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.codec import ProtocolError, format_message, parse_message
-from server.protocol.commands import format_command_types
+from server.protocol.commands import format_permissions
 from server.rooms.commands import Rematch, Resign
 from server.rooms.events import (
     Created,
@@ -86,7 +86,7 @@ def test_an_ai_searches_from_the_start_position() -> None:
 
 
 @pytest.mark.parametrize("game", game_ids())
-def test_the_own_start_of_a_game_is_not_stored(game: str) -> None:
+def test_a_games_own_start_is_not_stored(game: str) -> None:
     """Its text makes the same log as no text, which every version of the server can read."""
     played = created(game=game, start=load_game(game).start().text())
     assert played.log == created(game=game).log
@@ -163,7 +163,7 @@ def test_a_room_with_an_unknown_feature_can_only_be_read(feature: str) -> None:
     """A server that does not know a required feature shows the room and refuses commands."""
     played = created()
     played.append(Required(feature))
-    assert "sit" in format_command_types(permitted(played.room, BEN.identity, 0, Settings()))
+    assert "sit" in format_permissions(permitted(played.room, BEN.identity, 0, Settings()))
     played.append(Required("three_players"))
     assert played.room.frozen is Code.ROOM_NEWER
     assert played.refuse(BEN, sit(1)) is Code.ROOM_NEWER

@@ -347,7 +347,7 @@ async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
 async def test_matches_are_paged_by_cursor(store: Store) -> None:
     """`matches` returns finished public matches, newest first, each once over all pages.
 
-    Matches that finish meanwhile do not shift later pages.
+    Matches that finish between two pages do not shift later ones.
     """
     await store.logs.create_room(new_room("r1", count=1))
     for n in range(9):

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from engine.rules.registry import load_game
 from server.codes import Code
 from server.protocol import views
-from server.protocol.commands import format_command_types
+from server.protocol.commands import format_permissions
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -53,7 +53,7 @@ def take_back(played: LoggedRoom) -> Takeback:
 
 def names(room: Room, actor: Actor) -> set[str]:
     """Returns the names of the commands that the room permits."""
-    return set(format_command_types(permitted(room, actor.identity, 0, Settings())))
+    return set(format_permissions(permitted(room, actor.identity, 0, Settings())))
 
 
 def play_randomly(played: LoggedRoom, rng: random.Random) -> bool:
@@ -155,7 +155,7 @@ def test_after_an_extra_turn_only_the_last_move_is_taken_back() -> None:
 
 
 def test_several_answers_of_an_ai_are_taken_back_together() -> None:
-    """The AI's moves after the own one are taken back with it, however many they are."""
+    """All moves of the AI after the player's move are taken back with it."""
     played = kalah_with_an_extra_turn()
     played.do(ADA, played.move("a1"))
     while played.match.turn == 1:
@@ -301,7 +301,7 @@ def test_a_takeback_is_refused_if_the_player_has_not_seen_the_position() -> None
     played.do(ADA, seen)
     assert played.refuse(ADA, seen) is Code.MOVE_STALE
     assert played.refuse(ADA, Takeback("b", 0)) is Code.MOVE_STALE
-    played.do(ADA, Takeback("b", 1))  # the AI has answered meanwhile
+    played.do(ADA, Takeback("b", 1))  # the AI has answered since
     assert line_of(played) == []
 
 
@@ -350,7 +350,7 @@ def test_a_draw_can_be_offered_as_soon_as_after_an_offer_in_this_position() -> N
 
 
 def test_a_match_can_be_aborted_again_after_a_takeback_to_its_first_moves() -> None:
-    """The right to abort depends on the moves that count."""
+    """The right to abort depends on the final line."""
     played = seated()
     played.moves("a1 b1")
     assert second_turn_ply(played.match) == 1
@@ -361,7 +361,7 @@ def test_a_match_can_be_aborted_again_after_a_takeback_to_its_first_moves() -> N
 
 
 def test_positions_that_were_taken_back_do_not_count_as_repetitions() -> None:
-    """A draw by repetition can be claimed only if the moves that count repeat the position."""
+    """A draw by repetition can be claimed only if the final line repeat the position."""
     played = seated(game="chess")
     shuffle = "g1f3 g8f6 f3g1 f6g8"
     played.moves(" ".join([shuffle] * 2))
@@ -413,7 +413,7 @@ def as_earlier(body: bytes) -> Any:
 
 
 def test_the_version_before_freezes_a_room_with_a_takeback_and_shows_its_moves() -> None:
-    """A server without takebacks can read the room: the moves that count, and no others."""
+    """A server without takebacks can read the room: the final line, and no others."""
     played = seated()
     played.moves("a1 b1")
     take_back_with_consent(played, 0)

@@ -1,6 +1,7 @@
 """Who may see an AI's thinking: the server enforces the room's setting in every way to read it."""
 
 import asyncio
+import itertools
 import json
 from dataclasses import replace
 from typing import Any
@@ -15,9 +16,11 @@ from server.protocol import messages as wire
 from server.rooms.commands import Configure, Rematch, Resign, Sit, ThinkingSetting
 from server.rooms.events import Configured, Created, Started
 from server.rooms.model import CommandRejected
+from server.rooms.permissions import SeeThinking, permitted
 from server.rooms.thinking import reason_to_withhold
 from server.runtime.hub import Hub
-from tests.support.fake_server import Client, FakeServer, virtual
+from server.settings import Settings
+from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.node import Node, Socket, serve
 from tests.support.room_log import ADA, BEN, LoggedRoom
 from tests.support.two_players import AI1, ME
@@ -203,8 +206,9 @@ async def test_thinking_about_an_unknown_match_is_not_sent() -> None:
 @pytest.mark.parametrize("is_over", [False, True])
 @pytest.mark.parametrize("is_player", [False, True])
 def test_the_rule(setting: ThinkingSetting, is_over: bool, is_player: bool) -> None:
-    """During a match the setting decides, after it everyone may see the thinking. A setting of a
-    newer version is the strictest one.
+    """During a match the setting decides, after it everyone may see the thinking. The viewer's
+    permissions say so, before the AI's first search too. A setting of a newer version is the
+    strictest one.
     """
     played = LoggedRoom()
     played.create(ADA, "tic-tac-toe", seats=(ME, AI1), thinking=setting)
@@ -212,8 +216,50 @@ def test_the_rule(setting: ThinkingSetting, is_over: bool, is_player: bool) -> N
         played.do(ADA, Resign("r"))
     may_see = reason_to_withhold(played.match, is_player) is None
     assert may_see == (is_over or MAY_SEE["player" if is_player else "spectator"][setting])
+    viewer = ADA if is_player else BEN
+    listed = permitted(played.room, viewer.identity, played.now_ms, Settings())
+    assert (SeeThinking in listed) == may_see
     newer = replace_field(played.match, thinking="friends")
     assert (reason_to_withhold(newer, is_player) is None) == is_over
+
+
+@setting
+@virtual
+async def test_viewers_are_told_when_they_may_see_the_thinking(setting: ThinkingSetting) -> None:
+    """Players and spectators, of both nodes, learn it at the start and at the end of each match.
+
+    A spectator receives a list only when their right has changed. One who joins during the match is
+    told its end, too.
+    """
+    fake = FakeServer()
+    async with fake.hub() as near, fake.hub("n2") as far:
+        ada = Client(near, "ada")
+        room = await ada.create(thinking=setting)
+        await ada.ack(ada.join(room))
+        spectators = [await joined(near, "eve", room), await joined(far, "fay", room)]
+        ben = await joined(far, "ben", room)
+        expected = [True]
+        for _ in range(2):
+            await ben.ack(ben.sit(room, 1) if len(expected) == 1 else ben.plain(wire.Rematch, room))
+            await run_ready_tasks()
+            expected.append(MAY_SEE["spectator"][setting])
+            assert rights(ada)[-1] == rights(ben)[-1] == MAY_SEE["player"][setting]
+            late = await joined(far, f"late {len(expected)}", room)
+            assert rights(late) == [MAY_SEE["spectator"][setting]]
+            await ada.ack(ada.plain(wire.Resign, room))
+            await ada.ack(ada.plain(wire.Rematch, room))
+            await run_ready_tasks()
+            expected.append(True)
+            assert rights(ada)[-1] == rights(ben)[-1] == rights(late)[-1] is True
+        for client in spectators:
+            changes = [right for right, _ in itertools.groupby(expected)]
+            assert rights(client) == changes
+
+
+def rights(client: Client) -> list[bool]:
+    """Returns whether each list that a client received has the right to see the thinking."""
+    lists = [m["may"] for m in client.messages if m["t"] in ("joined", "may")]
+    return ["see_thinking" in may for may in lists]
 
 
 # --- the setting ----------------------------------------------------------------------------------

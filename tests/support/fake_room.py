@@ -11,7 +11,7 @@ import msgspec
 from engine.rules.registry import load_game
 from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message, parse_message
-from server.protocol.commands import format_command_types, parse_command, parse_create
+from server.protocol.commands import format_permissions, parse_command, parse_create
 from server.protocol.messages import (
     AiSeat,
     Create,
@@ -189,7 +189,7 @@ class FakeRoom:
         return self._decide(AI, move)
 
     def _may(self) -> tuple[str, ...]:
-        return format_command_types(permitted(self.room, ADA.identity, 0, SETTINGS))
+        return format_permissions(permitted(self.room, ADA.identity, 0, SETTINGS))
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

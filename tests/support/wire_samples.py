@@ -130,9 +130,9 @@ SERVER: tuple[wire.Outgoing, ...] = (
             view=BOARD,
         ),
         seat=0,
-        may=("resign", "abort", "offer_draw", "chat"),
+        may=("resign", "abort", "offer_draw", "see_thinking", "chat"),
     ),
-    wire.May(room=ROOM, v=4, may=("resign", "offer_draw", "chat")),
+    wire.May(room=ROOM, v=4, may=("resign", "offer_draw", "see_thinking", "chat")),
     wire.Snapshot(
         room=ROOM,
         v=4,

@@ -147,7 +147,7 @@ async def measure() -> str:
             rooms = [await create_room(host, number) for number in range(ROOMS)]
             pages = {"lobby": "/", "room": f"/room/{rooms[0]}", "replay": f"/match/{match}"}
             pages["replays"] = "/replays"
-            # At the first start of a version the files are compressed meanwhile.
+            # At the first start of a version the server compresses the files during this load.
             await load(browser, server.url, LINES["fast"], has_board=True)
             await asyncio.sleep(2)
             for line, conditions in LINES.items():

@@ -7,9 +7,8 @@ A new state is a function that brings a visitor's page there, and a line in STAT
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +19,8 @@ from playwright.async_api import Browser, Page, expect
 from tests.support.browser import open_chromium
 from tests.support.browsers import Person
 from tests.support.server_process import ServerProcess, serving
+from tests.system.companion_states import COMPANION_STATES
+from tests.system.studio import State, Studio, play_two, show_room_with_ai
 
 ROOT = Path(__file__).parents[2]
 #: The screens on which each state is drawn, by kind of device; the first one is for the set-up.
@@ -34,18 +35,6 @@ CONTEXTS: dict[str, dict[str, Any]] = {
 }
 #: Time for animations before each screenshot, in ms.
 SETTLE_MS = 400
-
-
-@dataclass(frozen=True)
-class Studio:
-    """A server with visitors: `ada` is on the screenshots, `bob` is another one."""
-
-    server: ServerProcess
-    ada: Person
-    bob: Person
-
-
-State = Callable[[Studio], Awaitable[None]]
 
 
 async def show_lobby(studio: Studio) -> None:
@@ -98,35 +87,12 @@ async def show_room_with_friend(studio: Studio) -> None:
     await bob.chat("good luck!")
 
 
-async def show_room_with_ai(studio: Studio) -> None:
-    """A match against the AI, after its first answer."""
-    await studio.ada.create("Chess", "The AI", level=3, side="White")
-    await studio.ada.wait_for_turn()
-    await studio.ada.cell("e2").click()
-    await studio.ada.cell("e4").click()
-    await expect(studio.ada.page.locator(".moves .move").nth(1)).to_be_visible()
-
-
 async def show_result(studio: Studio) -> None:
     """A match that has just been lost by resigning."""
     await show_room_with_ai(studio)
     await studio.ada.button("Resign").click()
     await studio.ada.button("Resign now").click()
     await studio.ada.page.locator(".state.over").wait_for()
-
-
-async def play_two(studio: Studio, game: str, *cells: str) -> None:
-    """Lets Ada begin a match against Bob; a cell is a click of the player to move."""
-    ada, bob = studio.ada, studio.bob
-    await ada.create(game, "A friend", side="begins")
-    await bob.page.goto(ada.page.url)
-    await bob.page.get_by_role("button", name="Sit here").or_(bob.button("Play")).first.click()
-    for ply, path in enumerate(cells):
-        player = (ada, bob)[ply % 2]
-        await player.wait_for_turn()
-        for cell in path.split():
-            await player.cell(cell).click()
-        await expect(player.page.locator(".moves .move")).to_have_count(ply + 1)
 
 
 async def show_offer(studio: Studio) -> None:
@@ -465,6 +431,7 @@ STATES: dict[str, State] = {
     "glass-pair": show_glass_pair,
     "glass-refused": show_glass_refused,
     "glass-seat": show_seat_tree,
+    **COMPANION_STATES,
 }
 
 

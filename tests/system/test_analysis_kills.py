@@ -1,4 +1,4 @@
-"""Analyses outlive `kill -9` of the server and of its search workers, and are equal to others."""
+"""An analysis survives `kill -9` of the server and of its search workers, with equal results."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from tests.support.server_process import ServerProcess
 MOVES = ("d", "d", "d", "d", "c", "e", "c", "e", "e", "c", "b", "f")
 
 
-async def made_data(folder: Path) -> str:
+async def make_data(folder: Path) -> str:
     """Makes a data folder with the match; returns the match's id."""
     folder.mkdir()
     async with open_sqlite(folder / DATABASE_FILE) as store:
@@ -44,8 +44,8 @@ def call(server: ServerProcess, path: str, method: str = "GET", token: str = "")
 
 
 async def analysed(folder: Path, name: str, kills: int, rng: random.Random) -> Reading:
-    """Analyses the match on a server of its own that dies `kills` times; returns what was read."""
-    match = await made_data(folder)
+    """Analyses the match on a server of its own with `kills` kills; returns the reader's lines."""
+    match = await make_data(folder)
     server = ServerProcess(folder, workers=1)
     await server.start()
     lines: list[dict[str, Any]] = []
@@ -61,7 +61,7 @@ async def analysed(folder: Path, name: str, kills: int, rng: random.Random) -> R
             assert answer["state"] != "failed", answer
             if targets and answer["done_plies"] >= targets[0]:
                 targets.pop(0)
-                await strike(server, is_node=rng.random() < 0.5)
+                await kill_process(server, is_node=rng.random() < 0.5)
             await asyncio.sleep(0.02)
     finally:
         await server.kill()
@@ -69,7 +69,7 @@ async def analysed(folder: Path, name: str, kills: int, rng: random.Random) -> R
     return Reading(name, match, MOVES, tuple(lines))
 
 
-async def strike(server: ServerProcess, is_node: bool) -> None:
+async def kill_process(server: ServerProcess, is_node: bool) -> None:
     """Kills the server and starts it again, or kills all its search processes."""
     if is_node:
         await server.kill()
@@ -88,7 +88,7 @@ async def test_an_analysis_survives_kills(tmp_path: Path, kills: int) -> None:
     and equals an undisturbed one.
     """
     rng = random.Random(kills)
-    readings = [await analysed(tmp_path / "calm", "calm", 0, rng)]
+    readings = [await analysed(tmp_path / "undisturbed", "undisturbed", 0, rng)]
     runs = max(1, kills // 10)
     for run in range(runs):
         name = f"run {run}"

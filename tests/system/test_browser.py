@@ -321,7 +321,7 @@ async def test_a_game_is_found_by_its_name(chromium: Browser, server: ServerProc
 async def test_after_a_killed_server_returns_the_match_continues_without_a_reload(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """A banner shows the outage; moves made meanwhile are executed once after the restart."""
+    """A banner shows the outage; moves made during it are executed once after the restart."""
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, DESKTOP, PHONE) as (ada, bob, kim),

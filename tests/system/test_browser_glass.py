@@ -176,7 +176,8 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
 async def test_a_withheld_search_says_why(chromium: Browser, server: ServerProcess) -> None:
     """While the room shows the AI's thinking to nobody, the page has a sentence and no tree.
 
-    Once the AI thinks, the room has no link to the glass box. After the match the tree is there.
+    The room has no link to the glass box, before the AI's first search either. After the match it
+    has, and the tree is there.
     """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
@@ -185,9 +186,11 @@ async def test_a_withheld_search_says_why(chromium: Browser, server: ServerProce
         await ada.pick("You play", "Crosses")
         await ada.pick("During the match, the AI's thinking is shown to", "Nobody")
         await ada.create_room()
+        link = ada.page.get_by_role("link", name="Open in the glass box")
+        await expect(ada.page.locator(".move-card")).to_be_visible()
+        assert await link.count() == 0
         await ada.play("b2")
         room = ada.page.url
-        link = ada.page.get_by_role("link", name="Open in the glass box")
         await expect(link).to_have_count(0)
         listed = await (await ada.page.request.get(f"{server.url}/api/me/matches")).json()
         match = next(each["match"] for each in listed["running"])
@@ -199,6 +202,7 @@ async def test_a_withheld_search_says_why(chromium: Browser, server: ServerProce
         await ada.page.goto(room)
         await ada.button("Abort").click()
         await ada.button("Abort now").click()
+        await expect(link).to_be_visible()
         await ada.go(f"/glass?match={match}&ply=0")
         await expect(ada.page.locator(".what")).to_contain_text("Tic-tac-toe: alpha-beta")
         await expect(ada.page.locator(".node.finished").first).to_be_attached()

@@ -73,8 +73,9 @@ async def test_a_page_that_does_not_arrive_says_so_and_is_tried_again(
 
 
 async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path: Path) -> None:
-    """While the server is away, a page keeps what it shows below the banner; a page that is opened
-    meanwhile says that it has no data, and loads it when the server is back.
+    """While the server is away, an open page keeps its content below the banner.
+
+    A page that is opened then says that it has no data, and loads it when the server is back.
     """
     async with serving(tmp_path / "data") as server:
         ada = await visitor(chromium, server, phone=True)

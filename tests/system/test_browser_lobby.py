@@ -239,3 +239,40 @@ async def test_a_lobby_with_thirty_rooms_is_small(chromium: Browser, server: Ser
         broken = "images => images.filter(image => image.naturalWidth === 0).length"
         await kim.page.wait_for_function("[...document.images].every(image => image.complete)")
         assert await kim.page.locator("img").evaluate_all(broken) == 0
+
+
+async def test_the_host_lets_the_bot_help_two_people(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """With the choice in the sheet both players have hints, and see that. Before the next match the
+    host ends it: there is no hint then, and the bot refuses with the reason.
+    """
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await ada.go("/")
+        await ada.pick("Game", "Tic-tac-toe")
+        await ada.pick("Against", "A friend")
+        await ada.pick("During the match, the bot helps with positions", "Both players")
+        assert await audit(ada.page) == []
+        await ada.create_room()
+        await bob.page.goto(ada.page.url)
+        await expect(bob.page.get_by_text("The bot may help both players.")).to_be_visible()
+        await bob.button("Play").click()
+        await ada.button("Hint").click()
+        await expect(ada.page.locator(".hint")).to_contain_text("One of these is the best move")
+        await ada.play("b2")
+        await bob.play("a1")
+        await ada.wait_for_turn()
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+        setting = ada.page.get_by_label("The bot may help both players in the next match")
+        await expect(setting).to_be_checked()
+        await setting.click()
+        await expect(bob.page.locator(".chat")).to_contain_text("no longer helps with positions")
+        await expect(setting).not_to_be_checked()
+        await bob.button("Offer a rematch").click()
+        await ada.button("Accept").click()
+        await bob.wait_for_turn()
+        await expect(bob.button("Hint")).to_have_count(0)
+        await bob.chat("/hint")
+        answer = bob.page.locator(".chat .answer")
+        await expect(answer).to_contain_text("the host has not allowed help with positions")

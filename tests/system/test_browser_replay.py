@@ -40,9 +40,39 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
-async def play_and_resign(ada: Person) -> None:
-    """Gives the queen away against the AI, resigns and opens the replay."""
-    await ada.create("Chess", "The AI", level=3, side="White")
+#: Records each state of the analysis that the page draws: how many positions are done, then "done".
+RECORD_GROWTH = """() => {
+    window.growth = [];
+    new MutationObserver(() => {
+        const bar = document.querySelector(".analysis progress");
+        const state = bar ? bar.value : document.querySelector(".summary") ? "done" : null;
+        if (state !== null && state !== window.growth.at(-1)) window.growth.push(state);
+    }).observe(document.body, { subtree: true, childList: true, attributes: true });
+}"""
+
+
+async def ask_for_help(ada: Person) -> None:
+    """Turns the coach on in the chat, and presses the button for a hint until arrows show it."""
+    await ada.wait_for_turn()
+    await ada.page.get_by_label("Say something").focus()
+    await ada.page.keyboard.type("/coach on")
+    await ada.page.keyboard.press("Enter")
+    answers = ada.page.locator(".chat .answer")
+    await expect(answers).to_contain_text("The coach watches your moves")
+    await expect(ada.page.locator(".chat .pulse")).to_have_count(0)
+    arrows = ada.page.locator("ply-board .arrow")
+    await expect(arrows).to_have_count(0)
+    await ada.button("Hint").click()
+    await expect(ada.page.locator(".hint")).to_contain_text("Look at the ")
+    await ada.button("Show the move").click()
+    await expect(ada.page.locator(".hint")).to_contain_text("The best move is")
+    await expect(arrows).to_have_count(1)
+    await ada.button("Show the best moves").click()
+    await expect(arrows).to_have_count(3)
+
+
+async def give_the_queen_away(ada: Person) -> None:
+    """Plays MOVES; the arrows of the hint end with the first one, and the coach speaks."""
     for turn, paths in enumerate(MOVES):
         await ada.wait_for_turn()
         for path in paths:
@@ -55,73 +85,92 @@ async def play_and_resign(ada: Person) -> None:
                 await ada.page.keyboard.press("Escape")
             else:
                 break
+        await expect(ada.page.locator("ply-board .arrow")).to_have_count(0)
     await ada.wait_for_turn()
     await expect(ada.page.locator(".chance-bar")).to_be_visible()
+    await expect(ada.page.locator(".chat .answer", has_text="Coach: ").last).to_be_visible()
+
+
+async def resign_and_analyse(ada: Person) -> None:
+    """Resigns, and watches the analysis grow until it is done."""
     await ada.button("Resign").click()
     await ada.button("Resign now").click()
-    await ada.page.get_by_role("link", name="Replay", exact=True).click()
+    await ada.page.evaluate(RECORD_GROWTH)
+    await ada.page.get_by_role("link", name="Analyse", exact=True).click()
+    await expect(ada.page.locator(".summary")).to_contain_text("Accuracy")
+    *growing, end = await ada.page.evaluate("growth")
+    plies = len(await ada.page.locator(".moves .move").all())
+    assert end == "done"
+    assert growing == sorted(growing)
+    assert any(0 < done < plies + 1 for done in growing)
 
 
-async def test_a_match_is_analysed_and_its_worst_mistake_played_differently(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """A player watches the analysis grow, opens the worst mistake by keyboard, steps through the
-    better line and plays on from before the mistake against the AI.
+async def look_at_the_mistakes(ada: Person) -> None:
+    """Goes through the mistakes, a better line and the match by keyboard, and by the graph."""
+    address = ada.page.url.partition("?")[0]
+    await expect(ada.page.locator(".turning-point").first).to_be_visible()
+    await ada.page.keyboard.press("End")
+    await ada.page.keyboard.press("p")
+    await expect(ada.page.locator(".moves .move.shown")).to_have_accessible_name(MARKED)
+    await expect(ada.page.locator(".verdict")).to_contain_text("chance to win falls from")
+    before = await ada.pieces()
+    await ada.page.keyboard.press("b")
+    line = ada.page.locator(".line-moves .move")
+    await expect(line.first).to_have_attribute("aria-current", "step")
+    await ada.page.keyboard.press("ArrowRight")
+    await expect(line.nth(1)).to_have_attribute("aria-current", "step")
+    assert await ada.pieces() != before
+    assert await audit(ada.page) == []
+    await ada.page.keyboard.press("Escape")
+    assert await ada.pieces() == before
+    await ada.page.locator(".chance-graph [role=slider]").click(position={"x": 2, "y": 40})
+    await expect(ada.status).to_have_text("Start position")
+    await expect(ada.page).to_have_url(f"{address}?ply=0")
+    await ada.page.keyboard.press("Space")
+    await expect(ada.button("Stop")).to_be_visible()
+    await expect(ada.status).to_contain_text("1. e4")
+    await ada.page.locator(".turning-point").last.click()
+    await expect(ada.button("Play the moves")).to_be_visible()
+
+
+async def play_the_blunder_differently(ada: Person) -> None:
+    """Plays on against the AI from before the player's worst move, with another move."""
+    own = ada.page.locator(".moves .move[aria-label^=White]")
+    blunder = own.filter(has=ada.page.locator(".mark-blunder")).first
+    await expect(blunder).to_contain_text("??")
+    await blunder.click()
+    await ada.page.keyboard.press("ArrowLeft")
+    await expect(ada.page.locator(".verdict .mark-blunder")).to_have_count(0)
+    before = await ada.pieces()
+    await ada.page.keyboard.press("ArrowRight")
+    await ada.button("Play it differently").click()
+    await expect(ada.page.get_by_role("radio", name="White (to move)")).to_be_checked()
+    await expect(ada.page.get_by_role("combobox", name="Level of the AI")).to_have_value("3")
+    await ada.button("Play").click()
+    await ada.page.wait_for_url("**/room/*")
+    await ada.wait_for_turn()
+    assert await ada.pieces() == before
+    await ada.cell("h2").click()
+    await ada.play("h3")
+    await ada.wait_for_turn()
+
+
+async def test_a_player_learns_from_a_match(chromium: Browser, server: ServerProcess) -> None:
+    """A player asks for hints and the coach in a match, watches its analysis grow, opens the worst
+    mistake and plays on from before it against the AI.
 
     The page fits and passes axe. A second reader on a phone sees the same analysis at once.
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
-        await play_and_resign(ada)
-        address = ada.page.url.partition("?")[0]
-        await ada.button("Analyse this match").click()
-        await expect(ada.page.locator(".analysis .progress")).to_be_visible()
-        summary = ada.page.locator(".summary")
-        await expect(summary).to_contain_text("Accuracy")
-        await expect(ada.page.locator(".turning-point").first).to_be_visible()
-        own = ada.page.locator(".moves .move[aria-label^=White]")
-        blunder = own.filter(has=ada.page.locator(".mark-blunder")).first
-        await expect(blunder).to_contain_text("??")
+        await ada.create("Chess", "The AI", level=3, side="White")
+        await ask_for_help(ada)
+        await give_the_queen_away(ada)
+        await resign_and_analyse(ada)
         assert await audit(ada.page) == []
         await assert_fits(ada, in_height=True)
-
-        await ada.page.keyboard.press("End")
-        await ada.page.keyboard.press("p")
-        await expect(ada.page.locator(".moves .move.shown")).to_have_accessible_name(MARKED)
-        await expect(ada.page.locator(".verdict")).to_contain_text("chance to win falls from")
-        before = await ada.pieces()
-        await ada.page.keyboard.press("b")
-        line = ada.page.locator(".line-moves .move")
-        await expect(line.first).to_have_attribute("aria-current", "step")
-        await ada.page.keyboard.press("ArrowRight")
-        await expect(line.nth(1)).to_have_attribute("aria-current", "step")
-        assert await ada.pieces() != before
-        assert await audit(ada.page) == []
-        await ada.page.keyboard.press("Escape")
-        assert await ada.pieces() == before
-        await ada.page.locator(".chance-graph [role=slider]").click(position={"x": 2, "y": 40})
-        await expect(ada.status).to_have_text("Start position")
-        await expect(ada.page).to_have_url(f"{address}?ply=0")
-        await ada.page.keyboard.press("Space")
-        await expect(ada.button("Stop")).to_be_visible()
-        await expect(ada.status).to_contain_text("1. e4")
-        await ada.page.locator(".turning-point").last.click()
-        await expect(ada.button("Play the moves")).to_be_visible()
-
-        await blunder.click()
-        await ada.page.keyboard.press("ArrowLeft")
-        await expect(ada.page.locator(".verdict .mark-blunder")).to_have_count(0)
-        before = await ada.pieces()
-        await ada.page.keyboard.press("ArrowRight")
-        await ada.button("Play it differently").click()
-        await expect(ada.page.get_by_role("radio", name="White (to move)")).to_be_checked()
-        await ada.button("Play").click()
-        await ada.page.wait_for_url("**/room/*")
-        await ada.wait_for_turn()
-        assert await ada.pieces() == before
-        await ada.cell("h2").click()
-        await ada.play("h3")
-        await ada.wait_for_turn()
-
+        await look_at_the_mistakes(ada)
+        address = ada.page.url.partition("?")[0]
+        await play_the_blunder_differently(ada)
         await kim.page.goto(f"{address}?ply=5")
         await kim.open_tab("Analysis")
         await expect(kim.page.locator(".summary")).to_contain_text("Accuracy")
@@ -130,10 +179,10 @@ async def test_a_match_is_analysed_and_its_worst_mistake_played_differently(
         assert [*ada.faults, *kim.faults] == []
 
 
-async def test_the_list_of_matches_is_limited_by_its_address(
+async def test_the_address_filters_the_list_of_matches(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """A choice limits the list and stands in the address, which shows the same list again."""
+    """A choice filters the list and changes the address, which shows the same list again."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
 
         def choice(name: str) -> Locator:
@@ -149,7 +198,7 @@ async def test_the_list_of_matches_is_limited_by_its_address(
         await row.first.wait_for()
         await choice("Player").select_option("Me")
         await choice("Result").select_option("Won")
-        await expect(ada.page.get_by_text("No finished match is like that.")).to_be_visible()
+        await expect(ada.page.get_by_text("No finished match fits this filter.")).to_be_visible()
         await choice("Result").select_option("Lost")
         await expect(row).to_have_count(1)
         await expect(ada.page).to_have_url(re.compile(r"/replays\?player=\w+&result=lost$"))

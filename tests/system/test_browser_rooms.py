@@ -150,7 +150,7 @@ async def test_players_do_not_see_chat_among_spectators(
         await kim.page.get_by_label("To whom").select_option("to spectators")
         await kim.chat("a1 would be better")
         await lea.wait_for_chat("a1 would be better")
-        await kim.page.get_by_label("To whom").select_option("to everybody")
+        await kim.page.get_by_label("To whom").select_option("to everyone")
         await kim.chat("hello")
         for person in (ada, bob):
             await person.wait_for_chat("hello")

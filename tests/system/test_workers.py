@@ -85,7 +85,7 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
 ) -> None:
     """The AI moves although its searching worker is killed or stopped, several times.
 
-    One variant kills all workers and their helpers. Other rooms are served meanwhile.
+    One variant kills all workers and their helpers. The server still serves other rooms.
     tests/engine/test_pool_workers.py checks how soon the AI moves.
     """
     served = 0

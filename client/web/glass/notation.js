@@ -8,8 +8,9 @@
 const BOUND_SIGNS = { lower: "≥", upper: "≤" };
 /** The sides; players p1, p2, … keep their names. @type {Record<string, string>} */
 const SIDES = { max: "MAX", min: "MIN", mean: "chance" };
-/** The widths of characters in ems; all others are about as wide as a digit. */
+/** The narrow characters; all others but the wide ones are about as wide as a digit. */
 const NARROW = /[\s.,:;'|!()[\]ijlft]/;
+/** The wide characters. */
 const WIDE = /[mwMW∞…%@⟨⟩]/;
 
 /**
@@ -56,7 +57,7 @@ export function intervalText([low, high]) {
 }
 
 /**
- * What a value that a node returned says about the true value: "" (equal), "≥", "≤", or "~" for an
+ * The relation of a node's true value to the returned one: "" (equal), "≥", "≤", or "~" for an
  * estimate.
  * @param {SearchTrace} trace
  * @param {number} row

@@ -9,7 +9,7 @@ import { SearchTrace } from "./trace.js";
 
 /** @import {TraceRequest} from "./requests.js" */
 
-/** What is requested: a search, or a search of a lesson. @typedef {{request: TraceRequest} | {lesson: string, run: number}} Wanted */
+/** What is requested: a search, or a search of a lesson. @typedef {{request: TraceRequest} | {lesson: string, run: number}} RunRequest */
 
 /** Milliseconds without a change after which a search is requested. */
 const DELAY_MS = 200;
@@ -42,28 +42,28 @@ export class Run {
     /**
      * Requests a search, unless it is the last request again. The earlier trace stays until the first
      * part of the new one arrives.
-     * @param {Wanted | null} wanted null for none
+     * @param {RunRequest | null} search null for none
      */
-    want(wanted) {
-        const key = wanted === null ? "" : JSON.stringify(wanted);
+    request(search) {
+        const key = search === null ? "" : JSON.stringify(search);
         if (key === this.#key) return;
         const isFirst = this.#key === "";
         this.stop();
         this.#key = key;
         this.error = null;
-        if (wanted === null) {
+        if (search === null) {
             this.trace = null;
             return;
         }
         this.isRunning = true;
-        this.#timer = window.setTimeout(() => void this.#load(wanted), isFirst ? 0 : this.#delay_ms);
+        this.#timer = window.setTimeout(() => void this.#load(search), isFirst ? 0 : this.#delay_ms);
     }
 
     /** Requests the same search again. */
     retry() {
         const key = this.#key;
         this.stop();
-        if (key !== "") this.want(JSON.parse(key));
+        if (key !== "") this.request(JSON.parse(key));
     }
 
     /** Cancels the search. */
@@ -80,8 +80,8 @@ export class Run {
         return this.trace !== null && this.trace.end !== null;
     }
 
-    /** @param {Wanted} wanted */
-    async #load(wanted) {
+    /** @param {RunRequest} search */
+    async #load(search) {
         const controller = new AbortController();
         this.#controller = controller;
         const { signal } = controller;
@@ -97,7 +97,7 @@ export class Run {
         };
         try {
             const response =
-                "request" in wanted ? await startTrace(wanted.request, signal) : await startRun(wanted.lesson, wanted.run, signal);
+                "request" in search ? await startTrace(search.request, signal) : await startRun(search.lesson, search.run, signal);
             this.trace = await SearchTrace.load(response, onGrow, signal);
             this.isStale = false;
         } catch (error) {

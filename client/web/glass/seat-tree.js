@@ -78,7 +78,7 @@ export class SeatTree {
      * @returns {Content}
      */
     #drawTree(request) {
-        this.#run.want({ request });
+        this.#run.request({ request });
         const { trace, error, isStale } = this.#run;
         if (error && (isStale || !trace)) return h("p", { class: "muted", role: "status" }, sentenceOf(error.message));
         if (!trace) return h("p", { class: "muted", role: "status" }, "Searching again…");

@@ -10,7 +10,7 @@
 const MAX_CHAT_LINES = 300;
 
 /**
- * A private answer of the bot, with the version and the ply of the room when it arrived.
+ * A private answer of the bot, with the version and the ply of the room at its arrival.
  * @typedef {Answer & {at_v: number, ply: number}} RoomAnswer
  */
 

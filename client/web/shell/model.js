@@ -207,8 +207,8 @@ function applyJoined(room, message) {
 }
 
 /**
- * Replaces the room. Views and thoughts stay where the moves are the same: moves may have been taken
- * back meanwhile.
+ * Replaces the room. Views and thoughts stay where the moves are the same: the snapshot may lack moves
+ * that were taken back.
  * @param {Room} room
  * @param {Snapshot} message
  * @returns {Room}

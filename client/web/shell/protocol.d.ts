@@ -209,7 +209,7 @@ export interface ReclaimSeat {
     room: string;
 }
 
-/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI. The bot answers with an `answer`, or with a `said` for all. The server refuses a seventh question of a person in a minute. */
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI. The bot sends an `answer` to the asker, or answers all with a `said` event. A person may ask six questions a minute. */
 export interface Chat {
     t: "chat";
     id: string;
@@ -218,7 +218,7 @@ export interface Chat {
     to?: "room" | "spectators";
 }
 
-/** Asks the engine for the best moves of the running match in the position at `ply`. The server sends an `answer` with the version 0 when the search has ended. The ack comes at once, and its `v` is null. `what` says how much the answer shows: the `piece` to move, the best `move`, or the best `moves`. */
+/** Asks the engine for the best moves of the running match in the position at `ply`. The ack comes at once, and its `v` is null. When the search has ended, the server sends an `answer` with the version 0. `what` says how much the answer shows: the `piece` to move, the best `move`, or the best `moves`. */
 export interface Hint {
     t: "hint";
     id: string;
@@ -288,7 +288,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. `chat_commands` are the words that mean a question to the room's bot after a `/`. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. `chat_commands` has the names of the bot's commands, which a player types after a `/`. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -394,7 +394,7 @@ export interface PositionView {
     played?: string;
 }
 
-/** The commands that the viewer may give now, besides `move` and `claim`, which `turn` permits. - `may` holds the types of commands that the room would accept. `sit` and `add_ai` concern each empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they accept the opponent's offer, too. - It is a hint, so that clients need not implement the rules of a room. The server checks each command again when it arrives. - The server sends it to the players and to the host whenever their list changes: after the events that changed it, or when time has passed. Spectators receive their list only in `joined`. */
+/** What the viewer may do now, besides `move` and `claim`, which `turn` permits. - `may` holds the types of commands that the room would accept. `sit` and `add_ai` concern each empty seat, `remove_ai` each seat that an AI holds. `accept` and `decline` concern the offer that is open, `decline` also one's own. `offer_draw` and `rematch` are listed where they accept the opponent's offer, too. - `see_thinking` is no command: the viewer may see the AI's thinking about the room's match, and the searches of its positions (`POST /api/trace`). - It is a hint, so that clients need not implement the rules of a room. The server checks each command again when it arrives. - The server sends it to the players and to the host whenever their list changes: after the events that changed it, or when time has passed. Spectators receive their list in `joined`, and again when the right to see the thinking begins or ends. */
 export interface May {
     t: "may";
     room: string;
@@ -607,7 +607,7 @@ export interface DepthWords {
     chance: number;
 }
 
-/** The answer of the room's bot to the recipient alone. It is not in the log. `v` is the version of the line that it answers, 0 for none. `arrows` are to be drawn until the position changes. `candidates` are the moves that it names. Of an answer to no line, `about` says what it is: a `hint`, or a comment of the `coach`. */
+/** An answer of the room's bot to the recipient alone. It is not in the log. `v` is the version of the line that it answers, or 0. `candidates` are the moves that it names. The client draws the `arrows` until the position changes. An answer to no line has its kind in `about`: a `hint`, or a comment of the `coach`. */
 export interface Answer {
     t: "answer";
     room: string;
@@ -618,7 +618,7 @@ export interface Answer {
     about?: string;
 }
 
-/** An arrow to draw on the board, along the cells of a move; a ring around a single cell. `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the opponent would play. */
+/** An arrow on the board, along the cells of a move; with a single cell, a ring around it. `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the opponent would play. */
 export interface Arrow {
     cells: string[];
     kind?: string;

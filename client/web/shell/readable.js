@@ -1,5 +1,5 @@
 /**
- * Checks the events of a room, which a newer server may send with other fields. Pure.
+ * Checks the fields of a room's events. Pure.
  *
  * @import {EventMessage, HiddenMessage} from "./protocol.js"
  */

@@ -1,6 +1,6 @@
 /**
  * The graph of the chance to win, ply by ply, with the time that each move took below it, and the bar
- * of the chance beside the board. A click, or a key on the graph, leads to a ply; a table has the same
+ * of the chance beside the board. A click or a key on the graph shows a ply. A table has the same
  * figures.
  *
  * @import {Content, VNode} from "../shell/elements.js"
@@ -26,17 +26,19 @@ import { durationText } from "../shell/words.js";
  * @property {(ply: number) => number} seatOf the seat that played the move after a ply
  */
 
-/** The size of the graph, and the height of the times below it, in SVG units. */
+/** The width of the graph, in SVG units. */
 const WIDTH = 300;
+/** The height of the curve, in SVG units. */
 const HEIGHT = 96;
+/** The height of the times below the curve, in SVG units. */
 const TIMES_HEIGHT = 26;
 /** The space beside the first and the last ply, in SVG units. */
-const SIDE = 5;
+const SIDE_MARGIN = 5;
 /** The space above and below the chances of 100 % and 0 %, in SVG units. */
 const MARGIN = 6;
 /** The least height of a bar of a time above 0, in SVG units. */
 const MIN_BAR = 1;
-/** The curve is broken where more than this many plies have no chance. */
+/** The greatest number of plies without a chance that the curve bridges. */
 const MAX_GAP = 1;
 
 void loadStyleSheet("ui/chance-graph.css").catch(() => {});
@@ -77,7 +79,7 @@ export class ChanceGraph {
 }
 
 /**
- * The bar of the chance to win beside the board. Its lower part is that of the side below the board.
+ * The bar of the chance to win beside the board. Its lower part belongs to the side below the board.
  * @param {{chance: number | null, bottom: number, names: string[], colours: string[]}} bar `chance` is that
  *     of the first side in percent
  * @returns {VNode | null}
@@ -100,13 +102,13 @@ export function drawChanceBar({ chance, bottom, names, colours }) {
 function drawGraph(content, hasTimes) {
     const { chances, marks = {}, spent_ms = [], shown, go, seatOf } = content;
     const last = chances.length - 1;
-    const x = (/** @type {number} */ ply) => SIDE + ((WIDTH - 2 * SIDE) * ply) / Math.max(1, last);
+    const x = (/** @type {number} */ ply) => SIDE_MARGIN + ((WIDTH - 2 * SIDE_MARGIN) * ply) / Math.max(1, last);
     const height = HEIGHT + (hasTimes ? TIMES_HEIGHT : 0);
     const onClick = (/** @type {MouseEvent} */ event) => {
         if (!(event.currentTarget instanceof Element)) return;
         const { left, width } = event.currentTarget.getBoundingClientRect();
         const at = ((event.clientX - left) / width) * WIDTH;
-        go(Math.max(0, Math.min(last, Math.round(((at - SIDE) / (WIDTH - 2 * SIDE)) * last))));
+        go(Math.max(0, Math.min(last, Math.round(((at - SIDE_MARGIN) / (WIDTH - 2 * SIDE_MARGIN)) * last))));
     };
     return h(
         "svg",

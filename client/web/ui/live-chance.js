@@ -1,6 +1,6 @@
 /**
- * The chances to win of a room's match, as far as the server shows the AI's searches to this viewer: a
- * graph for the panel with the thinking, and a bar beside the board.
+ * The chances to win of a room's match, from the AI's searches that this viewer may see: a graph for
+ * the panel with the thinking, and a bar beside the board.
  *
  * @import {App} from "../shell/app.js"
  * @import {Content} from "../shell/elements.js"

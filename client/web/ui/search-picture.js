@@ -53,9 +53,9 @@ export function drawSearchPicture({ thought, assessment, side, played, glass, ha
             { class: "searched-moves", "aria-label": "The moves as the search deepened" },
             rows.map((row, i) => {
                 const move = scored.get(row.move);
-                const story = i === 0 ? bestWords(row.move, depths, thought.depth) : otherWords(move, last);
+                const history = i === 0 ? bestWords(row.move, depths, thought.depth) : otherWords(move, last);
                 const share = allNodes > 0 ? (move?.nodes ?? 0) / allNodes : null;
-                return drawMove(row, { exact: move?.exact ?? [], last, story, share, isPlayed: row.move === played });
+                return drawMove(row, { exact: move?.exact ?? [], last, history, share, isPlayed: row.move === played });
             }),
         ),
         more > 0 ? h("p", { class: "muted" }, `${more} more ${more === 1 ? "move" : "moves"}: see All moves.`) : null,
@@ -136,18 +136,18 @@ export function otherWords(move, last) {
 }
 
 /**
- * A move of the search: its notation, line and chance, then its strip, its story and its share.
+ * A move of the search: its notation, line and chance, then its strip, its history over the depths, and its share.
  * @param {Candidate} candidate
- * @param {{exact: number[], last: number, story: string, share: number | null, isPlayed: boolean}} facts
+ * @param {{exact: number[], last: number, history: string, share: number | null, isPlayed: boolean}} facts
  */
-function drawMove({ move, text, says, line = "" }, { exact, last, story, share, isPlayed }) {
+function drawMove({ move, text, says, line = "" }, { exact, last, history, share, isPlayed }) {
     return h(
         "li",
         { key: move },
         h("span", { class: "move-text" }, text, isPlayed ? h("span", { class: "mark" }, " played") : null),
         h("span", { class: "says" }, says),
         line ? h("span", { class: "expected" }, unbroken(line)) : null,
-        h("span", { class: "story" }, drawStrip(exact, last), " ", story),
+        h("span", { class: "history" }, drawStrip(exact, last), " ", history),
         share === null ? null : drawShare(share),
     );
 }

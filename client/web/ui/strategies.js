@@ -34,7 +34,7 @@ export function knownStrategies(onLoad) {
 }
 
 /**
- * Whether a strategy searches as deep as its seat says; false before the list has arrived.
+ * Whether a seat may set the depth of a strategy; false before the list has arrived.
  * @param {string} strategy
  * @param {StrategyList | null} known
  */

@@ -20,7 +20,7 @@ const FULL_BAR_SCORE = 100;
 export const NOT_SEARCHED = "A person played this move: the AI did not search here.";
 /** The key of the browser's storage that hides the panel. */
 const HIDDEN_KEY = "thinking";
-/** One empty list for all scenes without arrows, because a scene with another list is drawn again. @type {string[][]} */
+/** One empty list for all scenes without arrows: a scene with another list would be drawn again. @type {string[][]} */
 const NO_ARROWS = [];
 
 /**
@@ -53,7 +53,7 @@ export function thoughtHeading(side, { ply, thought }, played) {
  * played. Without a thought, `empty` says why. `setting` is the host's control of who may see it,
  * `glass` the address of the position in the glass box, and `tree` the tree of a strategy's search.
  * @typedef {{thought: Thought | null, side?: string, heading?: string, played?: string | null, empty?:
- *     string, setting?: Content, glass?: string, tree?: Content}} Shown
+ *     string, setting?: Content, glass?: string, tree?: Content}} PanelContent
  */
 
 /** The panel, with the move that the user points at and the choice to hide it. */
@@ -78,7 +78,7 @@ export class ThinkingPanel {
     }
 
     /**
-     * @param {Shown} shown
+     * @param {PanelContent} content
      * @returns {VNode}
      */
     draw({ thought, side = "", heading = "", played = null, empty = "The AI has not searched yet.", setting = null, glass = "", tree = null }) {

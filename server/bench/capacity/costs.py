@@ -125,7 +125,7 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
     paced_conflicts: float
     paced_node_us: float
     paced_database_us: float
-    #: Cores that other processes used meanwhile, in the load with more of them.
+    #: Cores that other processes used during a load, in the load with more of them.
     others: float
     #: Whether the players of a pair were on one node.
     meet: bool = False

@@ -32,14 +32,18 @@ PAUSE_S = 0.15
 MATCHES = 1000
 #: Spectators of one match.
 SPECTATORS = 1000
-#: Idle connections, and the time for which they are measured, in seconds.
-IDLE, IDLE_S = 5000, 20.0
+#: Number of idle connections.
+IDLE = 5000
+#: Time for which the idle connections are measured, in seconds.
+IDLE_S = 20.0
 #: Descriptors of a server besides its clients' sockets.
 SPARE_DESCRIPTORS = 200
 #: Time limit for a load, in seconds; only one that hangs exceeds it.
 LOAD_LIMIT_S = 300.0
-#: The cores of the server and of the load.
-SERVER_CORE, LOAD_CORE = 0, 1
+#: The core of the server.
+SERVER_CORE = 0
+#: The core of the load.
+LOAD_CORE = 1
 
 #: Our server: durable moves, in SQLite with `synchronous=FULL`.
 PLYROOM = Peer(

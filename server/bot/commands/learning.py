@@ -1,8 +1,9 @@
-"""Commands that lead to other pages: /analyse, /quiz and /teach. The bot answers privately."""
+"""Commands that link to other pages: /analyse, /quiz and /teach. Their answers are private."""
 
 from server.bot.api import Answer, Ask, after_start, command, with_help
+from server.rooms.permissions import see_thinking
 
-#: The lesson that shows most about a game, by the game.
+#: The lesson that fits a game best, by the id of the game.
 LESSONS = {
     "chess": "horizon",
     "connect-four": "move-order",
@@ -38,5 +39,8 @@ def teach(ask: Ask) -> Answer:
     match = ask.match
     if match is None:
         return Answer("There is no position yet.")
+    refusal = see_thinking(ask.room, ask.viewer)
+    if refusal is not None:
+        return Answer(refusal.message)
     path = f"/glass?match={match.id}&ply={match.ply}"
     return Answer(f"A search of this position, step by step: {path}")

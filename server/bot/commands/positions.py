@@ -17,11 +17,12 @@ from server.bot.searches import (
 )
 from server.rooms.events import Occupant
 from server.rooms.model import Match
-from server.rooms.thinking import ALL, reason_to_withhold
+from server.rooms.permissions import see_thinking
+from server.rooms.thinking import ALL
 
-#: What is said where there is no position to search.
+#: The answer if this server has no position to search.
 NO_POSITION = "This server cannot play the match, so the bot cannot help with it."
-#: The same after the end of the game.
+#: The answer if the game is over in the position.
 GAME_OVER = "The game is over in this position: there is no move left."
 
 
@@ -35,9 +36,9 @@ def why(ask: Ask) -> Answer:
     """Explains a move of an AI from the search that was stored with it."""
     match = ask.match
     assert match is not None, "`when` requires a match"
-    reason = reason_to_withhold(match, ask.viewer.seat is not None)
-    if reason is not None:
-        return Answer(reason)
+    refusal = see_thinking(ask.room, ask.viewer)
+    if refusal is not None:
+        return Answer(refusal.message)
     plies = sorted(ask.thoughts)
     if not plies:
         return Answer("No AI has played a move in this match yet.")
@@ -57,7 +58,7 @@ def why(ask: Ask) -> Answer:
 
 @command("eval", "says how the position is judged, for you alone", when=with_help, cost=1)
 def evaluate(ask: Ask) -> Answer | Search:
-    """Tells the chance to win of the side to move."""
+    """Says the chance to win of the side to move."""
 
     def answer(findings: Findings) -> Answer:
         return Answer(english.evaluation(findings.side, findings.best))
@@ -111,8 +112,8 @@ def threat(ask: Ask) -> Answer | Search:
 def hint_answer(findings: Findings, what: str) -> Answer:
     """The hint of this level: "piece" names a piece, "move" the best move, "moves" the best three.
 
-    A game whose moves place pieces has no piece to name; then three cells or moves are named, one
-    of which is the best.
+    In a game whose moves place pieces, "piece" names three cells or moves, one of which is the best
+    move.
     """
     if what == "piece":
         piece = findings.piece()
@@ -127,7 +128,7 @@ def hint_answer(findings: Findings, what: str) -> Answer:
 
 
 def _search(ask: Ask, answer: Callable[[Findings], Answer]) -> Answer | Search:
-    """A search of the current position, and the answer that is made of it."""
+    """Requests a search of the current position; `answer` makes the answer from its result."""
     match, position = ask.match, _position(ask)
     if match is None or position is None:
         return Answer(NO_POSITION if ask.position() is None else GAME_OVER)
@@ -152,14 +153,14 @@ def _threat_answer(findings: Findings, *, is_their_turn: bool) -> Answer:
 
 
 def _expected_reply(findings: Findings) -> Answer:
-    """The answer where the turn cannot be passed: the reply that the engine expects."""
+    """The answer if the side to move cannot pass: the reply that the engine expects."""
     return Answer(english.expected_reply(findings.title, findings.best))
 
 
 def _chosen_ply(match: Match, plies: Sequence[int], word: str) -> int | None:
-    """The ply of an AI's move that a move number such as "12" or "12..." names; None without one.
+    """The ply of the AI's move with a number such as "12" or "12..."; None if there is none.
 
-    Of two AIs' moves with the same number it is the first one.
+    If two AIs have made moves with this number, it is the ply of the first one.
     """
     number = re.sub(r"\D", "", word)
     numbered = (ply for ply in plies if re.sub(r"\D", "", match.moves[ply].number or "") == number)

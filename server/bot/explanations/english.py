@@ -1,7 +1,7 @@
 """The bot's sentences about positions and moves, in English.
 
-A sentence is one of several templates. `seed` chooses it, so the same facts have the same words on
-every node. Pure.
+Each sentence has several templates. `seed` chooses one of them, so that the same facts have the
+same words on every node. Pure.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from engine.search.levels import random_below
 from server.bot.explanations.facts import MoveFacts, Verdict
 from server.protocol.wording import JUDGEMENTS
 
-#: The move and its verdict, where it is the best one.
+#: The choice of the best move.
 BEST = (
     "{side} chose {move}: {verdict}.",
     "The best move that {side} found was {move}, with {verdict}.",
@@ -18,45 +18,51 @@ BEST = (
     "{side} compared the moves and liked {move} most, with {verdict}.",
     "{move} came out on top of the search by {side}: {verdict}.",
 )
-#: The same for the only legal move.
+#: The choice of the only legal move.
 ONLY = (
     "{move} was the only legal move: {verdict}.",
     "{side} had no choice, {move} was the only legal move: {verdict}.",
 )
-#: The same for a move that a level or a persona chose although another one looked better.
+#: A level's choice among moves that look nearly equal.
 NEAR = (
     "{player} picks among moves that look nearly equal: {side} took {move}, with {verdict}, though"
     " the search preferred {best}, with {best_verdict}.",
     "{side} played {move}, with {verdict}. The search preferred {best}, with {best_verdict}, but"
     " {player} does not always choose the best move.",
 )
+#: A swindler's choice of a move after which an error costs most.
 SWINDLE = (
     "{side} set a trap with {move}: {verdict}, but an error costs most there. The search preferred"
     " {best}, with {best_verdict}.",
     "{side} played {move}, with {verdict}, because an error costs most after it. The search"
     " preferred {best}, with {best_verdict}.",
 )
+#: The choice of another move than the best one, without a known reason.
 OTHER = ("{side} played {move}, with {verdict}. The search preferred {best}, with {best_verdict}.",)
-#: The same for a persona that expects errors of its opponent.
+#: The choice of a persona that expects errors of its opponent.
 AVERAGE = (
     "{player} expects the opponent to err; on average {move} gave {side} {verdict}.",
     "{side} chose {move} against an opponent who errs: on average {verdict}.",
 )
-#: A move without a search, and one of a strategy.
+#: A move without a search.
 RANDOM = ("{side} played {move} at random.", "{move} was a random choice of {side}.")
+#: The choice of a strategy, which has values of its own.
 STRATEGY = (
     "{side} chose {move} and valued the position at {value}.",
     "{player} likes {move} here and values the position of {side} at {value}.",
 )
-#: A move after a search without a verdict on it.
+#: A move on which the search has no verdict.
 BARE = ("{side} played {move}.",)
+#: A move on which the search has no verdict, while another one was best.
 BARE_WORSE = ("{side} played {move}. The search preferred {best}, with {best_verdict}.",)
+#: A careless move of a low level, with the note that says so.
 CARELESS = (
     "{side} played {move} after a glance. {note}",
     "{note} {side} just played {move}.",
     "Do not look for a deep idea in {move}. {note}",
     "{move} was played without thinking it over. {note}",
 )
+#: The addition to a careless move that was not the best one of its short search.
 CARELESS_BETTER = " Even that glance preferred {best}, with {best_verdict}."
 
 #: The moves that the search expected next.
@@ -66,44 +72,51 @@ NEXT = (
     "The likely continuation is {line}.",
     "As {side} sees it, {line} should follow.",
 )
-#: The next candidate, where it is certainly the second best.
+#: The next candidate, if it is proved to be the second best.
 SECOND = (
     "Second best was {text}, with {verdict}.",
     "The runner-up was {text}: {verdict}.",
     "{text} came second, with {verdict}.",
 )
-#: The next candidate, where another move may be better than it.
+#: The next candidate, if another move may be better.
 ANOTHER = (
     "{text} was weighed as well: {verdict}.",
     "Among the other moves, {text} had {verdict}.",
     "For comparison, {text} had {verdict}.",
 )
+#: The next candidate, if its bound only says that it is no better than the best move.
 NO_BETTER = (
     "{text} was weighed as well and proved no better.",
     "The search showed that {text} is no better.",
 )
 #: What the search expected after the next candidate.
 AFTER_IT = " After it the search expected {line}."
-#: Moves that lose by force.
+#: All other moves lose by force.
 ALL_LOSE = ("Every other move loses by force.", "All other moves lose by force.")
+#: One of several other moves loses by force.
 ONE_LOSES = ("One other move loses by force.",)
+#: Some of the other moves lose by force.
 SOME_LOSE = ("{count} other moves lose by force.", "{count} of the other moves lose by force.")
+#: An example of a losing move, after a sentence about several.
 LOSER = (" {text}, for example, is {verdict}.", " One of them is {text}: {verdict}.")
-#: The same after a sentence about a single move.
+#: The losing move, after a sentence about a single one.
 THE_LOSER = (" It is {text}: {verdict}.",)
 
+#: The depth of the search.
 DEPTH = ("The search went {depth} plies deep.", "{side} looked {depth} plies ahead.")
+#: The reason for a search of little depth.
 SHORTENED = "The search was cut short because the game is still being compiled."
 
-
-#: What the coach says of a move that loses much, and of the only good one.
+#: The coach's comment on a move that loses much.
 MISTAKE = (
     "Coach: {move} lowers the chance to win by about {loss} points. {better} was better{line}.",
     "Coach: {move} costs about {loss} points of the chance to win. {better} was better{line}.",
     "Coach: after {move} the chance to win is about {loss} points lower. Better was"
     " {better}{line}.",
 )
+#: The refutation of a mistake.
 REFUTED = " {move} is answered by {line}."
+#: The coach's comment on the only good move.
 ONLY_MOVE = (
     "Coach: well seen! {move} was the only good move; any other has {bound} % to win or less.",
     "Coach: {move} was the only good move, and you found it. The others have {bound} % to win or"
@@ -126,17 +139,17 @@ def explain_move(facts: MoveFacts, seed: str) -> str:
 
 def evaluation(side: str, best: Verdict) -> str:
     """The sentence about a position: the chance of the side to move."""
-    return f"{side} to move has {_judged(best)}."
+    return f"{side} to move has {_with_judgement(best)}."
 
 
 def best_move(best: Verdict) -> str:
     """The sentences about the best move of a position."""
     expected = f" After it, {best.line} is expected." if best.line else ""
-    return f"The best move is {best.text}: {_judged(best)}.{expected}"
+    return f"The best move is {best.text}: {_with_judgement(best)}.{expected}"
 
 
 def best_moves(verdicts: Sequence[Verdict]) -> str:
-    """The best moves of a position, the best first, one in a line."""
+    """The best moves of a position, one in each line, the best one first."""
     lines = [
         f"{number}. {each.text}: {verdict_text(each)}{f', then {each.line}' if each.line else ''}"
         for number, each in enumerate(verdicts, 1)
@@ -160,11 +173,11 @@ def threat(side: str, best: Verdict, *, is_their_turn: bool) -> str:
     moves = f"{side} is to move, and its best move is" if is_their_turn else (
         f"If {side} could move now, it would play"
     )  # fmt: skip
-    return f"{moves} {best.text}: {_judged(best)}."
+    return f"{moves} {best.text}: {_with_judgement(best)}."
 
 
 def expected_reply(game: str, best: Verdict) -> str:
-    """What is said of a threat where the turn cannot be passed."""
+    """The sentences about a threat if the side to move cannot pass."""
     text = f"In this position of {game} the turn cannot be passed, so nothing is known of a threat."
     expected = f" After your best move {best.text}, {best.line} is expected." if best.line else ""
     return text + expected
@@ -186,7 +199,7 @@ def only_move(move: str, bound: int, seed: str) -> str:
 
 def verdict_text(verdict: Verdict) -> str:
     """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win in 3 moves"."""
-    assert verdict.chance is not None, "a verdict has a meaning"
+    assert verdict.chance is not None, "the bound says something"
     if verdict.forced:
         return f"a forced {verdict.forced} {verdict.length}".rstrip()
     bound = {"exact": "", "upper": "at most ", "lower": "at least "}[verdict.bound]
@@ -212,14 +225,14 @@ def _choice(facts: MoveFacts, seed: str) -> str:
     """The sentence about the move that was played."""
     return pick(seed, "choice", _templates(facts)).format(
         side=facts.side, player=facts.player, move=facts.move, value=facts.value, note=facts.note,
-        verdict="" if facts.played is None else _judged(facts.played),
+        verdict="" if facts.played is None else _with_judgement(facts.played),
         best="" if facts.best is None else facts.best.text,
         best_verdict="" if facts.best is None else verdict_text(facts.best),
     )  # fmt: skip
 
 
 def _templates(facts: MoveFacts) -> tuple[str, ...]:
-    """The templates that suit the reason of a choice."""
+    """The templates for the reason of a choice."""
     match facts.reason:
         case "random":
             return RANDOM
@@ -239,8 +252,8 @@ def _templates(facts: MoveFacts) -> tuple[str, ...]:
     return {"near": NEAR, "swindle": SWINDLE}.get(facts.reason, OTHER)
 
 
-def _judged(verdict: Verdict) -> str:
-    """A verdict with its judgement: "62 % to win, a little better"."""
+def _with_judgement(verdict: Verdict) -> str:
+    """A verdict with its judgement: "62 % to win (a little better)"."""
     text = verdict_text(verdict)
     if verdict.forced or verdict.bound != "exact" or verdict.chance is None:
         return text
@@ -255,7 +268,7 @@ def _next(facts: MoveFacts, seed: str) -> str:
 
 
 def _second(facts: MoveFacts, seed: str) -> str:
-    """The sentence about the next candidate; "" without one, or if it loses like all others."""
+    """The sentence about the next candidate; "" without one, or if all other moves lose."""
     second = facts.second
     if second is None or facts.reason in ("careless", "only"):
         return ""
@@ -288,7 +301,7 @@ def _losing(facts: MoveFacts, seed: str) -> str:
 
 
 def _depth(facts: MoveFacts, seed: str) -> str:
-    """The sentence about the depth of the search, of one in three texts; "" in the others."""
+    """The sentence about the depth of the search, in one of three texts; "" in the others."""
     if facts.is_shortened:
         return SHORTENED
     is_searched = facts.depth > 1 and not facts.value and facts.played is not None

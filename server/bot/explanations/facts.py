@@ -1,7 +1,7 @@
-"""The facts that a search states about a move: what the bot may say, without words.
+"""The facts about a move in a stored search, from which the bot makes its sentences.
 
-A search proves an exact score of few moves, and of the others only a bound: `Verdict.bound` keeps
-it, so that the sentences can say "at most". Pure.
+A search proves exact scores for a few moves and only bounds for the others. `Verdict.bound` keeps
+the bound, so that a sentence can say "at most". Pure.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,10 @@ from server.rooms.thinking import search_seed
 
 #: How a forced result ends for the side that searches.
 Forced = Literal["", "win", "loss"]
-#: Why a player chose a move. It looked best, or was the only one; a level picks among moves that
-#: look nearly equal ("near") or is careless; a persona sets traps ("swindle") or expects errors
-#: ("average").
-#: "other" is a choice that nothing explains, such as that of an unknown kind of player.
+#: Why a player chose a move. It looked best, or was the only one. A level picks among moves that
+#: look nearly equal ("near"), or is careless. A persona sets traps ("swindle") or expects errors
+#: ("average"). "other" is a choice without a known reason, such as that of an unknown kind of
+#: player.
 Reason = Literal[
     "best", "only", "near", "careless", "random", "swindle", "strategy", "average", "other"
 ]
@@ -38,11 +38,11 @@ Reason = Literal[
 class Verdict(Struct, frozen=True, kw_only=True):
     """A search's verdict on one move, for the side that moves.
 
-    - `chance` is the chance to win in percent, and `bound` says what it means: with "upper" it is
-      at most that, with "lower" at least. None where the bound says nothing.
-    - `forced` is a forced end within reach of the search, and `length` its distance: "at once",
-      "in 3 moves". Of a bound it is the greatest distance: "within 3 moves".
-    - `line` are the moves that the search expected next, in notation and with their numbers.
+    - `chance` is the chance to win in percent. With the `bound` "upper" the true chance is at most
+      that, with "lower" at least. None if the bound says nothing.
+    - `forced` is a forced end that the search has found, and `length` its distance: "at once", "in
+      3 moves". For a bound it is the greatest distance: "within 3 moves".
+    - `line` has the moves that the search expected next, in notation and with their numbers.
     """
 
     text: str
@@ -58,16 +58,16 @@ class MoveFacts(Struct, frozen=True, kw_only=True):
 
     - `side` is the name of the side, and `player` that of the AI: "Level 3".
     - `move` is the notation of the move, and `played` the search's verdict on it. A verdict is
-      None where the search says nothing of the move, or only a bound without meaning.
+      None if the search has no score of the move, or only a bound that says nothing.
     - `best` is the best move, if another one was played.
-    - `second` is the next candidate. `is_second_sure` is false where bounds leave open whether
-      another move is better. `is_no_better` is true where its bound says only that it is no better
-      than the best move.
-    - `losing` counts the other moves that lose by force, of `others` in all. `loser` is one of
-      them whose proven distance is the shortest.
+    - `second` is the next candidate. `is_second_sure` is false if bounds leave open whether another
+      move is better. `is_no_better` is true if its bound only says that it is no better than the
+      best move.
+    - `losing` counts the moves that lose by force among the `others`, the moves that were not
+      played. `loser` is the one with the shortest proven distance.
     - `note` is the sentence about a careless move, `value` a strategy's value of the position.
-    - `depth` is that of the search in plies; 0 where there was none. `is_shortened` is true where
-      it was cut short because the game was not compiled yet.
+    - `depth` is the depth of the search in plies, 0 without a search. `is_shortened` is true if the
+      search was cut short because the game was not compiled yet.
     """
 
     side: str
@@ -93,7 +93,7 @@ def move_facts(
 ) -> MoveFacts:
     """The facts of a stored thought about a move of a match.
 
-    `position` is the one before the move, at `ply`, and `occupant` the AI that chose the move.
+    `position` is the position at `ply`, before the move; `occupant` is the AI that chose the move.
     """
     game = position.game
     reader = _Reader(position, ply, thought)
@@ -171,7 +171,7 @@ class _Reader:
         self._position = position
         self._thought = thought
         best = thought.pv[:1]
-        #: The search's verdict on each move by token; that on the best move is the thought's own.
+        #: The search's score of each move, by token. The best move has the thought's score.
         self._moves = {move.move: move for move in thought.moves}
         for token in best:
             self._moves[token] = RootMove(token, thought.score)
@@ -199,7 +199,7 @@ class _Reader:
         )  # fmt: skip
 
     def notation(self, token: str) -> str:
-        """The notation of a move of the position; its token where the rules fail."""
+        """The notation of a move of the position; its token if the rules fail."""
         if token in self._shown:
             return self._shown[token].text
         try:
@@ -222,7 +222,7 @@ class _Reader:
         return self._moves[rest[0].move] if rest else None
 
     def _is_sure(self, second: RootMove, before: Sequence[str]) -> bool:
-        """Whether no other move can be better than this one, nor as good."""
+        """Whether every other move is proved to be worse than this one."""
         rivals = [move for move in self._moves.values() if move.move not in (*before, second.move)]
         if second.bound != "exact" or len(self._moves) < len(self._position.moves()):
             return False

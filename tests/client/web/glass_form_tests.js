@@ -29,7 +29,7 @@ const CHOICES = {
 };
 const CHESS = { ...emptyAddress(), game: "chess" };
 
-/** Draws the fields of a state; answers with the parent and the changes that were made. */
+/** Draws the fields of a state; returns the parent and the changes made. */
 function openFields(state) {
     const parent = document.createElement("div");
     document.body.append(parent);
@@ -45,7 +45,7 @@ function input(field, value) {
     field.dispatchEvent(new Event(field.localName === "select" ? "change" : "input"));
 }
 
-test("what does not go with the chosen algorithm is greyed with the server's reason", () => {
+test("what conflicts with the chosen algorithm is greyed with the server's reason", () => {
     const { parent } = openFields({ ...CHESS, algorithm: "max-n" });
     const table = parent.querySelector("#f-form option[value=table]");
     assertEqual([table.disabled, table.textContent], [true, `table (${ONLY_PLAIN})`]);
@@ -55,7 +55,7 @@ test("what does not go with the chosen algorithm is greyed with the server's rea
     assertEqual(openFields(CHESS).parent.querySelectorAll(":disabled").length, 0);
 });
 
-test("a chosen value gives way to an algorithm that it does not go with", () => {
+test("a chosen value gives way to an algorithm that it conflicts with", () => {
     const before = { ...CHESS, form: "table", player: 2, depth: 4 };
     const { algorithm, form, player, depth } = withChanges(CHOICES, before, { algorithm: "max-n" });
     assertEqual([algorithm, form, player, depth], ["max-n", null, null, 4]);
@@ -139,11 +139,11 @@ test("a new search cancels the one before it, and the earlier tree stays until i
         return stream(lines, isOpen, signal);
     };
     const run = new Run(() => {}, 0);
-    run.want({ request: { tree: "1" } });
-    run.want({ request: { tree: "1" } });
+    run.request({ request: { tree: "1" } });
+    run.request({ request: { tree: "1" } });
     await until(() => run.trace?.head.title === "one");
     assertEqual([signals.length, run.isComplete, run.isRunning], [1, false, true]);
-    run.want({ request: { tree: "2" } });
+    run.request({ request: { tree: "2" } });
     assertEqual([signals[0].aborted, run.trace.head.title], [true, "one"]);
     await until(() => run.isComplete);
     assertEqual([run.trace.head.title, run.isRunning, run.error], ["two", false, null]);
@@ -155,10 +155,10 @@ test("a search that stops keeps what it saw, and a refusal keeps the earlier tre
     const answers = [stream([{ head: { title: "one" } }, CHUNK, stopped]), new Response(JSON.stringify(refusal), { status: 400 })];
     window.fetch = async () => answers.shift();
     const run = new Run(() => {}, 0);
-    run.want({ request: { tree: "1" } });
+    run.request({ request: { tree: "1" } });
     await until(() => run.error !== null);
     assertEqual([run.trace.count, run.isStale, run.error.message], [1, false, "stopped after 5 s"]);
-    run.want({ request: { tree: "x" } });
+    run.request({ request: { tree: "x" } });
     await until(() => run.error !== null);
     assertEqual([run.trace.head.title, run.isStale, run.error.line, run.error.column], ["one", true, 1, 2]);
     assert(!run.isRunning, "it does not run any more");

@@ -96,6 +96,20 @@ test("the chosen side and opponents become the seats of the room", () => {
     assertEqual([screen.one_screen, screen.seats], [true, undefined]);
 });
 
+test("only a room for two people has the choice of the bot's help, which is kept", () => {
+    localStorage.clear();
+    const friend = validChoices(CHESS, { game: "chess", opponent: "friend", help: true });
+    assertEqual(createCommand(friend, 0).help, true);
+    assertEqual(describeChoices(CHESS, friend), "Chess with a friend, White, with the bot's help");
+    assertEqual("help" in createCommand({ ...friend, opponent: "ai" }, 0), false);
+    assertEqual("help" in createCommand({ ...friend, help: false }, 0), false);
+    keepChoices({ ...friend, help: false });
+    keepChoices(validChoices(CHESS, { game: "chess", opponent: "friend" }));
+    assertEqual(readChoices(GAMES).map(({ help }) => help), [undefined]);
+    keepChoices(friend);
+    assertEqual(readChoices(GAMES).map(({ help }) => help), [true, undefined]);
+});
+
 test("a start position is part of the room, and is not kept for the next one", () => {
     localStorage.clear();
     const choices = validChoices(CHESS, {});

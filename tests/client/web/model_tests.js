@@ -176,11 +176,11 @@ test("scores, counts, durations and results have these texts", () => {
 
 test("the model has the latest list of permitted commands", async () => {
     const model = await joined();
-    assertEqual(model.room.may, ["resign", "abort", "offer_draw", "chat"]);
+    assertEqual(model.room.may, ["resign", "abort", "offer_draw", "see_thinking", "chat"]);
     assert(permits(model, "abort"), "a listed command is permitted");
     assert(!permits(model, "sit"), "a command that is not listed is not permitted to a player");
     const later = apply(model, await golden("server-may"));
-    assertEqual(later.room.may, ["resign", "offer_draw", "chat"]);
+    assertEqual(later.room.may, ["resign", "offer_draw", "see_thinking", "chat"]);
     assertEqual(apply(later, { t: "may", room: "another", v: 9, may: [] }), later);
 });
 

@@ -3,7 +3,7 @@ import { drawMoves } from "/client/web/ui/moves.js";
 import { ChanceGraph, curveOf, drawChanceBar } from "/client/web/ui/chance-graph.js";
 import { merge, nextMarked } from "/client/web/pages/replay/analysis.js";
 import { boundedStep } from "/client/web/pages/replay/playback.js";
-import { addressOf, changed, parametersOf, parseFilter } from "/client/web/pages/replays/filter.js";
+import { addressOf, parametersOf, parseFilter, withChanges } from "/client/web/pages/replays/filter.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const MOVES = [
@@ -41,14 +41,14 @@ test("an analysis grows by the positions of its updates, in their order", () => 
     assertEqual([nextMarked(grown.moves, 0, 1), nextMarked(grown.moves, 3, 1), nextMarked(grown.moves, 9, -1)], [3, null, 3]);
 });
 
-test("the graph leads to the ply that is clicked, and has the same figures as a table", () => {
-    const gone = [];
+test("a click on the graph shows its ply, and a table has the same figures", () => {
+    const visited = [];
     const content = {
         chances: [50, null, 62, 8],
         marks: { 3: BLUNDER },
         spent_ms: [100, 4200, 900],
         shown: 3,
-        go: (ply) => gone.push(ply),
+        go: (ply) => visited.push(ply),
         textOf: (ply) => (ply ? `ply ${ply}` : "Start"),
         side: "White",
         seatOf: (ply) => ply % 2,
@@ -59,7 +59,7 @@ test("the graph leads to the ply that is clicked, and has the same figures as a 
     assertEqual(slider.getAttribute("aria-valuetext"), "ply 3: White 8 %, blunder, 900 ms");
     const { left, width, top } = slider.getBoundingClientRect();
     for (const at of [0, 0.34, 0.99]) slider.dispatchEvent(new MouseEvent("click", { clientX: left + at * width, clientY: top + 5 }));
-    assertEqual(gone, [0, 1, 3]);
+    assertEqual(visited, [0, 1, 3]);
     const table = node.querySelector("details");
     table.open = true;
     table.dispatchEvent(new Event("toggle"));
@@ -88,14 +88,14 @@ test("a position is shown as long as it was played, within limits", () => {
     assertEqual([boundedStep(10), boundedStep(3000), boundedStep(60_000)], [250, 3000, 10_000]);
 });
 
-test("the list's limits and its page are in the address, and lead back to the same request", () => {
+test("the address has the filter and the page of the list, and gives the same request", () => {
     const address = "/replays?game=hex&player=ada&result=won&min_plies=21&since=2026-11-01&until=2026-11-02&before=9-m";
     const filter = parseFilter(address.slice(address.indexOf("?")));
     assertEqual(addressOf(filter), address);
     const { since, until, ...same } = parametersOf(filter);
     assertEqual(same, { game: "hex", player: "ada", result: "won", min_plies: "21", before: "9-m" });
     assertEqual(Number(until) - Number(since), 2 * 86_400);
-    assertEqual(addressOf(changed(filter, { game: "" })), address.replace("game=hex&", "").replace("&before=9-m", ""));
-    assertEqual(changed(filter, { player: "" }).result, "");
-    assert(!("since" in parametersOf({ ...filter, since: "yesterday" })), "a text that is no day limits nothing");
+    assertEqual(addressOf(withChanges(filter, { game: "" })), address.replace("game=hex&", "").replace("&before=9-m", ""));
+    assertEqual(withChanges(filter, { player: "" }).result, "");
+    assert(!("since" in parametersOf({ ...filter, since: "yesterday" })), "a text that is no day filters nothing");
 });

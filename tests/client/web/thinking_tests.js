@@ -166,7 +166,7 @@ test("the picture of the search loads when it is opened, and says that it is a s
     const depths = [...details.querySelectorAll(".depth-moves li")].map((row) => row.textContent);
     assertEqual(depths, ["depth 3d244 %", "depth 2c149 %", "depth 1d252 %"]);
     const rows = [...details.querySelectorAll(".searched-moves li")].map((row) =>
-        ["move-text", "expected", "says", "story", "share"].map((name) => (row.querySelector(`.${name}`)?.textContent ?? "").trim().replaceAll("\u00a0", " ")),
+        ["move-text", "expected", "says", "history", "share"].map((name) => (row.querySelector(`.${name}`)?.textContent ?? "").trim().replaceAll("\u00a0", " ")),
     );
     assertEqual(rows, [
         ["d2", "3. d3 4. c1", "44 %", "best since depth 3", "83 %"],

@@ -142,7 +142,7 @@ def install_strategies(folder: Path) -> None:
 
 @contextmanager
 def installed_strategies(folder: Path) -> Iterator[None]:
-    """Installs the strategies in a folder, which is on the import path meanwhile."""
+    """Installs the strategies in a folder, and puts it on the import path until the block ends."""
     install_strategies(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)

@@ -45,7 +45,7 @@ export class AddressBar {
     }
 
     /**
-     * Writes the address after a delay, together with the changes that follow meanwhile.
+     * Writes the address after a delay, together with the changes during the delay.
      * @param {Address} state
      */
     writeSoon(state) {

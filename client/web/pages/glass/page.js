@@ -139,10 +139,10 @@ export class GlassPage {
     #search() {
         const { lesson, run } = this.#state;
         const request = requestOf(this.#state);
-        this.#runs[0].want(lesson !== null ? { lesson, run: run ?? 0 } : request ? { request } : null);
+        this.#runs[0].request(lesson !== null ? { lesson, run: run ?? 0 } : request ? { request } : null);
         const second = this.#searched && secondOf(this.#searched);
         const secondRequest = second && requestOf(second);
-        this.#runs[1].want(secondRequest ? { request: secondRequest } : null);
+        this.#runs[1].request(secondRequest ? { request: secondRequest } : null);
         this.#showTraces();
     }
 

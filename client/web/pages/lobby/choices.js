@@ -19,6 +19,7 @@ import { PERSONAS, STRATEGIES, aiFields, optionsText, parseStrategy, sideName, s
  * @property {"public" | "unlisted"} visibility
  * @property {"all" | "spectators" | "after"} [thinking] who may see the AI's thinking during a match;
  *     everyone by default
+ * @property {boolean} [help] whether the bot may help both of two people with positions
  * @property {string | null} [start] the position from which the match starts, as text; it is not kept
  */
 
@@ -49,6 +50,7 @@ export function validChoices(game, before = {}) {
         side: oneOf(before.side, ["0", "1", "random"], "0"),
         visibility: oneOf(before.visibility, ["public", "unlisted"], "public"),
         ...(before.thinking === "spectators" || before.thinking === "after" ? { thinking: before.thinking } : null),
+        ...(before.help === true ? { help: true } : null),
     };
 }
 
@@ -86,7 +88,8 @@ export function createCommand(choices, chance) {
     const start = choices.start == null ? null : { start: choices.start };
     const hasAi = choices.opponent === "ai" || choices.opponent === "duel";
     const thinking = hasAi && choices.thinking ? { thinking: choices.thinking } : null;
-    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking });
+    const help = choices.opponent === "friend" && choices.help ? { help: true } : null;
+    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking, ...help });
     if (choices.opponent === "screen") return { ...room, one_screen: true };
     return { ...room, seats: seatsFor(choices, chance) };
 }
@@ -116,7 +119,7 @@ function aiSeat(level) {
  * @param {GameDescription} game
  * @param {Choices} choices
  */
-export function describeChoices(game, { options, opponent, level, secondLevel, side }) {
+export function describeChoices(game, { options, opponent, level, secondLevel, side, help }) {
     const changed = Object.entries(options).filter(([name, value]) => value !== game.options[name]?.default);
     const duelText = `${levelText(level)} against ${levelText(secondLevel)}`;
     const opponentText = { friend: "", screen: "", ai: levelText(level), duel: duelText };
@@ -128,6 +131,7 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
         optionsText(Object.fromEntries(changed)),
         opponentText[opponent],
         hasSide ? sideText : "",
+        opponent === "friend" && help ? "with the bot's help" : "",
     ];
     return parts.filter(Boolean).join(", ");
 }
@@ -158,7 +162,8 @@ export function readChoices(games) {
  * Keeps choices as the latest ones.
  * @param {Choices} choices
  */
-export function keepChoices({ start: _, ...choices }) {
+export function keepChoices({ start: _, help, ...rest }) {
+    const choices = help ? { ...rest, help } : rest;
     const others = readStored().filter((stored) => !isSame(stored, choices));
     try {
         localStorage.setItem(STORAGE_KEY, JSON.stringify([choices, ...others].slice(0, MAX_KEPT)));

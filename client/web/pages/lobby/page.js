@@ -102,7 +102,7 @@ export class LobbyPage {
     }
 
     /**
-     * Reads your matches after a time; changes of the lobby meanwhile need no further request.
+     * Reads your matches after a delay; changes of the lobby during the delay need no other request.
      * @param {number} after_ms
      */
     async #refreshMine(after_ms) {

@@ -141,6 +141,16 @@ function drawChoices(game, choices, first, change) {
                   (thinking) => change({ thinking: /** @type {Choices["thinking"]} */ (thinking) }),
               )
             : null,
+        choices.opponent === "friend"
+            ? drawChoice(
+                  "help",
+                  "During the match, the bot helps with positions",
+                  { no: "Nobody", yes: "Both players" },
+                  choices.help ? "yes" : "no",
+                  (help) => change({ help: help === "yes" }),
+                  choices.help ? "Hints and the chat's commands are for both of you." : undefined,
+              )
+            : null,
         drawChoice(
             "visibility",
             "The room is",

@@ -1,6 +1,6 @@
 /**
- * The analysis of a match, which the server makes in the background: the request for it, its progress
- * and its result.
+ * The analysis of a match, which the server makes in the background: its request, its progress and its
+ * result.
  *
  * @import {Candidate} from "../../shell/protocol.js"
  */
@@ -23,13 +23,13 @@ import { ApiError, NetworkError, request } from "../../shell/api.js";
  * @property {{ply: number, seat?: number, sentence: string}[]} turning_points
  */
 /**
- * `plies` is the number of positions, and `done_plies` of those that are done. `moves` are these, in
- * their order. `ahead` is the number of analyses that are made before this one.
+ * `plies` is the number of positions, and `done_plies` the number of those that are done. `moves` has
+ * the positions that are done, in order. `ahead` is the number of analyses before this one.
  * @typedef {{state: "none" | "queued" | "running" | "done" | "failed" | "refused", reason?: string, ahead?: number, plies: number,
  *     done_plies: number, nodes: number, engine?: string, moves: AnalysedPly[], summary: AnalysisSummary | null}} Analysis
  */
 
-/** The pause before the progress is requested again after a lost connection, in ms. */
+/** Pause before the next request for the progress after a lost connection, in ms. */
 const RETRY_MS = 1000;
 
 /** The sign of each mark in a list of moves, as in chess books. @type {Record<Mark, string>} */
@@ -44,7 +44,7 @@ export class MatchAnalysis {
     #byPly = new Map();
     /** Why the server refused the request, or empty. */
     #refusal = "";
-    #isAsking = false;
+    #isRequesting = false;
     #isFollowing = false;
     #stopping = new AbortController();
 
@@ -68,8 +68,8 @@ export class MatchAnalysis {
     }
 
     /** Whether a request for the analysis is under way. */
-    get isAsking() {
-        return this.#isAsking;
+    get isRequesting() {
+        return this.#isRequesting;
     }
 
     /** Whether the server is making the analysis, or will. */
@@ -99,8 +99,8 @@ export class MatchAnalysis {
 
     /** Asks the server for the analysis, and follows it. */
     async ask() {
-        if (this.#isAsking) return;
-        this.#isAsking = true;
+        if (this.#isRequesting) return;
+        this.#isRequesting = true;
         this.#refusal = "";
         this.#update();
         try {
@@ -109,7 +109,7 @@ export class MatchAnalysis {
             if (!(error instanceof ApiError || error instanceof NetworkError)) throw error;
             this.#refusal = error.message;
         }
-        this.#isAsking = false;
+        this.#isRequesting = false;
         this.#update();
         if (this.isUnderWay) void this.#follow();
     }
@@ -118,20 +118,20 @@ export class MatchAnalysis {
         this.#stopping.abort();
     }
 
-    /** Reads the progress until the analysis has ended; a stream may end before. */
+    /** Reads streams of progress until the analysis has ended. */
     async #follow() {
         if (this.#isFollowing) return;
         this.#isFollowing = true;
         const { signal } = this.#stopping;
         while (this.isUnderWay && !signal.aborted) {
-            const isWhole = await this.#readProgress(signal).catch(() => false);
-            if (!isWhole && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+            const isRead = await this.#readProgress(signal).catch(() => false);
+            if (!isRead && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
         }
         this.#isFollowing = false;
     }
 
     /**
-     * Reads one stream of progress to its end. Resolves with whether it was one.
+     * Reads one stream of progress to its end. Resolves with false if the server sent none.
      * @param {AbortSignal} signal
      */
     async #readProgress(signal) {
@@ -156,7 +156,7 @@ export class MatchAnalysis {
 }
 
 /**
- * An analysis with an update, which has what has changed: positions that are new replace none.
+ * An analysis with an update applied, which has the changed fields and the new positions.
  * @param {Analysis | null} before
  * @param {Partial<Analysis>} update
  * @returns {Analysis}

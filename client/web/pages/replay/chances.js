@@ -1,6 +1,6 @@
 /**
- * The chances to win of a match, from its analysis and else from the AI's own searches, as a graph and
- * as a bar beside the board. What draws them is loaded when there are some.
+ * The chances to win of a match, as a graph and as a bar beside the board. They come from the
+ * analysis, or else from the AI's own searches. The page loads the drawing module with the first one.
  *
  * @import {StoredMatch} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
@@ -65,14 +65,14 @@ export class ChanceView {
      */
     drawBar(match, loaded, analysis, shown, bottom) {
         const chances = chancesOf(match, loaded, analysis);
-        // Between two searches of the AI the last one counts.
+        // A ply without a search has the chance of the last search before it.
         const chance = chances.slice(0, shown + 1).findLast((each) => each !== null) ?? null;
         if (chance === null || !this.#load()) return null;
         const names = [0, 1].map((seat) => sideName(match.view, seat));
         return this.#module?.drawChanceBar({ chance, bottom, names, colours: sideColours(match.view) });
     }
 
-    /** Loads the module once; returns whether it is there. */
+    /** Requests the module once; returns whether it has arrived. */
     #load() {
         if (!this.#isRequested) {
             this.#isRequested = true;

@@ -1,5 +1,5 @@
 /**
- * A stored match with its views and the AI's searches, which are requested as they are needed.
+ * A stored match with its views and the AI's searches, requested as the page needs them.
  *
  * @import {StoredMatch} from "../../shell/api.js"
  * @import {PositionView} from "../../shell/protocol.js"
@@ -18,8 +18,8 @@ export class LoadedMatch {
     #views = {};
     /** @type {Record<number, Thought>} */
     #thoughts = {};
-    /** The first plies of the requests for words that were made. @type {Set<number>} */
-    #requestedWords = new Set();
+    /** The first ply of each request for assessments. @type {Set<number>} */
+    #requestedPlies = new Set();
 
     /**
      * @param {string} id
@@ -60,13 +60,13 @@ export class LoadedMatch {
         onMatch(match);
         if (match.view === null) return;
         const shown = Math.min(ply, match.moves.length);
-        this.requestWords(shown);
-        // The request with the shown ply is made first, then all others, so that stepping never waits.
+        this.requestAssessments(shown);
+        // The views around the shown ply come first, then all others, so that stepping never waits.
         const lastRequest = Math.floor(match.moves.length / MAX_VIEWS_PER_REQUEST);
         const shownRequest = Math.floor(shown / MAX_VIEWS_PER_REQUEST);
         for (const index of new Set([shownRequest, ...Array(lastRequest + 1).keys()])) await this.#loadViews(match, index);
         if (Object.keys(match.thoughts).length === 0) return;
-        for (let ply = 1; ply <= match.moves.length; ply += MAX_ASSESSED_PLIES) this.requestWords(ply);
+        for (let ply = 1; ply <= match.moves.length; ply += MAX_ASSESSED_PLIES) this.requestAssessments(ply);
     }
 
     /**
@@ -82,21 +82,21 @@ export class LoadedMatch {
     }
 
     /**
-     * Requests the words for the searches around a ply, once.
+     * Requests the assessments around a ply, once.
      * @param {number} shown
      */
-    requestWords(shown) {
+    requestAssessments(shown) {
         if (!this.#match || this.#match.view === null) return;
         const searched = Math.max(0, shown - 1);
         const first = searched - (searched % MAX_ASSESSED_PLIES);
-        if (this.#requestedWords.has(first)) return;
-        this.#requestedWords.add(first);
+        if (this.#requestedPlies.has(first)) return;
+        this.#requestedPlies.add(first);
         readAssessments(this.#id, first, first + MAX_ASSESSED_PLIES - 1).then(
             (assessments) => {
                 this.#thoughts = assessed(this.#thoughts, assessments);
                 this.#update();
             },
-            () => this.#requestedWords.delete(first),
+            () => this.#requestedPlies.delete(first),
         );
     }
 }

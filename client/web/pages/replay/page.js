@@ -21,13 +21,13 @@ import { numberedMove, playersOfSeat, sideName, versus } from "../../shell/words
 import { MatchAnalysis } from "./analysis.js";
 import { ChanceView } from "./chances.js";
 import { LoadedMatch } from "./loaded-match.js";
+import { Navigation } from "./navigation.js";
 import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawSlider } from "./parts.js";
 import { drawReport } from "./report.js";
 import { Searches } from "./searches.js";
-import { Steering } from "./steering.js";
 import { drawLine, drawVerdict } from "./verdict.js";
 
-/** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
+/** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
 const NO_MOVES = [];
 /** The keys of this page, besides those of every match, and what they do. @type {[string[], string][]} */
 const KEYS = [
@@ -43,7 +43,7 @@ export class ReplayPage {
     #app;
     #loaded;
     #analysis;
-    #steering;
+    #navigation;
     #searches;
     #chances;
     #share;
@@ -55,6 +55,8 @@ export class ReplayPage {
     /** The ply to which the list of moves was last scrolled, and its height. */
     #scrolledTo = "";
     #selectedTab = "moves";
+    /** Whether the position for a match against the AI is on its way from the server. */
+    #isOpening = false;
     #stopListening;
 
     /**
@@ -66,7 +68,7 @@ export class ReplayPage {
         this.#app = app;
         this.#loaded = new LoadedMatch(id, update);
         this.#analysis = new MatchAnalysis(id, update);
-        this.#steering = new Steering(app, id, this.#loaded, this.#analysis);
+        this.#navigation = new Navigation(app, id, this.#loaded, this.#analysis);
         this.#searches = new Searches(app);
         this.#chances = new ChanceView(update);
         this.#share = new Share("Link to this position", `/match/${id}`, update, (text) => app.announce(text));
@@ -78,7 +80,7 @@ export class ReplayPage {
         void loadStyleSheet("pages/replay/print.css").catch(() => {});
         this.#failure = null;
         this.#loaded
-            .load(this.#steering.shown, (match) => this.#onMatch(match))
+            .load(this.#navigation.shown, (match) => this.#onMatch(match))
             .catch((error) => {
                 this.#failure = error instanceof Error ? error.message : String(error);
                 // A match that is shown already stays.
@@ -96,7 +98,7 @@ export class ReplayPage {
         const asks = new URLSearchParams(location.search).has("analyse");
         if (asks) {
             this.#selectedTab = "analysis";
-            this.#steering.go(match.moves.length);
+            this.#navigation.go(match.moves.length);
         }
         void this.#analysis.load().then(() => {
             if (asks && this.#analysis.latest?.state === "none") void this.#analysis.ask();
@@ -111,7 +113,7 @@ export class ReplayPage {
         this.#stopListening();
         this.#searches.stop();
         this.#analysis.stop();
-        this.#steering.stop();
+        this.#navigation.stop();
     }
 
     onModelChange() {}
@@ -138,22 +140,22 @@ export class ReplayPage {
      * @returns {(() => void) | null}
      */
     #actionOf(key) {
-        const steering = this.#steering;
+        const navigation = this.#navigation;
         /** @type {Record<string, () => void>} */
         const actions = {
             "?": () => openKeysHelp(this.#app, KEYS),
             f: () => this.#turnBoard(),
-            " ": () => steering.togglePlayback(),
-            n: () => steering.goToMarked(1),
-            p: () => steering.goToMarked(-1),
-            b: () => void steering.showLine(),
+            " ": () => navigation.togglePlayback(),
+            n: () => navigation.goToMarked(1),
+            p: () => navigation.goToMarked(-1),
+            b: () => void navigation.showLine(),
         };
-        return (Object.hasOwn(actions, key) ? actions[key] : steering.actionOf(key)) ?? null;
+        return (Object.hasOwn(actions, key) ? actions[key] : navigation.actionOf(key)) ?? null;
     }
 
     afterDraw() {
         const list = document.querySelector(".moves");
-        const shownKey = `${this.#steering.shown} ${list?.clientHeight}`;
+        const shownKey = `${this.#navigation.shown} ${list?.clientHeight}`;
         if (!list || this.#scrolledTo === shownKey) return;
         this.#scrolledTo = shownKey;
         scrollToShown(list);
@@ -164,10 +166,10 @@ export class ReplayPage {
         const { match } = this.#loaded;
         if (this.#failure !== null && !match) return drawFailure(this.#failure);
         if (!match) return h("p", { class: "loading", key: "loading" }, "Opening the match…");
-        const { shown } = this.#steering;
+        const { shown } = this.#navigation;
         const thinking = this.#searches.draw(match, this.#loaded, this.#analysis, shown);
-        const go = (/** @type {number} */ ply) => this.#steering.go(ply);
-        const playOn = match.view ? () => void this.#playOn(match, this.#steering.position) : null;
+        const go = (/** @type {number} */ ply) => this.#navigation.go(ply);
+        const playOn = match.view ? () => void this.#playOn(match, this.#navigation.position) : null;
         const players = match.seats.map((_, seat) => playersOfSeat(match, seat));
         const selected = thinking === null && this.#selectedTab === "thinking" ? "moves" : this.#selectedTab;
         return h(
@@ -182,7 +184,7 @@ export class ReplayPage {
                 this.#drawState(match, shown),
                 this.#drawTabs(selected, thinking !== null),
                 drawPanel("thinking", selected, thinking),
-                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn })),
+                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn, isOpening: this.#isOpening })),
             ),
             h(
                 "div",
@@ -198,7 +200,7 @@ export class ReplayPage {
      * @param {number} shown
      */
     #drawTable(match, shown) {
-        this.#drawnPosition = this.#steering.line.view ?? this.#loaded.view(shown) ?? this.#drawnPosition;
+        this.#drawnPosition = this.#navigation.line.view ?? this.#loaded.view(shown) ?? this.#drawnPosition;
         const position = this.#drawnPosition;
         const bottom = this.#isTurned ? 1 : 0;
         const scene = match.view && {
@@ -210,7 +212,7 @@ export class ReplayPage {
             label: `${match.title} board`,
             arrows: this.#searches.arrows,
         };
-        const isAtEnd = shown === match.moves.length && !this.#steering.line.isOpen;
+        const isAtEnd = shown === match.moves.length && !this.#navigation.line.isOpen;
         const players = [0, 1].map((seat) => ({
             seat,
             occupant: match.seats[seat] ?? null,
@@ -223,7 +225,7 @@ export class ReplayPage {
             you: false,
             result: isAtEnd ? resultFor(match.over, seat) : null,
         }));
-        const overlay = this.#steering.line.isOpen ? null : this.#chances.drawBar(match, this.#loaded, this.#analysis, shown, bottom);
+        const overlay = this.#navigation.line.isOpen ? null : this.#chances.drawBar(match, this.#loaded, this.#analysis, shown, bottom);
         return drawTable({ scene, players: /** @type {[Player, Player]} */ (players), bottom, overlay });
     }
 
@@ -232,10 +234,10 @@ export class ReplayPage {
      * @param {number} shown
      */
     #drawState(match, shown) {
-        const { line, playback } = this.#steering;
+        const { line, playback } = this.#navigation;
         const played = match.moves[shown - 1];
         const text = played ? numberedMove(played, shown - 1) : "Start position";
-        const go = (/** @type {number} */ ply) => this.#steering.go(ply);
+        const go = (/** @type {number} */ ply) => this.#navigation.go(ply);
         const [at, head] = line.isOpen ? [line.at, line.moves.length] : [shown, match.moves.length];
         const step = line.isOpen ? (/** @type {number} */ move) => line.show(move) : go;
         return h(
@@ -247,12 +249,13 @@ export class ReplayPage {
             line.isOpen
                 ? drawLine(line, () => line.close())
                 : drawVerdict(this.#analysis.at(shown - 1), played, {
-                      showLine: () => void this.#steering.showLine(),
+                      showLine: () => void this.#navigation.showLine(),
+                      isOpening: line.isOpening,
                       playAgain: match.view ? () => void this.#playOn(match, { ply: shown - 1, moves: [] }) : null,
                   }),
             line.isOpen ? null : drawSlider({ shown, head: match.moves.length, text, go }),
             drawStepper({ shown: at, head, go: step }),
-            line.isOpen ? null : drawPlayback(playback, () => this.#steering.togglePlayback(), match.spent_ms !== undefined),
+            line.isOpen ? null : drawPlayback(playback, () => this.#navigation.togglePlayback(), match.spent_ms !== undefined),
         );
     }
 
@@ -282,7 +285,7 @@ export class ReplayPage {
      * @param {number} shown
      */
     #drawAnalysis(match, shown) {
-        const go = (/** @type {number} */ ply) => this.#steering.go(ply);
+        const go = (/** @type {number} */ ply) => this.#navigation.go(ply);
         const sides = [0, 1].map((seat) => sideName(match.view, seat));
         return h(
             "section",
@@ -299,10 +302,20 @@ export class ReplayPage {
      * @param {{ply: number, moves: string[]}} position
      */
     async #playOn(match, { ply, moves }) {
-        this.#steering.playback.stop();
+        if (this.#isOpening) return;
+        this.#navigation.playback.stop();
+        this.#setOpening(true);
         const dialog = await import("./play-on.js").catch(() => null);
+        const place = dialog && (await dialog.readPlace(this.#app, match, ply, moves));
+        this.#setOpening(false);
         if (dialog === null) return this.#app.toast("The server did not answer; try again when it is connected");
-        await dialog.playOn(this.#app, match, ply, moves);
+        if (place) await dialog.playOn(this.#app, match, place);
+    }
+
+    /** @param {boolean} isOpening */
+    #setOpening(isOpening) {
+        this.#isOpening = isOpening;
+        this.#app.update();
     }
 
     #turnBoard() {

@@ -63,7 +63,7 @@ export function drawSlider({ shown, head, text, go }) {
 }
 
 /**
- * The button that plays the moves, and their speed.
+ * The button that plays the moves, and the choice of the speed.
  * @param {Playback} playback
  * @param {() => void} toggle
  * @param {boolean} hasTimes whether the time of each move is known
@@ -85,11 +85,11 @@ export function drawPlayback(playback, toggle, hasTimes) {
 }
 
 /**
- * The moves with their marks, the result, and the ways on from the shown ply.
+ * The moves with their marks, the result, and the links of the shown ply.
  * @param {StoredMatch} match
- * @param {{shown: number, go: (ply: number) => void, analysis: MatchAnalysis, playOn: (() => void) | null}} state
+ * @param {{shown: number, go: (ply: number) => void, analysis: MatchAnalysis, playOn: (() => void) | null, isOpening: boolean}} state
  */
-export function drawMoveCard(match, { shown, go, analysis, playOn }) {
+export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening }) {
     const list = drawMoves({
         moves: match.moves,
         shown,
@@ -114,7 +114,7 @@ export function drawMoveCard(match, { shown, go, analysis, playOn }) {
         h(
             "div",
             { class: "ways-on" },
-            playOn ? h("button", { class: "small", onclick: playOn }, "Play on from here") : null,
+            playOn ? h("button", { class: "small", "aria-busy": isOpening, onclick: playOn }, isOpening ? "Opening…" : "Play on from here") : null,
             match.withheld ? null : drawGlassLink(match.match, shown),
         ),
     );

@@ -12,39 +12,52 @@ import { aiFields, sentenceOf, sideName, strategyChoice } from "../../shell/word
 import { openDialog } from "../../ui/dialogs.js";
 import { readVariation } from "./variation.js";
 
+/** A position from which a match can start. @typedef {{game: GameDescription, start: string, turn: number}} Place */
+
 /**
- * Asks for the level and the side, creates a room whose matches start from the position, and opens it.
+ * Reads the position after a line of moves; without one it says why, and resolves with null.
  * @param {App} app
  * @param {StoredMatch} match
  * @param {number} ply
  * @param {string[]} moves the tokens of a line that begins at the ply
+ * @returns {Promise<Place | null>}
  */
-export async function playOn(app, match, ply, moves) {
+export async function readPlace(app, match, ply, moves) {
+    const refuse = (/** @type {string} */ text) => (app.toast(text), null);
     try {
         const [line, games] = await Promise.all([readVariation(match.match, ply, moves), listGames()]);
         const game = games.find(({ id }) => id === match.game);
-        if (line.over !== null) return app.toast(`The match is over in this position: ${line.over}.`);
-        if (!game) return app.toast("This server no longer has the rules of this match.");
-        const turn = line.views.at(-1)?.turn ?? 0;
-        const choice = await ask(game, turn, levelOf(match));
-        if (choice === null) return;
-        const ai = /** @type {const} */ ({ who: "ai", ...aiFields(choice.level) });
-        const me = /** @type {const} */ ({ who: "me" });
-        /** @type {Omit<Create, "id">} */
-        const command = {
-            t: "create",
-            game: match.game,
-            options: match.options,
-            visibility: "unlisted",
-            start: line.start,
-            seats: choice.seat === 0 ? [me, ai] : [ai, me],
-        };
-        const ack = await app.command(command);
-        if (ack?.room) app.navigate(`/room/${ack.room}`);
+        if (line.over !== null) return refuse(`The match is over in this position: ${line.over}.`);
+        if (!game) return refuse("This server no longer has the rules of this match.");
+        return { game, start: line.start, turn: line.views.at(-1)?.turn ?? 0 };
     } catch (error) {
         if (!(error instanceof ApiError || error instanceof NetworkError)) throw error;
-        app.toast(sentenceOf(error.message));
+        return refuse(sentenceOf(error.message));
     }
+}
+
+/**
+ * Asks for the level and the side, creates a room whose matches start from the position, and opens it.
+ * @param {App} app
+ * @param {StoredMatch} match
+ * @param {Place} place
+ */
+export async function playOn(app, match, { game, start, turn }) {
+    const choice = await ask(game, turn, levelOf(match));
+    if (choice === null) return;
+    const ai = /** @type {const} */ ({ who: "ai", ...aiFields(choice.level) });
+    const me = /** @type {const} */ ({ who: "me" });
+    /** @type {Omit<Create, "id">} */
+    const command = {
+        t: "create",
+        game: match.game,
+        options: match.options,
+        visibility: "unlisted",
+        start,
+        seats: choice.seat === 0 ? [me, ai] : [ai, me],
+    };
+    const ack = await app.command(command);
+    if (ack?.room) app.navigate(`/room/${ack.room}`);
 }
 
 /**

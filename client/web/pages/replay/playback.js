@@ -1,6 +1,6 @@
 /** Plays the moves of a match one after the other, at a speed that the user chooses. */
 
-/** The speeds: a name, and the time for which each position is shown, in ms; null is the time that each move took. */
+/** The speeds: a title, and the time for which a position is shown, in ms, or null for the time that the move took. */
 export const SPEEDS = /** @type {const} */ ({
     slow: { title: "Slow", step_ms: 2500 },
     normal: { title: "Normal", step_ms: 1200 },
@@ -9,8 +9,9 @@ export const SPEEDS = /** @type {const} */ ({
 });
 /** @typedef {keyof typeof SPEEDS} Speed */
 
-/** The limits of the time for which a position is shown as it was played, in ms. */
+/** The shortest time for which a position is shown at the speed "As played", in ms. */
 const MIN_STEP_MS = 250;
+/** The longest time for which a position is shown at the speed "As played", in ms. */
 const MAX_STEP_MS = 10_000;
 
 export class Playback {
@@ -45,7 +46,7 @@ export class Playback {
     }
 
     /**
-     * Starts to play; the next position comes after the time of the speed.
+     * Starts to play; the first step comes after the time of the speed.
      * @param {number} spent_ms the time that the next move took
      */
     start(spent_ms) {

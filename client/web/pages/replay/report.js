@@ -1,5 +1,5 @@
 /**
- * The analysis of a match in words: how far it is, the accuracy of both sides, their mistakes, and the
+ * The analysis of a match in words: its progress, the accuracy of both sides, their mistakes, and the
  * turning points.
  *
  * @import {Content, VNode} from "../../shell/elements.js"
@@ -20,7 +20,7 @@ export function drawReport(analysis, { sides, go, shown }) {
     const { latest, refusal } = analysis;
     return [
         refusal ? h("p", { key: "refusal", class: "refusal", role: "alert" }, sentenceOf(refusal)) : null,
-        latest ? drawState(analysis, latest) : null,
+        latest ? drawState(analysis, latest) : refusal ? null : h("p", { key: "reading", class: "muted" }, "Looking for the analysis…"),
         latest?.summary ? drawSummary(latest.summary, sides) : null,
         latest?.summary ? drawTurningPoints(latest.summary.turning_points, go, shown) : null,
         latest?.state === "done" && latest.nodes > 0
@@ -39,10 +39,10 @@ function drawState(analysis, latest) {
         case "none":
             return [
                 h("p", { key: "about", class: "muted" }, "The engine looks at every position and shows where the match turned."),
-                drawAsk(analysis, "Analyse this match"),
+                drawRequest(analysis, "Analyse this match"),
             ];
         case "failed":
-            return [h("p", { key: "reason" }, sentenceOf(latest.reason || "The analysis failed")), drawAsk(analysis, "Try again")];
+            return [h("p", { key: "reason" }, sentenceOf(latest.reason || "The analysis failed")), drawRequest(analysis, "Try again")];
         case "refused":
             return h("p", { key: "reason", class: "muted" }, sentenceOf(latest.reason || "This match cannot be analysed"));
         case "queued":
@@ -58,12 +58,12 @@ function drawState(analysis, latest) {
  * @param {MatchAnalysis} analysis
  * @param {string} text
  */
-function drawAsk(analysis, text) {
-    const isAsking = analysis.isAsking;
+function drawRequest(analysis, text) {
+    const isRequesting = analysis.isRequesting;
     return h(
         "button",
-        { key: "ask", class: "main", "aria-disabled": isAsking, onclick: () => void analysis.ask() },
-        isAsking ? "Asking…" : text,
+        { key: "ask", class: "main", "aria-disabled": isRequesting, onclick: () => void analysis.ask() },
+        isRequesting ? "Asking…" : text,
     );
 }
 

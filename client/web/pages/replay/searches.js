@@ -1,6 +1,6 @@
 /**
- * The panel with the search for the move that led to the shown ply: the AI's own, and beside a move of
- * a person that of the analysis.
+ * The panel with the search for the move that led to the shown ply: the AI's own search, or for a
+ * person's move that of the analysis.
  *
  * @import {App} from "../../shell/app.js"
  * @import {StoredMatch} from "../../shell/api.js"
@@ -88,11 +88,11 @@ export class Searches {
     }
 }
 
-/** The searches of analysed positions as the panel shows them, one for each, so that a pointer stays on it. @type {WeakMap<AnalysedPly, Thought>} */
+/** The searches of analysed positions for the panel, one object each, so that a pointer stays on it. @type {WeakMap<AnalysedPly, Thought>} */
 const thoughts = new WeakMap();
 
 /**
- * An analysed position as a search of the panel; it has no figures of the engine.
+ * The search of an analysed position for the panel, without the engine's own figures.
  * @param {AnalysedPly} entry
  * @returns {Thought}
  */

@@ -1,5 +1,5 @@
 /**
- * A line of moves beside the match, which is shown on the board step by step.
+ * A variation: a line of moves that branches off from the match, and is shown step by step.
  *
  * @import {Played, PositionView} from "../../shell/protocol.js"
  */
@@ -7,13 +7,13 @@
 import { request } from "../../shell/api.js";
 
 /**
- * A line of moves as the server answers it: `views` begin with the position at `ply`, `start` is the
- * position at the end as text, and `over` says why the match would be over there.
+ * The server's answer: `views` begin with the position at `ply`, `start` is the last position as text,
+ * and `over` says why the match would be over in that position.
  * @typedef {{ply: number, start: string, moves: Played[], views: PositionView[], over: string | null}} VariationAnswer
  */
 
 /**
- * Reads a line that begins at a ply of a match; without moves it is the position of that ply.
+ * Reads a line that branches off at a ply of a match; without moves, the position at that ply.
  * @param {string} match
  * @param {number} ply
  * @param {string[]} moves the tokens
@@ -33,6 +33,7 @@ export class Variation {
     #at = 0;
     /** Answers to earlier requests than this one are dropped. */
     #request = 0;
+    #isOpening = false;
 
     /**
      * @param {string} match
@@ -45,6 +46,11 @@ export class Variation {
 
     get isOpen() {
         return this.#line !== null;
+    }
+
+    /** Whether a line is on its way from the server. */
+    get isOpening() {
+        return this.#isOpening;
     }
 
     /** The moves of the line. */
@@ -73,21 +79,27 @@ export class Variation {
     }
 
     /**
-     * Shows a line after its first move. Rejects with an ApiError or a NetworkError.
+     * Opens a line and shows its first move. Rejects with an ApiError or a NetworkError.
      * @param {number} ply
      * @param {string[]} moves
      */
     async open(ply, moves) {
         const request = ++this.#request;
-        const line = await readVariation(this.#match, ply, moves);
-        if (request !== this.#request) return;
-        this.#line = line;
-        this.#at = Math.min(1, line.moves.length);
+        this.#isOpening = true;
         this.#update();
+        try {
+            const line = await readVariation(this.#match, ply, moves);
+            if (request !== this.#request) return;
+            this.#line = line;
+            this.#at = Math.min(1, line.moves.length);
+        } finally {
+            if (request === this.#request) this.#isOpening = false;
+            this.#update();
+        }
     }
 
     /**
-     * Shows the position after so many moves of the line.
+     * Shows the position after `at` moves of the line.
      * @param {number} at
      */
     show(at) {
@@ -97,6 +109,7 @@ export class Variation {
 
     close() {
         this.#request += 1;
+        this.#isOpening = false;
         this.#line = null;
         this.#update();
     }

@@ -1,6 +1,6 @@
 /**
- * What the analysis says about the move that led to the shown ply, and the better line while it is on
- * the board.
+ * The verdict of the analysis on the move that led to the shown ply, and the better line while it is
+ * on the board.
  *
  * @import {Content} from "../../shell/elements.js"
  * @import {Played} from "../../shell/protocol.js"
@@ -14,14 +14,16 @@ import { unbroken } from "../../ui/thinking.js";
 import { SIGNS } from "./analysis.js";
 
 /**
- * The verdict on a move: its mark with the sentence, or the best move; and the ways to something better.
+ * The verdict on a move: the sentence of its mark, or the best move; and two buttons.
  * @param {AnalysedPly | null} entry of the position before the move
  * @param {Played | undefined} played
- * @param {{showLine: () => void, playAgain: (() => void) | null}} ways to the better line on the board, and
- *     to a match against the AI from the position before the move
+ * @param {object} ways to something better
+ * @param {() => void} ways.showLine shows the better line on the board
+ * @param {boolean} ways.isOpening whether that line is on its way from the server
+ * @param {(() => void) | null} ways.playAgain starts a match against the AI before the move
  * @returns {Content}
  */
-export function drawVerdict(entry, played, { showLine, playAgain }) {
+export function drawVerdict(entry, played, { showLine, isOpening, playAgain }) {
     if (!entry?.best || !played || entry.loss === undefined) return null;
     const isBest = entry.best === played.move;
     const text = entry.mark ? entry.says_mark : isBest ? praiseOf(entry) : `Best was ${entry.text}.`;
@@ -35,7 +37,7 @@ export function drawVerdict(entry, played, { showLine, playAgain }) {
             : h(
                   "div",
                   { class: "ways" },
-                  h("button", { class: "small", onclick: showLine }, "Better line"),
+                  h("button", { class: "small", "aria-busy": isOpening, onclick: showLine }, isOpening ? "Opening…" : "Better line"),
                   entry.mark && playAgain ? h("button", { class: "small", onclick: playAgain }, "Play it differently") : null,
               ),
     );

@@ -1,20 +1,20 @@
-/** What the list of matches is limited to, as the page's address has it. Pure functions. */
+/** The filter of the list of matches, which the page's address has. Pure functions. */
 
 /**
- * "" stands for no limit. `player` is an identity, or `ai:` and a level. `since` and `until` are the
+ * "" filters nothing. `player` is an identity, or `ai:` and a level. `since` and `until` are the
  * first and the last day, as "2026-11-23". `before` and `after` are the page's cursors.
  * @typedef {Record<typeof NAMES[number], string>} Filter
  */
 
-/** The names of the limits, in the order in which an address has them. */
+/** The fields of a filter, in the order of an address. */
 const NAMES = /** @type {const} */ (["game", "player", "result", "min_plies", "max_plies", "since", "until", "before", "after"]);
-/** The names that an address and a request share. */
-const SAME = /** @type {const} */ (["game", "player", "result", "min_plies", "max_plies", "before", "after"]);
-/** A day in an address. */
+/** The fields that a request has under the same name and with the same value. */
+const SHARED_NAMES = /** @type {const} */ (["game", "player", "result", "min_plies", "max_plies", "before", "after"]);
+/** The form of a day in an address. */
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * The lengths to choose from, in plies: the title, the least and the greatest number.
+ * The choices of lengths: the title, and the least and the greatest number of plies.
  * @type {Record<string, {title: string, min_plies: string, max_plies: string}>}
  */
 export const LENGTHS = {
@@ -49,7 +49,7 @@ export function addressOf(filter) {
  * @param {Partial<Filter>} changes
  * @returns {Filter}
  */
-export function changed(filter, changes) {
+export function withChanges(filter, changes) {
     const next = { ...filter, ...changes, before: "", after: "" };
     const isOwn = next.result === "won" || next.result === "lost";
     const isOfSeat = next.result === "first" || next.result === "second";
@@ -62,7 +62,7 @@ export function changed(filter, changes) {
  * @returns {Record<string, string>}
  */
 export function parametersOf(filter) {
-    const same = SAME.flatMap((name) => (filter[name] === "" ? [] : [[name, filter[name]]]));
+    const same = SHARED_NAMES.flatMap((name) => (filter[name] === "" ? [] : [[name, filter[name]]]));
     const since = startOfDay(filter.since, 0);
     const until = startOfDay(filter.until, 1);
     return {
@@ -85,7 +85,7 @@ function startOfDay(day, later) {
 }
 
 /**
- * The length that a filter asks for, as a key of LENGTHS; "" for limits of an address alone.
+ * The key in LENGTHS of a filter's length; "" for a length that only an address can have.
  * @param {Filter} filter
  */
 export function lengthOf({ min_plies, max_plies }) {
@@ -94,9 +94,9 @@ export function lengthOf({ min_plies, max_plies }) {
 }
 
 /**
- * Whether a filter leaves out matches; its page does not count.
+ * Whether a filter leaves out matches, regardless of its page.
  * @param {Filter} filter
  */
-export function isLimited(filter) {
+export function leavesOutMatches(filter) {
     return NAMES.some((name) => name !== "before" && name !== "after" && filter[name] !== "");
 }

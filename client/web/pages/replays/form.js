@@ -1,5 +1,5 @@
 /**
- * The form with the limits of the list of matches.
+ * The form that filters the list of matches.
  *
  * @import {GameDescription, MatchSummary} from "../../shell/api.js"
  * @import {Filter} from "./filter.js"
@@ -7,7 +7,7 @@
 
 import { h } from "../../shell/elements.js";
 import { PERSONAS, sideName } from "../../shell/words.js";
-import { LENGTHS, isLimited, lengthOf } from "./filter.js";
+import { LENGTHS, leavesOutMatches, lengthOf } from "./filter.js";
 
 /** The number of levels that most games have. */
 const LEVELS = 8;
@@ -28,19 +28,19 @@ export function drawForm(filter, { games, matches, you, change }) {
     };
     return h(
         "div",
-        { class: "filter", role: "search", "aria-label": "Limit the list" },
+        { class: "filter", role: "search", "aria-label": "Filter the list" },
         drawChoice("Game", { "": "All games", ...gameTitles }, filter.game, (id) => change({ game: id })),
         drawChoice("Player", playersOf(filter, matches, game, you), filter.player, (player) => change({ player })),
         drawChoice("Result", resultsOf(filter, game), filter.result, (result) => change({ result })),
         drawChoice("Length", length === "" ? { "": "As in the address", ...lengths } : lengths, length, pickLength),
         drawDay("From", filter.since, (since) => change({ since })),
         drawDay("To", filter.until, (until) => change({ until })),
-        isLimited(filter) ? h("button", { key: "clear", class: "small", onclick: () => change(NO_LIMITS) }, "Show all") : null,
+        leavesOutMatches(filter) ? h("button", { key: "clear", class: "small", onclick: () => change(NO_FILTER) }, "Show all") : null,
     );
 }
 
-/** @type {Partial<Filter>} */
-const NO_LIMITS = { game: "", player: "", result: "", min_plies: "", max_plies: "", since: "", until: "" };
+/** The filter that leaves out no match. @type {Partial<Filter>} */
+const NO_FILTER = { game: "", player: "", result: "", min_plies: "", max_plies: "", since: "", until: "" };
 
 /**
  * The players to choose from: everyone, you, the AI at each level, and the one in the address.

@@ -1,6 +1,5 @@
 /**
- * The list of finished matches, the latest first, in pages. The page's address has its limits and its
- * page.
+ * The list of finished matches in pages, the latest first. The address has the filter and the page.
  *
  * @import {App, Page} from "../../shell/app.js"
  * @import {GameDescription, MatchSummary} from "../../shell/api.js"
@@ -11,7 +10,7 @@
 import { listGames, listMatches } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { drawMatch } from "../../ui/matches.js";
-import { addressOf, changed, isLimited, parametersOf, parseFilter } from "./filter.js";
+import { addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
 import { drawForm } from "./form.js";
 
 /** Maximum number of matches on one page. */
@@ -68,7 +67,7 @@ export class ReplaysPage {
 
     /** @param {Partial<Filter>} changes */
     #change(changes) {
-        this.#filter = changed(this.#filter, changes);
+        this.#filter = withChanges(this.#filter, changes);
         history.replaceState(history.state, "", addressOf(this.#filter));
         void this.#load();
     }
@@ -116,7 +115,7 @@ export class ReplaysPage {
 
     #emptyText() {
         if (this.#next !== null) return "No such match here. The server looks at some thousands of matches at a time.";
-        return isLimited(this.#filter) ? "No finished match is like that." : "There are no finished matches yet.";
+        return leavesOutMatches(this.#filter) ? "No finished match fits this filter." : "There are no finished matches yet.";
     }
 
     #drawPages() {

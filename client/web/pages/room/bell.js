@@ -35,7 +35,7 @@ export function drawBell(redraw) {
 }
 
 /**
- * Plays a sound, if the bell is on. What makes the sounds is loaded with the first one.
+ * Plays a sound if the bell is on. The page loads the module of sounds with the first one.
  * @param {Sound} sound
  */
 export function playSound(sound) {

@@ -1,5 +1,5 @@
 /**
- * The chances to win of the room's match. What draws them is loaded when the server has sent one.
+ * The chances to win of the room's match. The page loads the drawing module with the first one.
  *
  * @import {App} from "../../shell/app.js"
  * @import {Room} from "../../shell/model.js"

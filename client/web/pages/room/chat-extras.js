@@ -1,6 +1,6 @@
 /**
- * What a room's chat needs besides its lines: links, the answers of the bot, the list of commands
- * while you type one, and the host's buttons. The page loads it after its first drawing.
+ * The parts of a room's chat besides its lines: links, the answers of the bot, the list of commands
+ * while you type one, and the host's buttons. The page loads this module after its first drawing.
  *
  * @import {App} from "../../shell/app.js"
  * @import {RoomAnswer} from "../../shell/chat-lines.js"
@@ -12,7 +12,7 @@
 import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/router.js";
-import { permits } from "../../shell/viewer.js";
+import { isOneScreen, permits } from "../../shell/viewer.js";
 
 void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
 
@@ -20,19 +20,21 @@ void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
 const ADDRESS = /https?:\/\/[^\s<>"]+[^\s<>".,;:!?)\]]/g;
 /** A page of this server in a line of the bot. */
 const PAGE = /\/(?:match|glass|learn)[\w/?=&.%-]*[\w/=%-]/g;
-/** The words of a link to a page, by the beginning of its path. @type {Record<string, string>} */
+/** The text of a link to a page, by the beginning of its path. @type {Record<string, string>} */
 const LABELS = { match: "open the analysis", glass: "open the glass box", learn: "open the lesson" };
 
 /** A chat command, as the server lists it. @typedef {{name: string, about: string}} ChatCommand */
 
 export class ChatExtras {
     #app;
-    /** The commands; null until they are wanted and have arrived. @type {ChatCommand[] | null} */
+    /** The commands; null until they have arrived. @type {ChatCommand[] | null} */
     #commands = null;
-    #isWanted = false;
+    #isRequested = false;
     /** What is typed, if it is the beginning of a command; otherwise "". */
     #typed = "";
     #selected = 0;
+    /** The number of the last event when the room was first drawn. @type {number | null} */
+    #since = null;
 
     /** @param {App} app */
     constructor(app) {
@@ -50,12 +52,28 @@ export class ChatExtras {
     }
 
     /**
-     * The bot's answers to you alone, each with the number after which it stands among the lines.
+     * The bot's answers to you alone, each with its place among the lines.
      * @param {Room} room
      * @returns {{v: number, drawn: VNode}[]}
      */
     drawAnswers(room) {
-        return room.answers.map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
+        const answers = room.answers.map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
+        const v = this.#unanswered(room);
+        const waiting = h("p", { key: "waiting", class: "event pulse" }, "Plyroom is thinking…");
+        return v === null ? answers : [...answers, { v: v + 0.5, drawn: waiting }];
+    }
+
+    /**
+     * The number of your last line, if it is a command that the bot has not answered yet; else null.
+     * @param {Room} room
+     */
+    #unanswered({ v: head, chat, answers }) {
+        // Answers are not kept: those to earlier lines, or during a lost connection, never come.
+        if (this.#since === null || this.#app.session.status.state !== "open") this.#since = head;
+        const mine = chat.findLast(({ identity, by }) => !by && identity === this.#app.model.you?.identity);
+        if (!mine || mine.v <= this.#since || !/^\/[a-z]/i.test(mine.text)) return null;
+        const isAnswered = answers.some(({ v }) => v === mine.v) || chat.some((line) => line.answers === mine.v);
+        return isAnswered ? null : mine.v;
     }
 
     /**
@@ -73,7 +91,7 @@ export class ChatExtras {
     }
 
     /**
-     * The people whom the host has muted, each with the host's button to end that.
+     * The people whom the host has muted, each with a button for the host to unmute them.
      * @param {Room} room
      * @returns {Content}
      */
@@ -94,21 +112,23 @@ export class ChatExtras {
     }
 
     /**
-     * The host's setting of help with positions between two people; nothing for anyone else, while a
-     * match is running, and where an AI has a seat.
+     * The host's setting of help with positions between two people, before a match; for everyone else
+     * a sentence, if there is help. Nothing where an AI has a seat.
      * @param {Room} room
      * @returns {Content}
      */
     drawHelpSetting(room) {
         const hasAi = room.seats.some((occupant) => occupant?.kind === "ai");
-        if (hasAi || room.may === null || !room.may.includes("configure")) return null;
+        if (hasAi || isOneScreen(room)) return null;
+        if (room.may === null || !room.may.includes("configure"))
+            return room.help ? h("p", { key: "help", class: "muted help-setting" }, "The bot may help both players.") : null;
         const change = (/** @type {Event} */ event) => {
             const help = event.currentTarget instanceof HTMLInputElement && event.currentTarget.checked;
             const thinking = room.thinking === "spectators" || room.thinking === "after" ? room.thinking : "all";
             void this.#app.command({ t: "configure", room: room.id, thinking, help });
         };
         const box = h("input", { type: "checkbox", ".checked": room.help, onchange: change });
-        return h("label", { class: "muted help-setting" }, box, " The bot may help both players in the next match");
+        return h("label", { key: "help-box", class: "muted help-setting" }, box, " The bot may help both players in the next match");
     }
 
     /** @param {Room} room */
@@ -119,7 +139,7 @@ export class ChatExtras {
     // --- the list of commands while you type one
 
     /**
-     * The attributes of the field that the list needs.
+     * The attributes that the list needs on the field.
      * @returns {Record<string, unknown>}
      */
     fieldAttributes() {
@@ -136,7 +156,7 @@ export class ChatExtras {
     }
 
     /**
-     * Notices what is typed.
+     * Filters the list by the typed text.
      * @param {string} text
      */
     onInput(text) {
@@ -144,12 +164,12 @@ export class ChatExtras {
         if (typed === this.#typed) return;
         this.#typed = typed;
         this.#selected = 0;
-        if (typed && !this.#isWanted) void this.#load();
+        if (typed && !this.#isRequested) void this.#load();
         this.#app.update();
     }
 
     /**
-     * The list of the commands that begin with what is typed; nothing if none does.
+     * The list of the commands that begin with the typed text; nothing if there is none.
      * @returns {Content}
      */
     drawCommands() {
@@ -163,7 +183,7 @@ export class ChatExtras {
                 "aria-selected": String(index === this.#selected),
                 // The field keeps the focus.
                 onmousedown: (/** @type {Event} */ event) => event.preventDefault(),
-                onclick: () => this.#take(name),
+                onclick: () => this.#complete(name),
             };
             return h("li", attributes, h("b", null, `/${name}`), " ", h("span", { class: "muted" }, about));
         });
@@ -171,11 +191,11 @@ export class ChatExtras {
     }
 
     async #load() {
-        this.#isWanted = true;
+        this.#isRequested = true;
         try {
             this.#commands = (await request("/api/chat-commands")).commands;
         } catch {
-            this.#isWanted = false; // the next slash tries again
+            this.#isRequested = false; // the next slash tries again
         }
         this.#app.update();
     }
@@ -200,7 +220,7 @@ export class ChatExtras {
         } else if (event.key === "Escape") {
             this.onInput("");
         } else if (event.key === "Tab" || (event.key === "Enter" && `/${shown[this.#selected]?.name}` !== this.#typed)) {
-            this.#take(shown[this.#selected]?.name ?? "");
+            this.#complete(shown[this.#selected]?.name ?? "");
         } else {
             return;
         }
@@ -209,10 +229,10 @@ export class ChatExtras {
     }
 
     /**
-     * Writes a command into the field.
+     * Writes the chosen command into the field.
      * @param {string} name
      */
-    #take(name) {
+    #complete(name) {
         const field = document.querySelector("#say input");
         if (field instanceof HTMLInputElement) {
             field.value = `/${name} `;
@@ -232,8 +252,20 @@ function drawAnswer({ text, at_v }, index) {
         "div",
         { key: `answer ${at_v} ${index}`, class: "answer" },
         h("p", { class: "answer-head" }, h("b", null, "Plyroom"), " ", h("span", { class: "badge" }, "only you see this")),
-        h("p", { class: "said" }, withLinks(text, PAGE, {})),
+        h("p", { class: "said" }, withCommands(text)),
     );
+}
+
+/**
+ * An answer with its links; the commands that it lists stand out.
+ * @param {string} text
+ * @returns {Content[]}
+ */
+export function withCommands(text) {
+    return text.split("\n").flatMap((line, index) => {
+        const command = /^\/[a-z][a-z0-9-]*(?= )/.exec(line)?.[0] ?? "";
+        return [index > 0 && "\n", command && h("b", null, command), withLinks(line.slice(command.length), PAGE, {})];
+    });
 }
 
 /**

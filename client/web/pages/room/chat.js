@@ -32,7 +32,7 @@ const END_TOLERANCE_PX = 30;
  * @property {string | null} me the viewer's identity
  * @property {Map<string, string>} marks what tells people of the same name apart
  * @property {Muted} muted
- * @property {() => void} redraw called when somebody has been muted, or no longer is
+ * @property {() => void} redraw called when the muted people have changed
  */
 
 /**
@@ -127,10 +127,10 @@ function withLog(lines, log, chat) {
     return all.sort((a, b) => a.v - b.v).map(({ drawn }) => drawn);
 }
 
-/** A spectator's choice between everybody and spectators; players do not receive the latter. */
+/** A spectator's choice of the readers: everyone, or spectators only. */
 function drawRecipientChoice() {
     const options = [
-        h("option", { value: "room" }, "to everybody"),
+        h("option", { value: "room" }, "to everyone"),
         h("option", { value: "spectators" }, "to spectators"),
     ];
     return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);

@@ -26,7 +26,7 @@ export class Absence {
 
     /**
      * @param {() => number} now a monotonic time in milliseconds
-     * @param {() => void} onstep called at each step while somebody has gone
+     * @param {() => void} onstep called at each step while a player has gone
      */
     constructor(now, onstep) {
         this.#now = now;

@@ -1,7 +1,7 @@
 /**
  * The button for a hint, and the hint in words. The first press names the piece to move, the second
- * the move, and the third the three best moves; arrows on the board show the moves, too. The page
- * loads it after its first drawing.
+ * the move, and the third the three best moves. Arrows on the board show the moves. The page loads
+ * this module after its first drawing.
  *
  * @import {App} from "../../shell/app.js"
  * @import {RoomAnswer} from "../../shell/chat-lines.js"
@@ -25,15 +25,15 @@ const LEVELS = /** @type {const} */ ([
 ]);
 
 /**
- * A request for a hint: the match and the ply, the level of help, the last hint before it, and why
- * it was refused.
- * @typedef {{match: string, ply: number, level: number, before: RoomAnswer | undefined, refusal: string}} Asked
+ * A request for a hint: the match, the ply, the level of help, the last hint before it, and the
+ * reason if it was refused.
+ * @typedef {{match: string, ply: number, level: number, before: RoomAnswer | undefined, refusal: string}} HintRequest
  */
 
 export class Hints {
     #app;
-    /** The last request. @type {Asked | null} */
-    #asked = null;
+    /** The last request. @type {HintRequest | null} */
+    #request = null;
 
     /** @param {App} app */
     constructor(app) {
@@ -47,10 +47,10 @@ export class Hints {
      */
     draw(room) {
         if (!permits(this.#app.model, "hint") || legalMoves(room).length === 0) return null;
-        const asked = this.#current(room);
-        const text = asked && this.#text(room, asked);
-        const isWaiting = asked !== null && text === "";
-        const next = asked ? asked.level + (isWaiting || asked.refusal ? 0 : 1) : 0;
+        const request = this.#current(room);
+        const text = request && this.#text(room, request);
+        const isWaiting = request !== null && text === "";
+        const next = request ? request.level + (isWaiting || request.refusal ? 0 : 1) : 0;
         const isAll = next >= LEVELS.length;
         const [, label] = LEVELS[isAll ? LEVELS.length - 1 : next] ?? LEVELS[0];
         const attributes = {
@@ -62,7 +62,7 @@ export class Hints {
         };
         return [
             h("button", attributes, icon("bulb"), label),
-            h("p", { key: "hint-text", class: ["hint", !asked && "empty"], role: "status" }, asked ? text || "Looking for a hint…" : ""),
+            h("p", { key: "hint-text", class: ["hint", !request && "empty"], role: "status" }, request ? text || "Looking for a hint…" : ""),
         ];
     }
 
@@ -71,19 +71,19 @@ export class Hints {
      * @param {Room} room
      */
     #current(room) {
-        const asked = this.#asked;
-        return asked !== null && asked.match === room.match?.id && asked.ply === headPly(room) ? asked : null;
+        const request = this.#request;
+        return request !== null && request.match === room.match?.id && request.ply === headPly(room) ? request : null;
     }
 
     /**
      * The hint or the refusal in words; "" while the server searches.
      * @param {Room} room
-     * @param {Asked} asked
+     * @param {HintRequest} request
      */
-    #text(room, asked) {
-        if (asked.refusal) return asked.refusal;
+    #text(room, request) {
+        if (request.refusal) return request.refusal;
         const hint = lastHint(room);
-        return hint === asked.before ? "" : (hint?.text ?? "");
+        return hint === request.before ? "" : (hint?.text ?? "");
     }
 
     /**
@@ -91,12 +91,12 @@ export class Hints {
      * @param {number} level
      */
     async #ask(room, level) {
-        const asked = { match: room.match?.id ?? "", ply: headPly(room), level, before: lastHint(room), refusal: "" };
-        this.#asked = asked;
+        const request = { match: room.match?.id ?? "", ply: headPly(room), level, before: lastHint(room), refusal: "" };
+        this.#request = request;
         this.#app.update();
         const [what] = LEVELS[level] ?? LEVELS[2];
-        const refuse = (/** @type {string} */ message) => (asked.refusal = message);
-        await this.#app.command({ t: "hint", room: room.id, ply: asked.ply, what }, refuse);
+        const refuse = (/** @type {string} */ message) => (request.refusal = message);
+        await this.#app.command({ t: "hint", room: room.id, ply: request.ply, what }, refuse);
         this.#app.update();
     }
 }

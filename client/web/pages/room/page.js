@@ -39,7 +39,7 @@ import { drawPanel } from "../../ui/tabs.js";
 import { NOT_SEARCHED, ThinkingPanel, drawThinkingSetting, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
 
-/** One empty list for all scenes, because a scene with another list is drawn again. @type {MoveView[]} */
+/** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /** @implements {Page} */
@@ -383,7 +383,7 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
-            room.match && !isWithheld(room) ? drawGlassLink(room.match.id, shown) : null,
+            room.match && permits(this.#app.model, "see_thinking") ? drawGlassLink(room.match.id, shown) : null,
         );
     }
 
@@ -412,12 +412,12 @@ export class RoomPage {
     }
 
     /**
-     * The arrows of the bot's last answer to you, while the board shows the position of then.
+     * The arrows of the bot's answers to you, while the board shows the position of then.
      * @param {Room} room
      * @returns {BoardArrow[]}
      */
     #answerArrows(room) {
-        const answer = room.answers.at(-1);
+        const answer = room.answers.findLast(({ arrows }) => arrows?.length);
         return answer?.arrows && this.#shown === null && answer.ply === headPly(room) ? answer.arrows : this.#thinking.arrows;
     }
 
@@ -466,14 +466,6 @@ export class RoomPage {
         this.#announcedKey = key;
         this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
     }
-}
-
-/**
- * Whether the server withholds the thinking about the match from this viewer.
- * @param {Room} room
- */
-function isWithheld({ thoughts }) {
-    return Object.values(thoughts).some(({ withheld }) => withheld);
 }
 
 /**

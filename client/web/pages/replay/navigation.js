@@ -1,5 +1,6 @@
 /**
- * What of a match is on the board: a ply, or a line beside it; and the ways from one to another.
+ * The position on the board of a replay: a ply of the match, or a move of a better line; and the
+ * controls that lead from one to another.
  *
  * @import {App} from "../../shell/app.js"
  * @import {MatchAnalysis} from "./analysis.js"
@@ -12,7 +13,7 @@ import { nextMarked } from "./analysis.js";
 import { Playback } from "./playback.js";
 import { Variation } from "./variation.js";
 
-export class Steering {
+export class Navigation {
     #app;
     #loaded;
     #analysis;
@@ -36,13 +37,13 @@ export class Steering {
         );
     }
 
-    /** The ply on the board, or at which the line beside the match begins. */
+    /** The ply on the board; while a line is open, the ply at which it begins. */
     get shown() {
         return Math.min(this.#shown, this.#loaded.match?.moves.length ?? this.#shown);
     }
 
     /**
-     * The position on the board: the ply, and the tokens of the moves of a line after it.
+     * The position on the board: a ply, and the tokens of the moves after it.
      * @returns {{ply: number, moves: string[]}}
      */
     get position() {
@@ -55,7 +56,7 @@ export class Steering {
     }
 
     /**
-     * Leaves the line and the playback for a ply of the match.
+     * Shows a ply of the match, without the line and the playback.
      * @param {number} ply
      */
     go(ply) {
@@ -64,7 +65,7 @@ export class Steering {
     }
 
     /**
-     * Leads to the next move with a mark, or to the previous one.
+     * Goes to the next marked move, or to the previous one.
      * @param {1 | -1} direction
      */
     goToMarked(direction) {
@@ -74,7 +75,7 @@ export class Steering {
     }
 
     /**
-     * What a key does with the line or the match; null for other keys.
+     * The action of a key; null for other keys.
      * @param {string} key
      * @returns {(() => void) | null}
      */
@@ -87,7 +88,7 @@ export class Steering {
         return ply === null ? null : () => (line.isOpen ? line.show(ply) : this.go(ply));
     }
 
-    /** Plays the moves from the shown ply on, at the end from the start; or stops that. */
+    /** Plays the moves from the shown ply, or from the start if it is the last one; or stops. */
     togglePlayback() {
         const { match } = this.#loaded;
         if (!match) return;
@@ -110,7 +111,7 @@ export class Steering {
         }
     }
 
-    /** Shows the next ply, for the playback; returns the time that the move after it took, null at the end. */
+    /** Shows the next ply; returns the time that the move after it took, null at the end. */
     #playStep() {
         const { match } = this.#loaded;
         if (!match) return null;
@@ -124,7 +125,7 @@ export class Steering {
         if (!match) return;
         const shown = Math.max(0, Math.min(match.moves.length, ply));
         this.#shown = shown;
-        this.#loaded.requestWords(shown);
+        this.#loaded.requestAssessments(shown);
         history.replaceState(null, "", `/match/${match.match}?ply=${shown}`);
         const played = match.moves[shown - 1];
         const { mark } = this.#analysis.at(shown - 1) ?? {};
