@@ -72,7 +72,6 @@ async def analysed_plies(running: Cluster) -> list[float]:
     return counts
 
 
-@pytest.mark.usefixtures("warm_engine")
 @pytest.mark.timeout(300)
 async def test_readers_at_both_nodes_watch_a_remote_worker(tmp_path: Path) -> None:
     """Nodes without engines leave an analysis to a worker on the broker. A reader at the node that
