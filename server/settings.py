@@ -56,7 +56,7 @@ class Settings:
     #: Processes for the traces, lessons and boards of the glass box; they start when they are
     #: needed. With two or more, one is always free for lessons and boards. 0 is off.
     study_processes: int = 2
-    #: Longest time of a search for a trace, in seconds. After it the trace ends as it is.
+    #: Processor time of a search for a trace, in seconds. After it the trace ends as it is.
     study_s: float = 5.0
     #: Maximum number of nodes of a search for a trace.
     study_nodes: int = 300_000

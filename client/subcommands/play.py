@@ -148,15 +148,9 @@ def play(
         raise click.UsageError("--depth and --evaluator go with --strategy")
     if allow_help and not friend:
         raise click.UsageError("--allow-help goes with --friend: against the AI the bot may help")
-    if match is None and ply is not None:
-        raise click.UsageError("--ply goes with --from")
-    if match is not None:
-        if start is not None:
-            raise click.UsageError("choose one of --start and --from")
-        if options:
-            raise click.UsageError("with --from the match gives the options of the game")
-        if data is None or "/" in match:
-            url, _ = locate(match, url)
+    _check_from(match, ply, start, options)
+    if match is not None and (data is None or "/" in match):
+        url, _ = locate(match, url)
     if friend and url is None:
         raise click.UsageError(
             "--friend needs a server that both players can reach: "
@@ -208,6 +202,18 @@ def play(
             )
 
     run_to_end(run())
+
+
+def _check_from(
+    match: str | None, ply: int | None, start: str | None, options: tuple[str, ...]
+) -> None:
+    """Raises UsageError for an option that needs --from, or contradicts it."""
+    if match is None and ply is not None:
+        raise click.UsageError("--ply goes with --from")
+    if match is not None and start is not None:
+        raise click.UsageError("choose one of --start and --from")
+    if match is not None and options:
+        raise click.UsageError("with --from the match gives the options of the game")
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ class RoomRunner:
     """
 
     __slots__ = (
+        "__weakref__",
         "_ai",
         "_feed",
         "_is_busy",

@@ -1,9 +1,12 @@
 """The room's bot: it answers questions in the chat once, to the asker alone or to everyone."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +28,7 @@ from server.rooms.model import BOT, Actor, CommandRejected
 from server.rooms.questions import PLAIN_QUESTIONS, Question, parse_question
 from server.runtime.hub import Hub
 from server.runtime.log import Rejected
+from server.runtime.room_runner import RoomRunner
 from tests.oracle import history
 from tests.support.fake_server import (
     START_MS,
@@ -375,6 +379,7 @@ async def test_the_coach_stays_on_over_a_restart_and_on_another_node() -> None:
         await private_answer(ben, room, "/coach on")
         await private_answer(ben, room, "/coach off")
         await ask(ben, room, "is the coach on?")
+        await ask(ben, room, "/nonsense on")
     async with fake.hub() as hub, bot_of(hub) as bot, fake.hub("n2") as other, bot_of(other) as far:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         again = Client(other, "ada")
@@ -386,6 +391,31 @@ async def test_the_coach_stays_on_over_a_restart_and_on_another_node() -> None:
         await ada.wait_for_v(v)
         assert bot.followers_with(room, "coach") == []
         assert far.followers_with(room, "coach") == []
+        assert bot.switches.names(RoomId(room), ben.identity) == frozenset()
+
+
+@virtual
+async def test_the_bot_keeps_no_room_in_memory() -> None:
+    """The memory of a closed room is free again, whether a switch was on in it or not."""
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, room_idle_s=60.0)
+    async with fake.hub() as hub, bot_of(hub) as bot:
+        closed: list[weakref.ref[RoomRunner]] = []
+        for name in ("ada", "ben"):
+            client = Client(hub, name)
+            room = await client.create(seats=AGAINST_AI)
+            await client.ack(client.join(room))
+            if name == "ada":
+                await private_answer(client, room, "/coach on")
+            assert len(bot.followers_with(RoomId(room), "coach")) == (name == "ada")
+            runner = hub.runner(RoomId(room))
+            assert runner is not None
+            closed.append(weakref.ref(runner))
+            del runner
+            client.close()
+        await asyncio.sleep(300)
+        gc.collect()
+        assert [each() for each in closed] == [None, None]
 
 
 @pytest.mark.usefixtures("plugins")
