@@ -1,12 +1,8 @@
 """The room's bot: it answers questions in the chat once, to the asker alone or to everyone."""
 
 import asyncio
-import gc
 import threading
-import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +11,7 @@ import pytest
 from engine.search.job import Job, Limit, Result
 from server.bot import api, calls, registry
 from server.bot.api import Answer, Ask, Reply, Search, command
-from server.bot.bot import MAX_QUEUED, Bot, open_bot
+from server.bot.bot import MAX_QUEUED, open_bot
 from server.bot.calls import MAX_FAULTS, Calls, CommandFailed, in_thread
 from server.ids import IdentityId, RoomId
 from server.protocol import messages as wire
@@ -23,19 +19,17 @@ from server.protocol.codes import Code
 from server.protocol.commands import parse_command
 from server.rooms import chat
 from server.rooms.chat_limits import QUESTION_WINDOW_MS
-from server.rooms.commands import AiSeat, BotLine, Chat, MySeat
+from server.rooms.commands import AiSeat, BotLine, Chat
 from server.rooms.model import BOT, Actor, CommandRejected
 from server.rooms.questions import PLAIN_QUESTIONS, Question, parse_question
-from server.runtime.hub import Hub
 from server.runtime.log import Rejected
-from server.runtime.room_runner import RoomRunner
 from tests.oracle import history
+from tests.support.bots import AGAINST_AI, ask, bot_lines, bot_of, private_answer
 from tests.support.fake_server import (
     START_MS,
     Client,
     FakeServer,
     Fault,
-    Message,
     run_ready_tasks,
     virtual,
 )
@@ -43,19 +37,6 @@ from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, attempt, created, 
 from tests.support.room_log import chat as line
 
 Patch = pytest.MonkeyPatch
-#: The seats of a room of one person against an AI.
-AGAINST_AI = (MySeat(), AiSeat(level=2))
-
-
-async def call_in_loop(call: Callable[[], Reply]) -> Reply:
-    """Calls a command in the event loop: virtual time has no threads."""
-    return call()
-
-
-@asynccontextmanager
-async def bot_of(hub: Hub) -> AsyncIterator[Bot]:
-    async with open_bot(hub, Calls(call_in_loop)) as bot:
-        yield bot
 
 
 @command("roll", "throws a die for everyone")
@@ -89,23 +70,6 @@ def plugins(monkeypatch: Patch) -> None:
     monkeypatch.setattr(
         "server.bot.bot.find_command", lambda name: MappingProxyType(commands).get(name)
     )
-
-
-async def ask(client: Client, room: str, text: str) -> int:
-    """Writes a line that must be accepted; returns its v."""
-    v = await client.ack(client.chat(room, text))
-    assert v is not None
-    return v
-
-
-async def private_answer(client: Client, room: str, text: str) -> Message:
-    """Asks a question and returns the bot's private answer."""
-    v = await ask(client, room, text)
-    return await client.until(lambda m: m["t"] == "answer" and m["v"] == v)
-
-
-def bot_lines(client: Client) -> list[Message]:
-    return [m for m in client.events() if m["kind"] == "said" and m.get("by") == "bot"]
 
 
 # --- questions ----------------------------------------------------------------------------------
@@ -343,79 +307,6 @@ async def test_draw_offers_and_accepts() -> None:
         assert "offer" in (await private_answer(ada, room, "/draw"))["text"]
         assert "agree" in (await private_answer(ben, room, "/draw"))["text"]
         assert (await ada.event("finished"))["how"] == "agreement"
-
-
-@virtual
-async def test_the_coach_is_a_switch_of_the_asker() -> None:
-    """`/coach on` holds for the asker's connections, also after a reconnect, until `/coach off`."""
-    fake = FakeServer()
-    async with fake.hub() as hub, bot_of(hub) as bot:
-        ada, ben = Client(hub, "ada"), Client(hub, "ben")
-        room = await ada.create(seats=AGAINST_AI)
-        for client in (ada, ben):
-            await client.ack(client.join(room))
-        await private_answer(ada, room, "/coach on")
-        assert bot.followers_with(room, "coach") == [ada]
-        ada.close()
-        assert bot.followers_with(room, "coach") == []
-        again = Client(hub, "ada")
-        await again.ack(again.join(room))
-        assert bot.followers_with(room, "coach") == [again]
-        assert "on" in (await private_answer(again, room, "/coach"))["text"]
-        await private_answer(again, room, "/coach off")
-        assert bot.followers_with(room, "coach") == []
-
-
-@virtual
-async def test_the_coach_stays_on_over_a_restart_and_on_another_node() -> None:
-    """A node finds the switch in the chat when it opens the room, and hears of it from others."""
-    fake = FakeServer()
-    async with fake.hub() as hub, bot_of(hub):
-        ada, ben = Client(hub, "ada"), Client(hub, "ben")
-        room = await ada.create(seats=AGAINST_AI)
-        for client in (ada, ben):
-            await client.ack(client.join(room))
-        await private_answer(ada, room, "/coach on")
-        await private_answer(ben, room, "/coach on")
-        await private_answer(ben, room, "/coach off")
-        await ask(ben, room, "is the coach on?")
-        await ask(ben, room, "/nonsense on")
-    async with fake.hub() as hub, bot_of(hub) as bot, fake.hub("n2") as other, bot_of(other) as far:
-        ada, ben = Client(hub, "ada"), Client(hub, "ben")
-        again = Client(other, "ada")
-        for client in (ada, ben, again):
-            await client.ack(client.join(room))
-        assert bot.followers_with(room, "coach") == [ada]
-        assert far.followers_with(room, "coach") == [again]
-        v = (await private_answer(again, room, "/coach off"))["v"]
-        await ada.wait_for_v(v)
-        assert bot.followers_with(room, "coach") == []
-        assert far.followers_with(room, "coach") == []
-        assert bot.switches.names(RoomId(room), ben.identity) == frozenset()
-
-
-@virtual
-async def test_the_bot_keeps_no_room_in_memory() -> None:
-    """The memory of a closed room is free again, whether a switch was on in it or not."""
-    fake = FakeServer()
-    fake.settings = replace(fake.settings, room_idle_s=60.0)
-    async with fake.hub() as hub, bot_of(hub) as bot:
-        closed: list[weakref.ref[RoomRunner]] = []
-        for name in ("ada", "ben"):
-            client = Client(hub, name)
-            room = await client.create(seats=AGAINST_AI)
-            await client.ack(client.join(room))
-            if name == "ada":
-                await private_answer(client, room, "/coach on")
-            assert len(bot.followers_with(RoomId(room), "coach")) == (name == "ada")
-            runner = hub.runner(RoomId(room))
-            assert runner is not None
-            closed.append(weakref.ref(runner))
-            del runner
-            client.close()
-        await asyncio.sleep(300)
-        gc.collect()
-        assert [each() for each in closed] == [None, None]
 
 
 @pytest.mark.usefixtures("plugins")

@@ -11,42 +11,23 @@ from msgspec.structs import replace
 
 from engine.rules.registry import load_game
 from engine.search.job import Job, Load, Result, SearchFailed
-from server.bot.api import Reply
-from server.bot.bot import open_bot
-from server.bot.calls import Calls
 from server.bot.coach import open_coach
 from server.bot.hints import NO_HINT, open_hints
 from server.ids import RoomId
 from server.ports import OnInfo
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import AiSeat, MySeat, OpenSeat
+from server.rooms.commands import MySeat, OpenSeat
 from server.runtime.hub import Hub
 from tests.oracle.explanations import read_claims
 from tests.support.analyses import made_up_result
+from tests.support.bots import AGAINST_AI, bot_lines, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, Message, ScriptedEngines, virtual
 
-#: The seats of a room of one person, who begins, against an AI.
-AGAINST_AI = (MySeat(), AiSeat(level=2))
 #: The search of the first position of chess.
 START_JOB = Job("chess", "", {}, load_game("chess").start().text(), (), "")
 #: The commands that help with positions, with what follows them.
 HELP = ("/why", "/eval", "/best", "/hint", "/hint piece", "/threat", "/coach on", "/teach")
-
-
-async def call_in_loop(call: Callable[[], Reply]) -> Reply:
-    """Calls a command in the event loop: virtual time has no threads."""
-    return call()
-
-
-async def private_answer(client: Client, room: str, text: str) -> Message:
-    """Asks a question in the chat and returns the bot's private answer."""
-    v = await client.ack(client.chat(room, text))
-    return await client.until(lambda m: m["t"] == "answer" and m["v"] == v)
-
-
-def bot_lines(client: Client) -> list[Message]:
-    return [m for m in client.events() if m["kind"] == "said" and m.get("by") == "bot"]
 
 
 class HelpEngines(ScriptedEngines):
@@ -113,7 +94,7 @@ async def bot_room(game: str = "tic-tac-toe", **fields: Any) -> AsyncIterator[Bo
     engines = fake.engines = HelpEngines()
     async with (
         fake.hub() as hub,
-        open_bot(hub, Calls(call_in_loop)) as bot,
+        bot_of(hub) as bot,
         open_hints(hub),
         open_coach(hub, bot),
     ):

@@ -28,7 +28,7 @@ from server.rooms.rules import _requirements
 from server.rooms.thinking import setting_of_match
 from server.settings import Settings
 from server.store.base import EVERYONE, Append, CommandKey, NewRoom, StoredEvent
-from tests.server.test_bot import AGAINST_AI, bot_of
+from tests.support.bots import AGAINST_AI, bot_of
 from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
 from tests.support.room_log import (
     ADA,
