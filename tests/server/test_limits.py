@@ -151,7 +151,7 @@ def test_limits_are_settings() -> None:
         20,
         1,
         5,
-        60,
+        240,
         50,
     ]
     for name in ("CHAT", "CHAT_ROOM"):

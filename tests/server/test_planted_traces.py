@@ -89,11 +89,11 @@ def each_request_has_a_job(patch: Patch) -> None:
 
 
 def the_right_is_not_checked(patch: Patch) -> None:
-    async def searchable(self: Matches, request: Any, match_id: str) -> Any:
+    async def find_searchable(self: Matches, request: Any, match_id: str) -> Any:
         match = await self._find(match_id)
         return match, [played.move for played in (await self.record(match)).moves]
 
-    patch.setattr(Matches, "searchable", searchable)
+    patch.setattr(Matches, "find_searchable", find_searchable)
 
 
 def the_ply_is_lost(patch: Patch) -> None:
