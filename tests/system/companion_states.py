@@ -55,7 +55,7 @@ async def show_bot(studio: Studio) -> None:
     """Answers of the bot, for everyone and for the asker alone."""
     await show_room_with_ai(studio)
     await studio.ada.wait_for_turn()
-    await ask(studio, "why did you play that?", "AI level 3")
+    await ask(studio, "why did you play that?", "played")
     await ask(studio, "/eval", "%")
     await ask(studio, "/teach", "glass box")
 
