@@ -55,7 +55,8 @@ async def show_bot(studio: Studio) -> None:
     """Answers of the bot, for everyone and for the asker alone."""
     await show_room_with_ai(studio)
     await studio.ada.wait_for_turn()
-    await ask(studio, "why did you play that?", "played")
+    await studio.ada.chat("why did you play that?")
+    await studio.ada.page.locator(".chat .said").nth(1).wait_for()
     await ask(studio, "/eval", "%")
     await ask(studio, "/teach", "glass box")
 
