@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import os
+import re
 import signal
 import zlib
 from collections.abc import AsyncIterator
@@ -125,7 +126,7 @@ async def test_the_time_of_a_search() -> None:
     """A search that its time ends has a trace: the beginning of the whole one, without a value."""
     whole = lesson_traces("tic-tac-toe")[0]
     job = TraceJob(TraceRequest(game="tic-tac-toe", depth=None, evaluator="zero"))
-    async with StudyPool(1, limits=Limits(0.3, 300_000)) as pool:
+    async with StudyPool(1, limits=Limits(1, 300_000)) as pool:
         await pool.run(LessonListJob(), "ada", Reader())  # now the process is there
         reader = Reader()
         reply = await pool.run(job, "ada", reader)
@@ -134,7 +135,8 @@ async def test_the_time_of_a_search() -> None:
         cut = join_lines(lines_of(reader.content))
         assert cut.truncated
         assert (cut.value, cut.line) == (None, ())
-        assert "stopped after 0.3 s" in cut.meaning
+        # The second reason is that of a busy machine, on which the search has waited too long.
+        assert re.search(r"the search was stopped after (1|4) s: choose a smaller", cut.meaning)
         count = len(cut.nodes.parent)
         assert 0 < count < len(whole.nodes.parent)
         assert cut.nodes.move == whole.nodes.move[:count]
