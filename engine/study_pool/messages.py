@@ -68,15 +68,19 @@ ELAPSED_FACTOR = 4
 
 
 class Limits(Struct, frozen=True):
-    """The limits of a job: its processor time in seconds and the nodes of its search."""
+    """The limits of a job: its processor time in seconds and the nodes of its search.
+
+    `elapsed_factor` limits the job's time in all, as a multiple of its processor time.
+    """
 
     seconds: float
     max_nodes: int
+    elapsed_factor: float = ELAPSED_FACTOR
 
     @property
     def elapsed_s(self) -> float:
         """The longest time between the begin and the end of the job, in seconds."""
-        return self.seconds * ELAPSED_FACTOR
+        return self.seconds * self.elapsed_factor
 
 
 class Command(Struct, frozen=True):
