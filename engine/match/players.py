@@ -13,10 +13,10 @@ from engine.match.description import Clock, Description, DescriptionError, ponde
 from engine.match.features import SETTINGS, check_usable, features_of
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.match.pondering import Pondering, Timer
-from engine.search.driver import Control, Running, Searcher, Table, answer
+from engine.search.driver import Control, Running, Searcher, Table, answer, unwatched
 from engine.search.features import PROBE
 from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
-from engine.search.levels import Level, choose
+from engine.search.levels import Level, choose, level_of
 from engine.search.persona import Personas
 from engine.search.report import BOUNDS, Report
 from engine.search.timeman import budget
@@ -164,7 +164,11 @@ class SearchPlayer:
 
 
 class LevelPlayer:
-    """A level as it plays on a server: the same job, the same answer."""
+    """A level as it plays on a server: the same job, the same answer.
+
+    A repeatable level is limited by its nodes alone, so that a game comes out the same on a machine
+    that is too busy to reach them within the level's time.
+    """
 
     clock: Clock | None = None
 
@@ -176,6 +180,7 @@ class LevelPlayer:
             )
         self._searcher = searcher
         self._number = int(description.value)
+        self._is_repeatable = level_of(game, self._number).repeatable
         self._control = Control()
         self._table: Table | None = None
 
@@ -190,7 +195,8 @@ class LevelPlayer:
                 self._searcher,
                 self._room_table,
                 self._control,
-                watch=_watch,
+                watch=unwatched if self._is_repeatable else _watch,
+                clock=_stopped_clock if self._is_repeatable else time.perf_counter,
             )
         except SearchError as error:
             raise PlayerFailed(f"the search failed: {error}") from error
@@ -301,6 +307,10 @@ def _timed(searcher: Searcher, limit: Limit) -> Timer:
     return (
         nullcontext if bounds is None else lambda: expiring(searcher.expire, bounds.hard_ms / 1000)
     )
+
+
+def _stopped_clock() -> float:
+    return 0.0
 
 
 def _watch(running: Running) -> AbstractContextManager[None]:

@@ -1,12 +1,15 @@
 """Ladders: docs/reference/levels.md matches the logs, and replayed games equal the logged ones."""
 
+import time
 from collections.abc import Iterator
-from itertools import pairwise
+from contextlib import nullcontext
+from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
 
 from engine.game import Game, Position
+from engine.match import players
 from engine.match.calibration import Scale, find_levels
 from engine.match.description import parse_description
 from engine.match.ladder import (
@@ -137,6 +140,19 @@ def test_replayed_games_equal_the_logged_ones(name: str, header: Header, record:
     assert not changed_games(header, [record]), (
         f"measure again: python -m engine.match.ladder {header.game} --fresh"
     )
+
+
+def test_a_busy_machine_changes_no_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game comes out the same though each look at the clock finds that a second has passed.
+
+    It is replayed in the same way if a time limit, where one is set, is over at once.
+    """
+    header, records, _ = read_log(ROOT / FOLDER / "chess" / "4-3.jsonl")
+    assert header is not None
+    seconds = count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr(players, "expiring", lambda expire, seconds: nullcontext(expire()))
+    assert not changed_games(header, [records[111]])
 
 
 @pytest.mark.long
