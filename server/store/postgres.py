@@ -193,17 +193,20 @@ class _Writer:
         self._epoch: str | None = None
 
     async def open(self) -> str:
-        """Connects, checks the schema and returns the store's epoch, which it creates if needed."""
+        """Connects, checks the schema and returns the store's epoch, which it creates if needed.
+
+        Each statement may take the whole time of an answer, so that a slow start is no failure.
+        """
         link = await self._ensure_link()
         try:
-            async with asyncio.timeout(self._limits.answer_s):
-                await self._check_schema(link)
-                await link.execute(
-                    "INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT DO NOTHING",
-                    secrets.token_hex(8),
-                )
-                self._epoch = str(await link.fetchval(SELECT_EPOCH))
-                return self._epoch
+            await self._check_schema(link)
+            await link.execute(
+                "INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT DO NOTHING",
+                secrets.token_hex(8),
+                timeout=self._limits.answer_s,
+            )
+            self._epoch = str(await self._value(link, SELECT_EPOCH))
+            return self._epoch
         except FAULTS as error:
             raise StoreUnavailable(
                 f"cannot use the database {self._url}: {_reason(error)}"
@@ -211,19 +214,23 @@ class _Writer:
 
     async def _check_schema(self, link: Any) -> None:
         revision = needs = None
-        if await link.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL"):
-            revision = await link.fetchval("SELECT version_num FROM alembic_version")
-            needs = await link.fetchval("SELECT value FROM meta WHERE key = $1", schema.NEEDS)
+        if await self._value(link, "SELECT to_regclass('alembic_version') IS NOT NULL"):
+            revision = await self._value(link, "SELECT version_num FROM alembic_version")
+            needs = await self._value(link, "SELECT value FROM meta WHERE key = $1", schema.NEEDS)
         schema.check_revision(revision, needs, str(self._url))
         durability_query = (
             "SELECT current_setting('fsync') = 'on'"
             " AND current_setting('synchronous_commit') <> 'off'"
         )
-        if not await link.fetchval(durability_query):
+        if not await self._value(link, durability_query):
             log.warning(
                 "the database may forget what it has acknowledged",
                 needed="fsync and synchronous_commit on",
             )
+
+    async def _value(self, link: Any, query: str, *arguments: str) -> Any:
+        """The first column of the first row, within the time of an answer."""
+        return await link.fetchval(query, *arguments, timeout=self._limits.answer_s)
 
     async def close(self) -> None:
         if self._link is not None:
