@@ -195,7 +195,7 @@ class _Writer:
     async def open(self) -> str:
         """Connects, checks the schema and returns the store's epoch, which it creates if needed.
 
-        Each statement may take the whole time of an answer, so that a slow start is no failure.
+        Each statement may take the whole time of an answer: their sum may be longer.
         """
         link = await self._ensure_link()
         try:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import asyncpg
 import pytest
 
 from server.deploy.postgres import DISCONNECT, Postgres
@@ -22,9 +23,9 @@ from server.store.base import (
 )
 from server.store.postgres import open_postgres
 from server.store.postgres_group import _append_statement, commit_appends
-from server.store.postgres_link import Limits
+from server.store.postgres_link import Limits, QuickClosingConnection
 from server.store.sql import SqlStore
-from tests.support.clock import stopped_clock
+from tests.support.clock import StoppedClock, stopped_clock
 from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
 from tests.support.log_entries import (
     NOW_MS,
@@ -435,6 +436,53 @@ async def test_a_frozen_connection_times_out(postgres: Postgres, database: str) 
             store, "r1", CommandKey("ada", "1"), entries(3)[0].body
         ) == (0, 3)
         assert await store.logs.events("r1", 0) == list(entries(1, 3))
+
+
+async def test_a_slow_start_is_no_failure(
+    postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store opens though each statement of its start takes as long as a statement may."""
+    async with stopped_clock() as clock:
+        for name in ("execute", "fetchval"):
+            monkeypatch.setattr(QuickClosingConnection, name, slow(clock, name))
+        async with open_postgres(postgres.url(database)) as store:
+            monkeypatch.undo()
+            assert await store.logs.head("r1") is None
+
+
+def slow(clock: StoppedClock, name: str) -> Any:
+    """A method of a connection whose answer comes after the longest time of a statement."""
+    method = getattr(asyncpg.Connection, name)
+
+    async def run(link: Any, *arguments: Any, **options: Any) -> Any:
+        answer = asyncio.ensure_future(method(link, *arguments, **options))
+        await asyncio.sleep(0)
+        clock.advance(Limits().statement_s)
+        return await answer
+
+    return run
+
+
+async def test_a_start_with_a_silent_database_fails_in_time(
+    postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that falls silent while a store opens is reported within an answer's time."""
+    async with fault_proxy(postgres.port) as proxy:
+        is_silent = asyncio.Event()
+        check_schema = pg._Writer._check_schema
+
+        async def check_in_silence(writer: Any, link: Any) -> None:
+            proxy.freeze()
+            is_silent.set()
+            await check_schema(writer, link)
+
+        monkeypatch.setattr(pg._Writer, "_check_schema", check_in_silence)
+        store = open_postgres(postgres.url(database, proxy.port))
+        opening = asyncio.ensure_future(outcome(store.__aenter__()))
+        await is_silent.wait()
+        async with stopped_clock() as clock:
+            await clock.until(opening.done, within_s=Limits().answer_s + 1)
+        assert "cannot use the database" in str(await opening)
 
 
 async def test_reads_survive_closed_connections(postgres: Postgres, database: str) -> None:
