@@ -132,14 +132,17 @@ async def test_the_bell_turns_on_sounds_and_notices(
         await ada.play("b2")
         assert await ada.page.evaluate("played") == []
         await ada.button("Sounds and notices").click()
-        assert "asked" in await ada.page.evaluate("played.splice(0)")
+        await ada.page.wait_for_function("played.includes('asked')")
+        await ada.page.evaluate("played.splice(0)")
         await bob.play("a1")
         await ada.wait_for_turn()
+        # The first sound waits for its module, which is loaded with it.
+        await ada.page.wait_for_function("played.length >= 3")
         assert await ada.page.evaluate("played.splice(0)") == ["note", "note", "note"]
         await ada.play("c3")
         await ada.page.evaluate(HIDE)
         await bob.play("a3")
         await ada.wait_for_turn()
-        assert "Your turn" in await ada.page.evaluate("played")
+        await ada.page.wait_for_function("played.includes('Your turn')")
         await ada.reload()
         await expect(ada.button("Sounds and notices")).to_have_attribute("aria-pressed", "true")
