@@ -11,6 +11,10 @@ import os
 import signal
 import tempfile
 import threading
+
+# pytest imports it when it reports an exception that no caller sees; two threads that do so at once
+# get a half-imported module.
+import tracemalloc  # noqa: F401
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -10,11 +10,15 @@ from server.deploy.postgres import Postgres
 from server.store.base import Store, StoreError
 from server.store.memory import MemoryStore
 from server.store.postgres import open_postgres
+from server.store.postgres_link import Limits
 from server.store.sqlite import open_sqlite
 from tests.support.log_entries import new_database
 
 #: The names of the backends that `open_backend` opens.
 BACKENDS = ["memory", "sqlite", "postgres"]
+#: The contract of a store says nothing of time, and on a busy machine a statement may take longer
+#: than one that ships may. test_store_postgres.py and test_store_postgres_servers.py try those.
+PATIENT = Limits(connect_s=30.0, statement_s=60.0)
 
 
 @asynccontextmanager
@@ -28,7 +32,10 @@ async def open_backend(name: str, request: pytest.FixtureRequest) -> AsyncIterat
             yield store
     else:
         postgres: Postgres = request.getfixturevalue("postgres")
-        async with postgres.database() as database, open_postgres(postgres.url(database)) as store:
+        async with (
+            postgres.database() as database,
+            open_postgres(postgres.url(database), PATIENT) as store,
+        ):
             yield store
 
 
