@@ -52,7 +52,7 @@ LONGEST = (
 )
 
 #: The time limit of a test that compiles all searches, in seconds.
-WARM_S = 600
+WARM_S = 1200
 
 if "PLYROOM_TEST_CACHE" not in os.environ:  # the first process of a run passes it on to the others
     _CACHE = tempfile.TemporaryDirectory(prefix="plyroom-test-code-", ignore_cleanup_errors=True)
