@@ -158,6 +158,8 @@ class Coach:
         room = commit.after
         if commit.cause is not Cause.COMMITTED or type(commit.events[0]) is not Moved:
             return
+        if not room.chat:  # a line of chat turns the coach on; this is the fastest check
+            return
         people = self._bot.switches.people(room.id, COACH)
         moved = commit.events[0]
         match = room.running_match
