@@ -30,7 +30,7 @@ from server.rooms.commands import BotLine, ChatTo, Command
 from server.rooms.events import Said
 from server.rooms.model import BOT, Actor, CommandRejected, Room
 from server.rooms.permissions import viewer_of
-from server.rooms.questions import Question, parse_question
+from server.rooms.questions import Question, is_unknown_question, parse_question
 from server.runtime.hub import Hub
 from server.runtime.log import Cause, Outcome, Rejected
 from server.runtime.observers import RoomCommit
@@ -46,6 +46,14 @@ MAX_CONCURRENT = 16
 MAX_ATTEMPTS = 3
 #: Time limit for a search and its wait for an engine, in seconds.
 SEARCH_S = 60.0
+
+#: Stands for a question that the bot does not understand.
+NOT_UNDERSTOOD = Question("")
+#: The answer to it.
+KNOWN_QUESTIONS = (
+    'The bot understands a few questions only, such as "What should I do?", "Who is winning?" and'
+    ' "Why did you play that?". /help lists the commands.'
+)
 
 _decode_thought = msgspec.json.Decoder(StoredThought).decode
 
@@ -77,6 +85,8 @@ class Bot:
                 continue
             asker = Actor(IdentityId(event.identity), event.name)
             question = parse_question(event.text, commit.after.has_ai)
+            if question is None and is_unknown_question(commit.after, event):
+                question = NOT_UNDERSTOOD
             if commit.cause is not Cause.COMMITTED:
                 self.switches.on_line(commit.after.id, asker.identity, event.text)
             elif question is not None:
@@ -146,7 +156,9 @@ class Bot:
         try:
             name = pending.question.command
             command = find_command(name)
-            if command is None:
+            if pending.question is NOT_UNDERSTOOD:
+                self._tell(pending, Answer(KNOWN_QUESTIONS))
+            elif command is None:
                 nearest = nearest_command(name)
                 text = f"There is no /{name}. Did you mean /{nearest}? /help lists the commands."
                 self._tell(pending, Answer(text))
