@@ -1,5 +1,6 @@
 """Parses a typed line: a move, a chat message, or a command. This module does no I/O."""
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,6 +62,13 @@ MAX_LISTED_MOVES = 12
 #: Text that may be a move in a game's notation: "Nf3", "exd8=Q+", "0-0".
 NOTATION = re.compile(r"(?=.*\d)[\w+#=@*!:-]{2,16}|[O0o]-[O0o](-[O0o])?[+#]?")
 
+#: Text for the chat, as people type it.
+SPOKEN = re.compile(r"(?:chat|say)\s+(.+)", re.IGNORECASE)
+#: A question in words, which is for the chat: "what should I do?", "why?".
+QUESTION = re.compile(r"(?:why|\w+['\u2019]?\w* .*\w.*)\s*\?", re.IGNORECASE)
+#: How similar a misspelt command must be to one of the room's bot.
+LIKE_COMMAND = 0.7
+
 
 @dataclass(frozen=True, slots=True)
 class PlayMove:
@@ -110,20 +118,32 @@ def parse_line(line: str, model: Model) -> Action | None:
     text = line.strip()
     if not text:
         return None
-    if text.startswith("/") or text.lower().startswith("chat "):
-        if text[1:].partition(" ")[0].lower() in model.chat_commands:
-            return SendChat(text)
-        chat = text[1:].strip() if text.startswith("/") else text[5:].strip()
-        if not chat:
-            return Unclear("What do you want to say? For example: /good luck")
-        return SendChat(chat)
+    if text.startswith("/"):
+        return _parse_slash(text, model)
+    if spoken := SPOKEN.fullmatch(text):
+        return SendChat(spoken[1])
     moves = matching_moves(text, model.moves)
     if len(moves) == 1:
         return PlayMove(moves[0])
     if moves:
         names = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
         return Unclear(f"{text} can be any of: {', '.join(names)}")
-    return _parse_command(text, model)
+    return SendChat(text) if QUESTION.fullmatch(text) else _parse_command(text, model)
+
+
+def _parse_slash(text: str, model: Model) -> Action:
+    """The action for a line that begins with a slash: a question to the room's bot, or chat.
+
+    A misspelt command is a question too: the bot names the right one.
+    """
+    name, space, _ = text[1:].partition(" ")
+    if name.lower() in model.chat_commands:
+        return SendChat(text)
+    if not space and difflib.get_close_matches(name.lower(), model.chat_commands, 1, LIKE_COMMAND):
+        return SendChat(text)
+    if chat := text[1:].strip():
+        return SendChat(chat)
+    return Unclear("What do you want to say? For example: /good luck")
 
 
 def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
@@ -155,8 +175,8 @@ def _parse_command(text: str, model: Model) -> Action:
         return RunCommand(COMMANDS[name], argument.strip())
     if name in SHORT_FORMS and name not in move_words(model):
         return RunCommand(SHORT_FORMS[name], argument.strip())
-    if name == "chat":
-        return Unclear("What do you want to say? For example: chat good luck")
+    if name in ("chat", "say"):
+        return Unclear(f"What do you want to say? For example: {name} good luck")
     if model.moves and NOTATION.fullmatch(text):
         return TryMove(text)
     if model.moves:
@@ -281,8 +301,12 @@ def help_text(model: Model) -> str:
         )
         for short, name, text in HELP
     ]
-    ask = [("/help", "ask the room's bot what it can answer")] if model.chat_commands else []
-    say = ("/TEXT, chat TEXT", "say something to the room")
+    ask = [
+        ("/help", "ask the room's bot what it can answer"),
+        ("QUESTION?", "ask in the chat; the bot knows some: what should I do?"),
+    ]
+    ask = ask if model.chat_commands else []
+    say = ("/TEXT, say TEXT", "say something to the room (or: chat TEXT)")
     rows = [("MOVE", _move_help(model)), say, *ask, *rows]
     width = max(len(usage) for usage, _ in rows)
     return "\n".join(f"  {usage:<{width}}  {text}" for usage, text in rows)

@@ -8,6 +8,7 @@ import asyncio
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -40,8 +41,13 @@ def random_start(game: Game, rng: random.Random) -> Position:
             return position
 
 
+def reason_of_failure(end: dict[str, Any]) -> str:
+    """Returns the reason why a match failed, from its end; "" for a match that was played."""
+    return str(end["reason"]) if end["how"] == "failure" else ""
+
+
 async def play_match(port: int, game: Game, level: int, start: str) -> str:
-    """Plays a match between two AI seats, and returns the sentence about its end."""
+    """Plays a match between two AI seats; returns the reason if it failed, and otherwise ""."""
     client = RequestClient(await connect(port))
     pings = asyncio.create_task(keep_alive(client))
     try:
@@ -55,9 +61,9 @@ async def play_match(port: int, game: Game, level: int, start: str) -> str:
             message = await client.receive(WAIT_S)
             match = message.get("match") if message["t"] == "snapshot" else None
             if match and match.get("over"):
-                return str(match["over"]["reason"])
+                return reason_of_failure(match["over"])
             if message["t"] == "event" and message["kind"] == "finished":
-                return str(message["reason"])
+                return reason_of_failure(message)
     finally:
         pings.cancel()
         client.player.transport.close()
@@ -66,17 +72,25 @@ async def play_match(port: int, game: Game, level: int, start: str) -> str:
 async def play_matches(
     port: int, game: Game, level: int, starts: list[Position], at_once: int
 ) -> None:
-    """Plays a match from each start position, `at_once` of them at a time."""
+    """Plays a match from each start position, `at_once` of them at a time.
+
+    Says how many failed: on a machine that is too busy, searches find no move in time.
+    """
     slots = asyncio.Semaphore(at_once)
 
-    async def play(start: Position) -> None:
+    async def play(start: Position) -> str:
         async with slots:
-            await play_match(port, game, level, start.text())
+            return await play_match(port, game, level, start.text())
+
+    failures: list[str] = []
 
     with click.progressbar(length=len(starts), label=f"{game.id}, level {level}") as bar:
         for match in asyncio.as_completed([play(start) for start in starts]):
-            await match
+            reason = await match
+            failures += [reason] if reason else []
             bar.update(1)
+    if failures:
+        click.echo(f"{len(failures)} of {len(starts)} matches failed: {failures[0]}", err=True)
 
 
 @click.command()

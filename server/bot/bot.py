@@ -1,7 +1,8 @@
 """The room's bot on one node: it answers the questions in the lines of chat that the node commits.
 
 A line stays unanswered if the node dies or the queue is full. No line is answered twice, because a
-public answer is a command of the room whose id is made of the line's version.
+public answer is a command of the room whose id is made of the line's version. A private answer goes
+to the asker's connections on all nodes; a node that receives it checks again that it is allowed.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from server.bot.api import Act, Answer, Ask, ChatCommand, Reply, Search, Switch
 from server.bot.calls import Calls, CommandFailed
 from server.bot.registry import find_command, nearest_command
 from server.bot.switches import Switches
+from server.bus.base import AnswerSent, NodeMessage
 from server.codes import Code
 from server.ids import IdentityId, RoomId
 from server.ports import Follower
@@ -28,7 +30,7 @@ from server.rooms.commands import BotLine, ChatTo, Command
 from server.rooms.events import Said
 from server.rooms.model import BOT, Actor, CommandRejected, Room
 from server.rooms.permissions import viewer_of
-from server.rooms.questions import Question, parse_question
+from server.rooms.questions import Question, is_unknown_question, parse_question
 from server.runtime.hub import Hub
 from server.runtime.log import Cause, Outcome, Rejected
 from server.runtime.observers import RoomCommit
@@ -44,6 +46,14 @@ MAX_CONCURRENT = 16
 MAX_ATTEMPTS = 3
 #: Time limit for a search and its wait for an engine, in seconds.
 SEARCH_S = 60.0
+
+#: Stands for a question that the bot does not understand.
+NOT_UNDERSTOOD = Question("")
+#: The answer to it.
+KNOWN_QUESTIONS = (
+    'The bot understands a few questions only, such as "What should I do?", "Who is winning?" and'
+    ' "Why did you play that?". /help lists the commands.'
+)
 
 _decode_thought = msgspec.json.Decoder(StoredThought).decode
 
@@ -75,6 +85,8 @@ class Bot:
                 continue
             asker = Actor(IdentityId(event.identity), event.name)
             question = parse_question(event.text, commit.after.has_ai)
+            if question is None and is_unknown_question(commit.after, event):
+                question = NOT_UNDERSTOOD
             if commit.cause is not Cause.COMMITTED:
                 self.switches.on_line(commit.after.id, asker.identity, event.text)
             elif question is not None:
@@ -89,17 +101,45 @@ class Bot:
                 task = tasks.create_task(self._answer(pending), name=f"answer in {pending.room_id}")
                 task.add_done_callback(lambda _: self._slots.release())
 
-    def followers_with(self, room_id: RoomId, switch: str) -> list[Follower]:
-        """The connections on this node of the people for whom a switch is on."""
-        people = self.switches.people(room_id, switch)
-        return [each for person in people for each in self.followers_of(room_id, person)]
-
     def followers_of(self, room_id: RoomId, identity: IdentityId) -> list[Follower]:
         """The connections of a person to a room on this node."""
         runner = self._hub.runner(room_id)
         if runner is None:
             return []
         return [follower for follower, _ in runner.followers if follower.identity == identity]
+
+    def send(self, identity: IdentityId, answer: wire.Answer, command: str) -> None:
+        """Sends a private answer of a command to a person's connections on all nodes.
+
+        The other nodes check again whether the person may have it. Without a command they do not.
+        """
+        self._send_here(identity, answer)
+        self._hub.ports.bus.publish(AnswerSent(self._hub.ports.node, identity, answer, command))
+
+    def on_message(self, message: NodeMessage) -> None:
+        """Sends another node's private answer to this node's connections of the person."""
+        if not isinstance(message, AnswerSent) or message.node == self._hub.ports.node:
+            return
+        identity = IdentityId(message.identity)
+        if self._is_allowed(RoomId(message.answer.room), identity, message.command):
+            self._send_here(identity, message.answer)
+
+    def _is_allowed(self, room_id: RoomId, identity: IdentityId, name: str) -> bool:
+        """Whether a person may have the answer of a command in the room as this node knows it."""
+        runner, command = self._hub.runner(room_id), find_command(name)
+        if runner is None or runner.room is None or (name and command is None):
+            return False
+        try:
+            viewer = viewer_of(runner.room, identity)
+            return command is None or command.when(runner.room, viewer) is None
+        except Exception:  # a plug-in's condition may raise anything
+            log.exception("condition of a chat command failed", command=name)
+            return False
+
+    def _send_here(self, identity: IdentityId, answer: wire.Answer) -> None:
+        message = Outbound(answer)
+        for follower in self.followers_of(RoomId(answer.room), identity):
+            follower.send(message)
 
     # --- one question
 
@@ -116,7 +156,9 @@ class Bot:
         try:
             name = pending.question.command
             command = find_command(name)
-            if command is None:
+            if pending.question is NOT_UNDERSTOOD:
+                self._tell(pending, Answer(KNOWN_QUESTIONS))
+            elif command is None:
                 nearest = nearest_command(name)
                 text = f"There is no /{name}. Did you mean /{nearest}? /help lists the commands."
                 self._tell(pending, Answer(text))
@@ -146,7 +188,15 @@ class Bot:
                 result = await searches.search(pending.asker.identity, reply.job)
             then = reply.then
             reply = await self._calls.call(command, lambda: then(result))  # noqa: B023
+        if isinstance(reply, Answer) and reply.arrows and self._has_moved_on(ask):
+            return replace(reply, arrows=())  # clients draw arrows on the newest position
         return reply
+
+    def _has_moved_on(self, ask: Ask) -> bool:
+        """Whether the board has changed since the question."""
+        runner = self._hub.runner(ask.room.id)
+        current = None if runner is None or runner.room is None else runner.room.match
+        return ask.match is None or current is None or current.digest != ask.match.digest
 
     async def _ask(self, pending: PendingQuestion, command: ChatCommand) -> Ask:
         """Returns the question for a command. Raises CommandRejected if it is not allowed now."""
@@ -192,15 +242,15 @@ class Bot:
             case Answer(is_public=True):
                 await self._say(pending, reply.text)
             case Answer():
-                self._tell(pending, reply)
+                self._tell(pending, reply, command.name)
             case Act():
                 await self._command(
                     pending, pending.asker, replace(reply.command, id=f"bot:{pending.v}")
                 )
-                self._tell(pending, Answer(reply.text))
+                self._tell(pending, Answer(reply.text), command.name)
             case Switch():
                 self.switches.turn(pending.room_id, pending.asker.identity, reply.name, reply.is_on)
-                self._tell(pending, Answer(reply.text))
+                self._tell(pending, Answer(reply.text), command.name)
             case _:
                 log.warning("too many searches for a question", command=command.name)
                 raise CommandFailed(f"/{command.name} gave no answer.")
@@ -220,16 +270,13 @@ class Bot:
         if isinstance(outcome, Rejected):
             raise CommandRejected(outcome.code, outcome.message)
 
-    def _tell(self, pending: PendingQuestion, answer: Answer) -> None:
-        """Sends an answer to the asker's connections on this node."""
-        message = Outbound(
-            wire.Answer(
-                room=pending.room_id, v=pending.v, text=answer.text,
-                arrows=answer.arrows, candidates=answer.candidates,
-            )
+    def _tell(self, pending: PendingQuestion, answer: Answer, command: str = "") -> None:
+        """Sends an answer of a command, or without one a reason why there is none, to the asker."""
+        message = wire.Answer(
+            room=pending.room_id, v=pending.v, text=answer.text,
+            arrows=answer.arrows, candidates=answer.candidates,
         )  # fmt: skip
-        for follower in self.followers_of(pending.room_id, pending.asker.identity):
-            follower.send(message)
+        self.send(pending.asker.identity, message, command)
 
 
 def _sentence(refusal: str) -> str:
@@ -242,10 +289,12 @@ async def open_bot(hub: Hub, calls: Calls | None = None) -> AsyncIterator[Bot]:
     """Runs the bot of a node until the block ends."""
     bot = Bot(hub, calls or Calls())
     unsubscribe = hub.observers.subscribe(bot.on_commit)
+    stop_listening = hub.ports.bus.listen(bot.on_message)
     task = asyncio.create_task(bot.run(), name="bot")
     try:
         yield bot
     finally:
+        stop_listening()
         unsubscribe()
         task.cancel()
         with suppress(asyncio.CancelledError):

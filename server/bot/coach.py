@@ -19,7 +19,7 @@ from server.bot.api import Answer
 from server.bot.bot import Bot
 from server.bot.commands.actions import COACH
 from server.bot.explanations import english
-from server.bot.hints import answer_or_reason, send_answer
+from server.bot.hints import answer_or_reason, unasked_answer
 from server.bot.searches import Findings, match_job
 from server.ids import IdentityId
 from server.ports import RunSearch, SearchRefused
@@ -184,9 +184,8 @@ class Coach:
         current = None if runner is None else runner.room
         if current is None or permissions.position_help(current) is not None or not answer.text:
             return
-        for follower in self._bot.followers_with(room.id, COACH):
-            if follower.identity == person:
-                send_answer(room.id, follower, answer, "coach")
+        if person in self._bot.switches.people(room.id, COACH):
+            self._bot.send(person, unasked_answer(room.id, answer, COACH), COACH)
 
     async def _find_comment(
         self, room: Room, match: Match, ply: int, person: IdentityId
@@ -201,8 +200,7 @@ class Coach:
         except SearchRefused as refusal:
             self._bot.switches.turn(room.id, person, COACH, False)
             answer = Answer(f"The coach is off: {refusal.message}.")
-            for follower in self._bot.followers_of(room.id, person):
-                send_answer(room.id, follower, answer, "coach")
+            self._bot.send(person, unasked_answer(room.id, answer, COACH), COACH)
             return Answer("")
         comment = None if review is None else review.comment(f"{match.id}:{ply}")
         return comment or Answer("")

@@ -47,7 +47,7 @@ class Hints:
         self._cancel(follower)
         match = room.running_match
         if match is None or match.ply != hint.ply:
-            send_answer(room.id, follower, Answer(CHANGED), "hint")
+            _send(room.id, follower, Answer(CHANGED))
             return
         task = asyncio.create_task(
             self._answer(room, match, follower, hint), name=f"hint in {room.id}"
@@ -98,7 +98,7 @@ class Hints:
             answer = Answer(_sentence(refusal.message))
         elif not is_current:
             answer = Answer(CHANGED)
-        send_answer(room.id, follower, answer, "hint")
+        _send(room.id, follower, answer)
 
 
 async def answer_or_reason(finding: Coroutine[object, object, Answer], failed: str) -> Answer:
@@ -113,13 +113,16 @@ async def answer_or_reason(finding: Coroutine[object, object, Answer], failed: s
         return Answer(failed)
 
 
-def send_answer(room_id: RoomId, follower: Follower, answer: Answer, about: str) -> None:
-    """Sends an answer that belongs to no line of the chat: a "hint", or one of the "coach"."""
-    message = wire.Answer(
+def unasked_answer(room_id: RoomId, answer: Answer, about: str) -> wire.Answer:
+    """The message of an answer that belongs to no line of the chat: a "hint" or of the "coach"."""
+    return wire.Answer(
         room=room_id, v=0, text=answer.text, arrows=answer.arrows, candidates=answer.candidates,
         about=about,
     )  # fmt: skip
-    follower.send(Outbound(message))
+
+
+def _send(room_id: RoomId, follower: Follower, hint: Answer) -> None:
+    follower.send(Outbound(unasked_answer(room_id, hint, "hint")))
 
 
 def _sentence(refusal: str) -> str:

@@ -1,10 +1,11 @@
-"""Questions for the tests of chat commands, without a server."""
+"""Questions and results for the tests of chat commands, without a server and engines."""
 
 import itertools
 from collections.abc import Sequence
 
 from engine.rules.registry import load_game
-from server.bot.api import Ask
+from engine.search.job import Info, Result, RootMove
+from server.bot.api import Ask, Search
 from server.ids import IdentityId, RoomId
 from server.rooms import rules
 from server.rooms.commands import Create, Move
@@ -31,6 +32,20 @@ def sample_ask(
     for ply, move in enumerate(moves):
         room = _fold(room, rules.decide(room, Move(f"m{ply}", ply, move), moment))
     return Ask(room, viewer_of(room, ASKER.identity), tuple(words), v or room.v)
+
+
+def sample_result(search: Search) -> Result:
+    """Returns a made-up result for a search: the first legal move is the best, with an even score.
+
+    The job must have moves that are legal. Raises GameError for others.
+    """
+    job = search.job
+    position = load_game(job.game).position(job.start, job.options)
+    for token in job.moves:
+        position = position.replay(token)
+    best, *others = position.tokens()
+    moves = RootMove(best, 0), *(RootMove(token, 0, "upper") for token in others)
+    return Result(best, Info(1, 0, job.limit.nodes or 1, 1, 1, (best,), moves))
 
 
 def _sample_room(game_id: str) -> Room:

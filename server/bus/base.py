@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from server.protocol.messages import RoomSummary, Thinking
+from server.protocol.messages import Answer, RoomSummary, Thinking
 from server.store.base import StoredEvent
 
 
@@ -94,12 +94,26 @@ class AnalysisChanged(Struct, frozen=True):
     match: str
 
 
+class AnswerSent(Struct, frozen=True):
+    """A private answer of the bot that a node has sent to its connections of one person.
+
+    Each receiver checks again whether that person may have the answer of `command`; "" stands for
+    an answer that helps with no position, such as a refusal. Nodes of earlier versions do not
+    receive it.
+    """
+
+    node: str
+    identity: str
+    answer: Answer
+    command: str = ""
+
+
 RoomMessage = EventsAppended | Ephemeral | PresenceReport | PageClosed
-NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost | AnalysisChanged
+NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost | AnalysisChanged | AnswerSent
 BusMessage = RoomMessage | NodeMessage
 #: Called with each message about a room.
 RoomHandler = Callable[[RoomMessage], None]
-#: Called with each message about nodes, the lobby and analyses.
+#: Called with each message about nodes, the lobby, analyses and answers.
 NodeHandler = Callable[[NodeMessage], None]
 #: Called with the rooms (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
@@ -133,7 +147,7 @@ class Bus(Protocol):
         """
 
     def listen(self, receive: NodeHandler) -> Callable[[], None]:
-        """Like `subscribe`, for messages about nodes, the lobby and analyses."""
+        """Like `subscribe`, for messages about nodes, the lobby, analyses and answers."""
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         """Calls `call` when messages may have been missed and when `is_up` changes, until the

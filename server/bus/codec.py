@@ -14,6 +14,7 @@ from msgspec import Meta, Raw, Struct
 
 from server.bus.base import (
     AnalysisChanged,
+    AnswerSent,
     BusMessage,
     Ephemeral,
     EventsAppended,
@@ -101,6 +102,13 @@ class _AnalysisChanged(Struct, forbid_unknown_fields=True):
     match: Annotated[str, Meta(min_length=1, max_length=64)]
 
 
+class _AnswerSent(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    node: Node
+    identity: Identity
+    answer: wire.Answer
+    command: Annotated[str, Meta(max_length=64)] = ""
+
+
 class _Node(Struct, forbid_unknown_fields=True):
     node: Node
 
@@ -113,6 +121,7 @@ _decode_presence_report = msgspec.json.Decoder(_PresenceReport).decode
 _decode_page_closed = msgspec.json.Decoder(_PageClosed).decode
 _decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
 _decode_analysis_changed = msgspec.json.Decoder(_AnalysisChanged).decode
+_decode_answer_sent = msgspec.json.Decoder(_AnswerSent).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 
 #: The parent of the rooms' topics.
@@ -123,6 +132,8 @@ NODES_TOPIC = f"{ROOT}/nodes"
 LOBBY_TOPIC = f"{ROOT}/lobby"
 #: The topic of changes of analyses.
 ANALYSES_TOPIC = f"{ROOT}/analyses"
+#: The topic of the bot's private answers.
+BOT_TOPIC = f"{ROOT}/bot"
 #: The topic on which a node reports that messages of its own were lost.
 LOST_TOPIC = f"{ROOT}/missed"
 
@@ -174,6 +185,9 @@ class Codec:
                 )
             case AnalysisChanged(node=node, match=match):
                 return self._wrap(ANALYSES_TOPIC, _encode(_AnalysisChanged(node, match)))
+            case AnswerSent(node=node, identity=identity, answer=answer):
+                body = _encode(_AnswerSent(node, identity, answer, message.command))
+                return self._wrap(BOT_TOPIC, body)
             case Heartbeat(node=node):
                 return self._wrap(node_topic(node), _encode(_Node(node)))
             case MessagesLost(node=node):
@@ -213,6 +227,9 @@ def _parse_body(topic: str, body: bytes) -> BusMessage:
     if topic == ANALYSES_TOPIC:
         changed = _decode_analysis_changed(body)
         return AnalysisChanged(changed.node, changed.match)
+    if topic == BOT_TOPIC:
+        sent = _decode_answer_sent(body)
+        return AnswerSent(sent.node, sent.identity, sent.answer, sent.command)
     if topic == LOST_TOPIC:
         return MessagesLost(_decode_node(body).node)
     if topic.startswith(f"{NODES_TOPIC}/"):

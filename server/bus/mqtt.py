@@ -23,6 +23,7 @@ from server.bus.base import (
 from server.bus.broker import Broker
 from server.bus.codec import (
     ANALYSES_TOPIC,
+    BOT_TOPIC,
     LOBBY_BATCH,
     LOBBY_TOPIC,
     LOST_TOPIC,
@@ -53,7 +54,8 @@ class MqttBus:
         self._lost = 0
         link.on_gap(self._on_gap)
         link.set_status(self._codec.encode(Heartbeat(node)).payload)
-        for topic_filter in (f"{NODES_TOPIC}/+", LOBBY_TOPIC, LOST_TOPIC, ANALYSES_TOPIC):
+        node_topics = LOBBY_TOPIC, LOST_TOPIC, ANALYSES_TOPIC, BOT_TOPIC
+        for topic_filter in (f"{NODES_TOPIC}/+", *node_topics):
             link.subscribe(topic_filter, self._on_node)
 
     @property

@@ -7,44 +7,149 @@ import re
 
 from msgspec import Struct
 
+from server.rooms.events import Said
+from server.rooms.model import Room
+
 #: A line that begins with `/` and a word.
 _COMMAND = re.compile(r"/([a-zA-Z][\w-]*)(?: (.*))?")
 #: A word of a plain question.
 _WORD = re.compile(r"[a-z']+")
 
+#: Words that mean nothing at the beginning or at the end of a plain question.
+_FILLERS = {
+    "and", "bot", "but", "computer", "hello", "here", "hey", "hi", "now", "ok", "okay", "please",
+    "plyroom", "so", "thanks", "then", "well",
+}  # fmt: skip
+
 #: The plain questions of each command, in lower case and without punctuation. No plain question
-#: means a command that changes the room.
+#: means a command that changes the room: those are explained only.
 PLAIN_QUESTIONS: dict[str, tuple[str, ...]] = {
     "why": (
+        "explain that move",
+        "explain your move",
+        "what was that",
         "why",
+        "why did you do that",
+        "why did you make that move",
+        "why did you move there",
+        "why did you play that",
+        "why did you play this",
         "why that",
         "why that move",
         "why this move",
-        "why did you do that",
-        "why did you play that",
-        "why did you play this",
     ),
     "hint": (
-        "a hint please",
+        "a hint",
+        "any ideas",
+        "can i have a hint",
+        "can you help me",
         "give me a hint",
         "help me",
+        "hint",
+        "i am stuck",
+        "i need a hint",
+        "i'm stuck",
+        "what can i do",
+        "what do i do",
         "what should i do",
+        "what should i move",
         "what should i play",
+        "where should i go",
+        "where should i move",
+        "where should i play",
+        "which move should i play",
     ),
-    "best": ("what is best", "what is the best move", "what's the best move"),
-    "eval": ("am i losing", "am i winning", "how am i doing", "who is better", "who is winning"),
+    "best": (
+        "best move",
+        "show me the best move",
+        "what is best",
+        "what is the best move",
+        "what would you do",
+        "what would you play",
+        "what's best",
+        "what's the best move",
+    ),
+    "eval": (
+        "am i ahead",
+        "am i behind",
+        "am i losing",
+        "am i winning",
+        "are you winning",
+        "how am i doing",
+        "what are my chances",
+        "who is ahead",
+        "who is better",
+        "who is winning",
+        "who wins",
+        "who's ahead",
+        "who's better",
+        "who's winning",
+    ),
     "threat": (
+        "what are you planning",
         "what are you threatening",
         "what do you threaten",
         "what is the threat",
+        "what is your plan",
         "what is your threat",
+        "what will you play",
+        "what's the threat",
+        "what's your plan",
     ),
-    "rules": ("how do i play", "how do i win", "what are the rules"),
-    "level": ("how strong are you", "what level are you", "which level are you"),
-    "persona": ("what are you", "who are you"),
-    "help": ("what can i ask", "what can you do"),
+    "rules": (
+        "how do i play",
+        "how do i play this",
+        "how do i win",
+        "how do you play this",
+        "how does this game work",
+        "how does this work",
+        "what are the rules",
+        "what is the goal",
+    ),
+    "level": (
+        "are you strong",
+        "how good are you",
+        "how strong are you",
+        "what level are you",
+        "which level are you",
+    ),
+    "persona": (
+        "are you a bot",
+        "are you a computer",
+        "are you human",
+        "what are you",
+        "who am i playing",
+        "who are you",
+    ),
+    "help": ("help", "what can i ask", "what can i say", "what can you do"),
+    "help takeback": (
+        "can i take it back",
+        "can i take that back",
+        "can i undo that",
+        "take it back",
+        "take that back",
+        "undo",
+    ),
+    "help draw": ("can we draw", "do you want a draw", "how do i offer a draw"),
+    "coach": (
+        "did i make a mistake",
+        "how can i get better",
+        "teach me",
+        "was that a good move",
+        "was that a mistake",
+        "was that bad",
+        "was that good",
+    ),
     "clock": ("how much time do i have", "is there a clock"),
-    "analyse": ("where did i go wrong", "can you analyse this match"),
+    "analyse": (
+        "can you analyse this match",
+        "can you analyze this match",
+        "how did i lose",
+        "what did i do wrong",
+        "what was my mistake",
+        "where did i go wrong",
+        "why did i lose",
+    ),
 }
 _COMMANDS = {
     question: command for command, questions in PLAIN_QUESTIONS.items() for question in questions
@@ -69,5 +174,31 @@ def parse_question(text: str, has_ai: bool) -> Question | None:
     if not has_ai:
         return None
     words = _WORD.findall(text.lower().replace("\u2019", "'"))
-    command = _COMMANDS.get(" ".join(words))
-    return None if command is None else Question(command)
+    for start in range(len(words)):
+        for end in range(len(words), start, -1):
+            if command := _COMMANDS.get(" ".join(words[start:end])):
+                name, *rest = command.split()
+                return Question(name, tuple(rest))
+            if words[end - 1] not in _FILLERS:
+                break
+        if words[start] not in _FILLERS:
+            break
+    return None
+
+
+def is_unknown_question(room: Room, line: Said) -> bool:
+    """Whether a line asks the bot something that it does not understand, for the first time.
+
+    The line ends with a question mark, and its author plays against an AI without another person
+    in a seat. Only the lines in memory count as earlier ones.
+    """
+    people = {each.identity for each in room.seats if each is not None and each.kind != "ai"}
+    kept = [each for each in room.seats if each is not None and each.kept_for is not None]
+    if not room.has_ai or kept or people != {line.identity} or not _is_unknown(line.text):
+        return False
+    own = [each.text for each in room.chat if each.identity == line.identity and not each.by]
+    return sum(map(_is_unknown, own)) <= 1
+
+
+def _is_unknown(text: str) -> bool:
+    return text.rstrip().endswith("?") and parse_question(text, has_ai=True) is None

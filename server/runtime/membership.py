@@ -12,6 +12,7 @@ import structlog
 
 from server.bus.base import (
     AnalysisChanged,
+    AnswerSent,
     Heartbeat,
     LobbyChanged,
     MessagesLost,
@@ -69,7 +70,7 @@ class Membership:
     def on_node(self, message: NodeMessage) -> None:
         """Handles a message about another node, from that node or from the broker."""
         node = message.node
-        if node == self._ports.node or isinstance(message, AnalysisChanged):
+        if node == self._ports.node or isinstance(message, AnalysisChanged | AnswerSent):
             return
         now_s = asyncio.get_running_loop().time()
         if isinstance(message, NodeDown):

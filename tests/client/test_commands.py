@@ -261,6 +261,20 @@ def test_a_slash_and_a_command_ask_the_bot() -> None:
     assert parse_line("/Coach on", model) == SendChat("/Coach on")
     assert parse_line("/good luck", model) == SendChat("good luck")
     assert parse_line("/why", CONNECT_FOUR) == SendChat("why")
+    assert parse_line("/coahc", model) == SendChat("/coahc"), "the bot names the right command"
+    assert parse_line("/coahc is a typo", model) == SendChat("coahc is a typo")
+    assert parse_line("/hello", model) == SendChat("hello")
+
+
+def test_what_people_say_goes_to_the_chat() -> None:
+    """`say`, `chat` and a question in words are chat; a move, a command and one word are not."""
+    for line in ("say hello", "chat hello", "Say  hello"):
+        assert parse_line(line, CONNECT_FOUR) == SendChat("hello")
+    for line in ("what should I do?", "why?", "Draw now ?", "what's best?", "is d1 good?"):
+        assert parse_line(line, CONNECT_FOUR) == SendChat(line)
+    for line in ("say", "chat", "hello?", "e4?", "what should I do"):
+        assert isinstance(parse_line(line, CONNECT_FOUR), Unclear), line
+    assert parse_line("?", CONNECT_FOUR) == RunCommand(CommandName.HELP)
 
 
 def test_pages_in_an_answer_have_the_address_of_the_server() -> None:

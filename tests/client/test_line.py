@@ -210,7 +210,7 @@ def test_commands_that_show_something_print_to_stdout() -> None:
     assert "The AI has reported no scores.\n" in run.data
     assert "\na1 nought, b2 cross\n" in run.data
     assert "\nb2 cross\n" in run.data
-    assert "chat TEXT" in run.data
+    assert "say TEXT" in run.data
     assert "<Ada> hi all\n" in run.data
     assert "<Ada> you too\n" in run.data
 

@@ -87,6 +87,11 @@ def plugins(monkeypatch: Patch) -> None:
         ("Why did you play that?!", Question("why")),
         ("what\u2019s the best move", Question("best")),
         ("I know why", None),
+        ("Hey Plyroom, what should I do now, please?", Question("hint")),
+        ("so why?", Question("why")),
+        ("Can I take that back?", Question("help", ("takeback",))),
+        ("now please", None),
+        ("please tell me why", None),
     ],
 )
 def test_questions(text: str, question: Question | None) -> None:
@@ -101,9 +106,10 @@ def test_each_plain_question_stands_for_one_command_that_changes_nothing() -> No
     """No plain question is listed twice, and none stands for a command of the room."""
     texts = [text for texts in PLAIN_QUESTIONS.values() for text in texts]
     assert len(texts) == len(set(texts))
-    assert {"takeback", "draw", "coach"}.isdisjoint(PLAIN_QUESTIONS)
-    for name, questions in PLAIN_QUESTIONS.items():
-        assert {parse_question(text, True) for text in questions} == {Question(name)}
+    assert {"takeback", "draw", "coach on", "coach off"}.isdisjoint(PLAIN_QUESTIONS)
+    for command_line, questions in PLAIN_QUESTIONS.items():
+        expected = parse_question(f"/{command_line}", True)
+        assert {parse_question(text, True) for text in questions} == {expected}
 
 
 # --- answers ------------------------------------------------------------------------------------

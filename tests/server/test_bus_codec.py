@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from server.bus.base import (
     AnalysisChanged,
+    AnswerSent,
     BusMessage,
     Ephemeral,
     EventsAppended,
@@ -64,6 +65,7 @@ MESSAGE = st.one_of(
     st.builds(MessagesLost, TEXT),
     st.builds(NodeDown, TEXT),
     st.builds(AnalysisChanged, TEXT, TEXT),
+    st.builds(AnswerSent, TEXT, TEXT, st.builds(wire.Answer, room=TEXT, v=V, text=TEXT), TEXT),
     st.builds(LobbyChanged, TEXT, st.just((ENTRY,)), st.tuples(TEXT)),
 )
 

@@ -10,6 +10,7 @@ import pytest
 
 from server.bus.base import (
     AnalysisChanged,
+    AnswerSent,
     Bus,
     BusMessage,
     Ephemeral,
@@ -44,10 +45,14 @@ ENTRY = wire.RoomSummary(
     watching=1,
     seats=(wire.Occupant("ada", "Ada"), None), state="open",
 )  # fmt: skip
+ANSWER = wire.Answer(
+    room="r1", v=7, text="The best move is e4.", arrows=(wire.Arrow(("e2", "e4")),),
+)  # fmt: skip
 NODE_MESSAGES: list[NodeMessage] = [
     LobbyChanged("n1", (ENTRY,), ("r2",)),
     MessagesLost("n1"),
     AnalysisChanged("n1", "m1"),
+    AnswerSent("n1", "ada", ANSWER, "hint"),
     Heartbeat("n1"),
 ]
 KEY = b"k" * 32

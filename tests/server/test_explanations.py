@@ -231,6 +231,7 @@ MATCHES = (
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)  # without a cache it compiles ten games
 def test_500_texts_about_stored_moves_are_true() -> None:
     """No fact is false in the texts about 500 moves of levels and personas of at least 6 games."""
     texts, games = list[str](), set[str]()

@@ -24,6 +24,8 @@ GOLDEN = Path(__file__).parents[1] / "data/golden"
 SEEN = json.loads((GOLDEN / "seen.json").read_text())
 #: Messages between nodes and workers of an earlier version.
 BUS = json.loads((GOLDEN / "bus.json").read_text())
+#: The bot's private answers between nodes, which came later.
+ANSWERS = json.loads((GOLDEN / "answers.json").read_text())
 #: The games of the earlier version.
 GAMES = [name.removeprefix("running ") for name in SEEN["rooms"] if name.startswith("running ")]
 #: Fields that depend on the version and not on the match: levels of a game, labels of a board.
@@ -146,7 +148,7 @@ def test_an_old_backup_restores(tmp_path: Path) -> None:
     assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
 
 
-@pytest.mark.parametrize("sample", BUS["bus"], ids=lambda sample: sample["is"])
+@pytest.mark.parametrize("sample", BUS["bus"] + ANSWERS["bus"], ids=lambda sample: sample["is"])
 def test_messages_between_nodes(sample: dict[str, str]) -> None:
     """Messages between nodes are read, and written unchanged.
 

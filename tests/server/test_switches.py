@@ -5,10 +5,18 @@ import gc
 import weakref
 from dataclasses import replace
 
+from server.bot.bot import Bot
 from server.ids import RoomId
+from server.ports import Follower
 from server.runtime.room_runner import RoomRunner
 from tests.support.bots import AGAINST_AI, ask, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, virtual
+
+
+def coached(bot: Bot, room: RoomId) -> list[Follower]:
+    """The connections on a node of the people for whom the coach is on."""
+    people = bot.switches.people(room, "coach")
+    return [each for person in people for each in bot.followers_of(room, person)]
 
 
 @virtual
@@ -21,15 +29,15 @@ async def test_the_coach_is_a_switch_of_the_asker() -> None:
         for client in (ada, ben):
             await client.ack(client.join(room))
         await private_answer(ada, room, "/coach on")
-        assert bot.followers_with(room, "coach") == [ada]
+        assert coached(bot, room) == [ada]
         ada.close()
-        assert bot.followers_with(room, "coach") == []
+        assert coached(bot, room) == []
         again = Client(hub, "ada")
         await again.ack(again.join(room))
-        assert bot.followers_with(room, "coach") == [again]
+        assert coached(bot, room) == [again]
         assert "on" in (await private_answer(again, room, "/coach"))["text"]
         await private_answer(again, room, "/coach off")
-        assert bot.followers_with(room, "coach") == []
+        assert coached(bot, room) == []
 
 
 @virtual
@@ -51,12 +59,12 @@ async def test_the_coach_stays_on_over_a_restart_and_on_another_node() -> None:
         again = Client(other, "ada")
         for client in (ada, ben, again):
             await client.ack(client.join(room))
-        assert bot.followers_with(room, "coach") == [ada]
-        assert far.followers_with(room, "coach") == [again]
+        assert coached(bot, room) == [ada]
+        assert coached(far, room) == [again]
         v = (await private_answer(again, room, "/coach off"))["v"]
         await ada.wait_for_v(v)
-        assert bot.followers_with(room, "coach") == []
-        assert far.followers_with(room, "coach") == []
+        assert coached(bot, room) == []
+        assert coached(far, room) == []
         assert bot.switches.names(RoomId(room), ben.identity) == frozenset()
 
 
@@ -73,7 +81,7 @@ async def test_the_bot_keeps_no_room_in_memory() -> None:
             await client.ack(client.join(room))
             if name == "ada":
                 await private_answer(client, room, "/coach on")
-            assert len(bot.followers_with(RoomId(room), "coach")) == (name == "ada")
+            assert len(coached(bot, room)) == (name == "ada")
             runner = hub.runner(RoomId(room))
             assert runner is not None
             closed.append(weakref.ref(runner))

@@ -17,7 +17,7 @@ from server.store.sqlite import open_sqlite
 from tests.oracle.analyses import Reading, check_analyses
 from tests.support.analyses import play_match
 from tests.support.fake_server import FakeServer
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import NO_RATE_LIMITS, ServerProcess
 
 #: A match of connect-four, in which nobody has four in a row.
 MOVES = ("d", "d", "d", "d", "c", "e", "c", "e", "e", "c", "b", "f")
@@ -46,7 +46,7 @@ def call(server: ServerProcess, path: str, method: str = "GET", token: str = "")
 async def analysed(folder: Path, name: str, kills: int, rng: random.Random) -> Reading:
     """Analyses the match on a server of its own with `kills` kills; returns the reader's lines."""
     match = await make_data(folder)
-    server = ServerProcess(folder, workers=1)
+    server = ServerProcess(folder, workers=1, **NO_RATE_LIMITS)  # it polls as long as it takes
     await server.start()
     lines: list[dict[str, Any]] = []
     try:

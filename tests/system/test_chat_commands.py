@@ -66,11 +66,15 @@ async def test_the_documented_commands_answer_in_a_server(
         create = Create(id=ada.new_id(), game="tic-tac-toe", one_screen=True)
         room = (await ada.command(create)).room
         assert isinstance(room, str)
-        rolled, counted, listed = await ask(ada, room, "/roll", "/mobility", "/help")
+        questions = "/roll", "/mobility", "/glance", "/help"
+        rolled, counted, glanced, listed = await ask(ada, room, *questions)
         assert isinstance(rolled, Said)
         assert rolled.text.startswith("The die shows ")
         assert isinstance(counted, Answer)
         assert counted.text == "There are 9 moves."
+        assert isinstance(glanced, Answer)
+        assert glanced.text.startswith("At a glance: ")
+        assert glanced.arrows
         assert "/roll throws a die" in listed.text
         assert "/mobility counts" in listed.text
         assert await server.stop() == 0

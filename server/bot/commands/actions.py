@@ -43,4 +43,6 @@ def coach(ask: Ask) -> Switch | Answer:
             return Switch(COACH, True, "The coach watches your moves. /coach off ends that.")
         case ("off", *_):
             return Switch(COACH, False, "The coach is off.")
-    return Answer(f"The coach is {'on' if is_on else 'off'}. Say /coach on or /coach off.")
+    if is_on:
+        return Answer("The coach is on and comments on your moves. /coach off ends that.")
+    return Answer("The coach is off. /coach on lets it comment on your moves, for you alone.")

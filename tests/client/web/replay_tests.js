@@ -4,6 +4,7 @@ import { ChanceGraph, curveOf, drawChanceBar } from "/client/web/ui/chance-graph
 import { merge, nextMarked } from "/client/web/pages/replay/analysis.js";
 import { boundedStep } from "/client/web/pages/replay/playback.js";
 import { addressOf, parametersOf, parseFilter, withChanges } from "/client/web/pages/replays/filter.js";
+import { momentOf, readPage } from "/client/web/pages/replays/reading.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const MOVES = [
@@ -98,4 +99,49 @@ test("the address has the filter and the page of the list, and gives the same re
     assertEqual(addressOf(withChanges(filter, { game: "" })), address.replace("game=hex&", "").replace("&before=9-m", ""));
     assertEqual(withChanges(filter, { player: "" }).result, "");
     assert(!("since" in parametersOf({ ...filter, since: "yesterday" })), "a text that is no day filters nothing");
+});
+
+/** A list of a server that looks at `looks` matches at a time, newest first; `wanted` fit the filter. */
+function scannedList(count, looks, wanted) {
+    const requests = [];
+    const list = async (limit, { before, after, game }) => {
+        requests.push(`${game} ${limit} ${before ?? after ?? ""}`);
+        const all = Array.from({ length: count }, (_, index) => count - index);
+        const isNewer = after !== undefined;
+        const [key] = (before ?? after ?? `${count + 1}-`).split("-").map(Number);
+        const seen = isNewer ? all.filter((at) => at > key).slice(-looks) : all.filter((at) => at < key).slice(0, looks);
+        const found = seen.filter((at) => wanted.includes(at)).map((at) => ({ match: `m${at}` }));
+        const [newest, oldest] = [seen.at(0) ?? key, seen.at(-1) ?? key];
+        return {
+            matches: isNewer ? found.slice(-limit) : found.slice(0, limit),
+            next: oldest > 1 ? `${oldest}-` : null,
+            ...(newest < count && (isNewer || before) ? { previous: `${newest}-` } : {}),
+        };
+    };
+    return { list, requests };
+}
+
+const namesOf = ({ matches }) => matches.map(({ match }) => match);
+
+test("the list goes on until a page of a rare kind is read to the end", async () => {
+    const { list, requests } = scannedList(100, 20, [95, 41, 3]);
+    const shown = [];
+    const page = await readPage(list, parseFilter("?game=hex"), (part) => shown.push(namesOf(part).length) > 0);
+    assertEqual([namesOf(page), page.next, shown], [["m95", "m41", "m3"], null, [1, 1, 2, 2]]);
+    assertEqual(requests, ["hex 30 ", "hex 29 81-", "hex 29 61-", "hex 28 41-", "hex 28 21-"]);
+});
+
+test("the list goes on towards newer matches too, and ends with the newest page", async () => {
+    const { list } = scannedList(100, 20, [95, 41]);
+    const page = await readPage(list, parseFilter("?game=hex&after=10-"), () => true);
+    assertEqual([namesOf(page), page.previous], [["m95", "m41"], undefined]);
+});
+
+test("the list stops looking after ten requests, or when the page is left", async () => {
+    const { list, requests } = scannedList(1000, 20, [7]);
+    const page = await readPage(list, parseFilter("?game=hex"), () => true);
+    assertEqual([requests.length, page.matches.length, momentOf(page.next)], [10, 0, 801]);
+    requests.length = 0;
+    await readPage(list, parseFilter("?game=hex"), () => false);
+    assertEqual(requests.length, 1);
 });

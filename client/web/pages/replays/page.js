@@ -5,16 +5,16 @@
  * @import {GameDescription, MatchSummary} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Filter} from "./filter.js"
+ * @import {MatchPage} from "./reading.js"
  */
 
 import { listGames, listMatches } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { agoText } from "../../shell/words.js";
 import { drawMatch } from "../../ui/matches.js";
 import { addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
 import { drawForm } from "./form.js";
-
-/** Maximum number of matches on one page. */
-const PAGE_SIZE = 30;
+import { PAGE_SIZE, momentOf, readPage } from "./reading.js";
 
 /** @implements {Page} */
 export class ReplaysPage {
@@ -30,7 +30,8 @@ export class ReplaysPage {
     #next = null;
     /** The cursor of the page with newer matches; null on the first one. @type {string | null} */
     #previous = null;
-    #state = /** @type {"loading" | "loaded" | "failed"} */ ("loading");
+    /** "searching" while the page shows what it has and looks for more. */
+    #state = /** @type {"loading" | "searching" | "loaded" | "failed"} */ ("loading");
 
     /** @param {App} app */
     constructor(app) {
@@ -42,7 +43,9 @@ export class ReplaysPage {
         void this.#load().then(() => this.#loadGames());
     }
 
-    stop() {}
+    stop() {
+        this.#request++;
+    }
 
     onModelChange() {}
 
@@ -77,16 +80,27 @@ export class ReplaysPage {
         this.#app.update();
         const request = ++this.#request;
         try {
-            const { matches, next, previous = null } = await listMatches(PAGE_SIZE, parametersOf(this.#filter));
-            if (request !== this.#request) return;
-            [this.#matches, this.#next, this.#previous] = [matches, next, previous];
-            this.#state = "loaded";
+            const goesOn = (/** @type {MatchPage} */ page) => request === this.#request && this.#show(page, "searching");
+            const page = await readPage(listMatches, this.#filter, goesOn);
+            if (request === this.#request) this.#show(page, "loaded");
+            return;
         } catch (error) {
             if (request !== this.#request) return;
             this.#state = "failed";
             this.#app.toast(error instanceof Error ? error.message : String(error));
         }
         this.#app.update();
+    }
+
+    /**
+     * Shows a page as far as it is read. Returns true.
+     * @param {MatchPage} page
+     * @param {"searching" | "loaded"} state
+     */
+    #show({ matches, next, previous = null }, state) {
+        [this.#matches, this.#next, this.#previous, this.#state] = [matches, next, previous, state];
+        this.#app.update();
+        return true;
     }
 
     /** @returns {Content} */
@@ -99,7 +113,6 @@ export class ReplaysPage {
             { class: "page narrow" },
             h("h1", null, "Replays"),
             drawForm(this.#filter, { games: this.#games, matches: this.#matches, you, change }),
-            this.#state === "loaded" && this.#matches.length === 0 ? h("p", { class: "muted" }, this.#emptyText()) : null,
             this.#matches.length > 0
                 ? h(
                       "ul",
@@ -107,14 +120,21 @@ export class ReplaysPage {
                       this.#matches.map((match) => drawMatch(match, Date.now())),
                   )
                 : null,
-            isLoading && this.#matches.length === 0 ? h("p", { class: "muted" }, "Loading…") : null,
-            this.#state === "failed" ? h("p", { class: "muted" }, "The matches could not be loaded.") : null,
+            h("p", { key: "state", class: "muted", role: "status" }, this.#stateText()),
+            this.#state === "failed" ? h("p", { key: "failed", class: "muted" }, "The matches could not be loaded.") : null,
             this.#state === "failed" ? h("button", { class: "more", onclick: () => void this.#load() }, "Try again") : this.#drawPages(),
         );
     }
 
-    #emptyText() {
-        if (this.#next !== null) return "No such match here. The server looks at some thousands of matches at a time.";
+    /** What the page is doing, or why it is not full; "" if there is nothing to say. */
+    #stateText() {
+        const isEmpty = this.#matches.length === 0;
+        if (this.#state === "loading") return isEmpty ? "Loading…" : "";
+        if (this.#state === "failed" || this.#matches.length >= PAGE_SIZE) return "";
+        const place = this.#next === null ? "" : agoText(momentOf(this.#next), Date.now());
+        if (this.#state === "searching") return `Looking further back: ${place}…`;
+        if (place && this.#filter.after === "") return `${isEmpty ? "No such match. " : ""}Searched back to ${place}; earlier matches may fit too.`;
+        if (!isEmpty) return "";
         return leavesOutMatches(this.#filter) ? "No finished match fits this filter." : "There are no finished matches yet.";
     }
 

@@ -6,7 +6,7 @@
  * @import {RoomAnswer} from "../../shell/chat-lines.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Room} from "../../shell/model.js"
- * @import {ChatLine} from "../../shell/protocol.js"
+ * @import {Ack, ChatLine} from "../../shell/protocol.js"
  */
 
 import { request } from "../../shell/api.js";
@@ -33,8 +33,10 @@ export class ChatExtras {
     /** What is typed, if it is the beginning of a command; otherwise "". */
     #typed = "";
     #selected = 0;
-    /** The number of the last event when the room was first drawn. @type {number | null} */
-    #since = null;
+    /** The number of the last line that this page has sent on the current connection. @type {number | null} */
+    #sent = null;
+    /** How often the page has been drawn without a connection. */
+    #cuts = 0;
 
     /** @param {App} app */
     constructor(app) {
@@ -58,20 +60,36 @@ export class ChatExtras {
      */
     drawAnswers(room) {
         const answers = room.answers.map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
+        if (this.#app.session.status.state !== "open") this.#onCut();
         const v = this.#unanswered(room);
         const waiting = h("p", { key: "waiting", class: "event pulse" }, "Plyroom is thinking…");
         return v === null ? answers : [...answers, { v: v + 0.5, drawn: waiting }];
     }
 
+    /** Call it before you send a line, and the returned function with the ack: the page then waits for the answer. */
+    onSend() {
+        const cuts = this.#cuts;
+        return (/** @type {Ack | null} */ ack) => {
+            if (ack === null || cuts !== this.#cuts) return;
+            this.#sent = ack.v;
+            this.#app.update();
+        };
+    }
+
+    /** Answers are not kept: those during a lost connection never come. */
+    #onCut() {
+        this.#cuts++;
+        this.#sent = null;
+    }
+
     /**
-     * The number of your last line, if it is a command that the bot has not answered yet; else null.
+     * The number of the line that this page has sent last, if it is a command that the bot has not
+     * answered yet; else null.
      * @param {Room} room
      */
-    #unanswered({ v: head, chat, answers }) {
-        // Answers are not kept: those to earlier lines, or during a lost connection, never come.
-        if (this.#since === null || this.#app.session.status.state !== "open") this.#since = head;
-        const mine = chat.findLast(({ identity, by }) => !by && identity === this.#app.model.you?.identity);
-        if (!mine || mine.v <= this.#since || !/^\/[a-z]/i.test(mine.text)) return null;
+    #unanswered({ chat, answers }) {
+        const mine = chat.find(({ v }) => v === this.#sent);
+        if (!mine || !/^\/[a-z]/i.test(mine.text)) return null;
         const isAnswered = answers.some(({ v }) => v === mine.v) || chat.some((line) => line.answers === mine.v);
         return isAnswered ? null : mine.v;
     }

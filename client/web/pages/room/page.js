@@ -393,8 +393,12 @@ export class RoomPage {
             this.#chatError = message;
             this.#app.update();
         };
-        const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
-            (await this.#app.command({ t: "chat", room: room.id, text, to }, refuse)) !== null;
+        const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) => {
+            const onAck = this.#extras?.onSend();
+            const ack = await this.#app.command({ t: "chat", room: room.id, text, to }, refuse);
+            onAck?.(ack);
+            return ack !== null;
+        };
         return drawChat({
             room,
             extras: this.#extras,

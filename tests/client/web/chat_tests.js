@@ -1,0 +1,88 @@
+import { ChatExtras, withCommands } from "/client/web/pages/room/chat-extras.js";
+import { h, render } from "/client/web/shell/elements.js";
+import { assertEqual, test } from "./testing.js";
+
+const ADA = { identity: "ada", name: "Ada" };
+const BEN = { identity: "ben", name: "Ben" };
+const HINT = { v: 5, text: "/hint", ...ADA };
+const WAITING = "Plyroom is thinking…";
+
+/** A page of Ada's: its extras of the chat, its status and the commands that it sends. */
+function pageOfAda() {
+    const page = { session: { status: { state: "open" } }, model: { you: ADA, room: null }, sent: [] };
+    page.update = () => {};
+    page.command = async (command) => page.sent.push(command);
+    page.extras = new ChatExtras(page);
+    return page;
+}
+
+const room = (fields = {}) => ({ id: "r", v: 5, chat: [HINT], answers: [], muted: [], seats: [ADA, BEN], may: [], ...fields });
+
+/** The texts of the bot's answers, and of the note that it is at work, that a page draws. */
+function answersOf(page, shown) {
+    const parent = document.createElement("div");
+    render(parent, h("div", null, page.extras.drawAnswers(shown).map(({ drawn }) => drawn)));
+    return [...parent.querySelectorAll(".said, .event")].map((element) => element.textContent);
+}
+
+test("the page that sent a command waits for its answer, and no other page of the same person", () => {
+    const [sender, other] = [pageOfAda(), pageOfAda()];
+    const onAck = sender.extras.onSend();
+    assertEqual(answersOf(sender, room()), []);
+    onAck({ t: "ack", id: "1", v: 5 });
+    assertEqual([answersOf(sender, room()), answersOf(other, room())], [[WAITING], []]);
+    const answered = room({ answers: [{ v: 5, at_v: 5, ply: 0, text: "Play e4." }] });
+    assertEqual([answersOf(sender, answered), answersOf(other, answered)], [["Play e4."], ["Play e4."]]);
+});
+
+test("a line that is no command or that was refused is not waited for", () => {
+    for (const [line, ack] of [
+        [{ ...HINT, text: "hello" }, { v: 5 }],
+        [HINT, null],
+    ]) {
+        const page = pageOfAda();
+        page.extras.onSend()(ack);
+        assertEqual(answersOf(page, room({ chat: [line] })), []);
+    }
+});
+
+test("an answer for everyone ends the waiting", () => {
+    const page = pageOfAda();
+    page.extras.onSend()({ v: 5 });
+    assertEqual(answersOf(page, room({ chat: [HINT, { v: 6, by: "bot", answers: 5, text: "I saw it." }] })), []);
+});
+
+test("after a lost connection no answer is waited for", () => {
+    const page = pageOfAda();
+    page.extras.onSend()({ v: 5 });
+    const late = page.extras.onSend();
+    page.session.status.state = "waiting";
+    assertEqual(answersOf(page, room()), []);
+    page.session.status.state = "open";
+    late({ v: 5 });
+    assertEqual(answersOf(page, room()), []);
+});
+
+test("the host of two people sets whether the bot may help, others read it", () => {
+    const drawSetting = (shown) => {
+        const page = pageOfAda();
+        const parent = document.createElement("div");
+        render(parent, h("div", null, page.extras.drawHelpSetting(shown)));
+        return { page, parent, box: parent.querySelector("input") };
+    };
+    const { page, parent, box } = drawSetting(room({ help: false, thinking: "after", may: ["configure"] }));
+    document.body.append(parent); // without a page there is no event "change"
+    box.click();
+    parent.remove();
+    assertEqual(page.sent, [{ t: "configure", room: "r", thinking: "after", help: true }]);
+    const read = (fields) => drawSetting(room(fields)).parent.textContent;
+    assertEqual([read({ help: true }), read({ help: false })], ["The bot may help both players.", ""]);
+    assertEqual(read({ help: true, seats: [ADA, { kind: "ai" }], may: ["configure"] }), "");
+});
+
+test("the commands that an answer lists stand out", () => {
+    const parent = document.createElement("div");
+    render(parent, h("p", null, withCommands("You may ask:\n/why says why\n/help lists\nand/or not")));
+    assertEqual([...parent.querySelectorAll("b")].map((bold) => bold.textContent), ["/why", "/help"]);
+    assertEqual(parent.textContent, "You may ask:\n/why says why\n/help lists\nand/or not");
+});

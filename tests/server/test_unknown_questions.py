@@ -1,0 +1,53 @@
+"""A question that the bot does not understand is answered once, where nobody else can answer it."""
+
+import pytest
+
+from server.bot.bot import KNOWN_QUESTIONS
+from server.rooms.commands import AiSeat, MySeat, OpenSeat
+from server.rooms.questions import parse_question
+from tests.support.bots import AGAINST_AI, ask, bot_of, private_answer
+from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
+
+
+@virtual
+async def test_the_first_unknown_question_of_a_player_is_answered() -> None:
+    """The player against an AI learns what the bot understands, once; nobody else sees it."""
+    fake = FakeServer().unlimited()
+    async with fake.hub() as hub, bot_of(hub):
+        ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
+        room = await ada.create(seats=AGAINST_AI)
+        for client in (ada, cyd):
+            await client.ack(client.join(room))
+        await ask(ada, room, "good luck")
+        answer = await private_answer(ada, room, "do you like trains?")
+        assert answer["text"] == KNOWN_QUESTIONS
+        await ask(ada, room, "and planes?")
+        await ask(cyd, room, "is this chess?")
+        await run_ready_tasks()
+        assert len(ada.of("answer")) == 1
+        assert cyd.of("answer") == []
+        assert len(ada.events()) == len(cyd.events())
+
+
+@pytest.mark.parametrize("opponent", [AiSeat(level=1), OpenSeat()], ids=["ai", "a person"])
+@virtual
+async def test_questions_between_people_are_theirs(opponent: AiSeat | OpenSeat) -> None:
+    """The bot answers no unknown question while another person holds a seat, or of a spectator."""
+    fake = FakeServer().unlimited()
+    async with fake.hub() as hub, bot_of(hub):
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(seats=(MySeat(), opponent))
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        if isinstance(opponent, OpenSeat):
+            await ben.ack(ben.sit(room, 1))
+        await ask(ben, room, "do you like trains?")
+        await run_ready_tasks()
+        assert ada.of("answer") == ben.of("answer") == []
+
+
+def test_the_questions_that_the_answer_names_are_understood() -> None:
+    """Each example in the answer is a plain question."""
+    examples = KNOWN_QUESTIONS.split('"')[1::2]
+    assert len(examples) == 3
+    assert all(parse_question(each, has_ai=True) for each in examples)
