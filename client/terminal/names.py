@@ -28,11 +28,17 @@ def players(model: Model) -> dict[str, str]:
 
 
 def find(model: Model, name: str) -> str | None:
-    """The identity of the person with this name and mark, "Ada (2)"; None if there is none."""
+    """The identity of the other person with this name and mark, "Ada (2)"; None if there is none.
+
+    A name without a mark is the first other person of that name: nobody means themselves.
+    """
     by_identity = marks(model)
-    for identity, shown in _people(model):
-        if f"{shown}{by_identity.get(identity, '')}".casefold() == name.casefold():
-            return identity
+    others = [(identity, shown) for identity, shown in _people(model) if identity != model.me]
+    for has_mark in (True, False):
+        for identity, shown in others:
+            mark = by_identity.get(identity, "") if has_mark else ""
+            if f"{shown}{mark}".casefold() == name.casefold():
+                return identity
     return None
 
 

@@ -15,6 +15,7 @@ from client.terminal.commands import (
     Unclear,
     help_text,
     parse_line,
+    sorted_ids,
 )
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
@@ -93,6 +94,12 @@ def test_an_exact_token_takes_precedence_over_one_without_separators() -> None:
     """The tokens of Sticks contain an x, which is otherwise a separator between cells."""
     assert parse_line("3x2", STICKS) == PlayMove(next(m for m in STICKS.moves if m.id == "3x2"))
     assert parse_line("32", STICKS) == PlayMove(next(m for m in STICKS.moves if m.id == "3x2"))
+
+
+def test_legal_moves_are_listed_in_order() -> None:
+    """Names go by their letters and numbers by their value, whatever order the server sends."""
+    moves = [MoveView(id, (), id) for id in ("b1", "a10", "12-16", "a2", "9-14", "pass")]
+    assert sorted_ids(moves) == ["9-14", "12-16", "a2", "a10", "b1", "pass"]
 
 
 def test_a_move_hides_the_short_form_of_a_command() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from client.terminal.keyboard import MAX_LINE_CHARACTERS, MAX_WAITING_LINES, Lines
-from client.terminal.output import Output, should_use_colour
+from client.terminal.output import Output, should_use_colour, wrap
 
 
 @pytest.fixture
@@ -101,6 +101,17 @@ def test_without_a_terminal_a_prompt_is_a_line_and_messages_go_to_stderr() -> No
     output.print("1. Red: d")
     output.end_prompt()
     assert (data.getvalue(), messages.getvalue()) == ("? Red to move\n1. Red: d\n", "hello\n")
+
+
+def test_a_long_line_is_wrapped_between_words() -> None:
+    """No line is longer than the terminal is wide, and no word is cut. What follows is indented."""
+    words = [f"word{number}" for number in range(30)]
+    lines = wrap(f"  {' '.join(words)}\nshort", 80).split("\n")
+    assert all(len(line) <= 80 for line in lines)
+    assert " ".join(lines).split() == [*words, "short"]
+    assert [line[:5] for line in lines] == ["  wor", "    w", "    w", "short"]
+    link = "http://192.168.0.10:8000/room/" + "a" * 80
+    assert link in wrap(f"Send {link} to your friend", 80).split("\n  ")
 
 
 def test_characters_that_a_terminal_cannot_show_are_replaced() -> None:

@@ -47,6 +47,12 @@ def test_a_person_is_found_by_name_and_number(name: str, identity: str | None) -
     assert names.find(room(ADA, OTHER_ADA), name) == identity
 
 
+def test_nobody_is_found_as_oneself() -> None:
+    """A viewer who mutes a person of their own name does not mute themselves."""
+    model = msgspec.structs.replace(room(ADA, OTHER_ADA), me="1")
+    assert [names.find(model, name) for name in ("Ada", "Ada (2)", "Bob")] == ["2", "2", None]
+
+
 def test_muted_people_are_kept_in_a_file(tmp_path: Path) -> None:
     """A muted person stays muted in the next program; a damaged file mutes nobody."""
     path = tmp_path / "state" / "muted.json"

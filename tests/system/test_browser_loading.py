@@ -108,6 +108,22 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
         await expect(bob.page.locator(".thumbnail").first).to_be_visible()
 
 
+async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: ServerProcess) -> None:
+    """The banner is drawn with the browser's event, before any timer, and goes when it is back."""
+    ada = await visitor(chromium, server)
+    await ada.go("/")
+    await expect(ada.page.locator(".lag.good, .lag.slow")).to_be_visible()
+    await ada.page.evaluate(
+        """() => addEventListener("offline", () =>
+            setTimeout(() => (window.hasBanner = document.querySelector(".banner") !== null)))"""
+    )
+    await ada.page.context.set_offline(True)
+    await ada.page.wait_for_function("window.hasBanner !== undefined")
+    assert await ada.page.evaluate("window.hasBanner")
+    await ada.page.context.set_offline(False)
+    await expect(ada.banner).to_have_count(0)
+
+
 async def test_an_address_without_a_page_says_so(chromium: Browser, server: ServerProcess) -> None:
     """Such an address has a page of its own with a link to the lobby, and status 404."""
     ada = await visitor(chromium, server)

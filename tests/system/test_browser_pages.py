@@ -12,6 +12,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
+from tests.support.small_texts import small_texts
 
 pytestmark = [
     pytest.mark.browser,
@@ -47,11 +48,12 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def audit(page: Page) -> list[str]:
-    """Returns the accessibility faults that axe finds, or none if axe is not installed."""
-    if not AXE.exists():
-        return []
-    await page.evaluate(AXE.read_text("utf-8"))
-    return list(await page.evaluate(AUDIT))
+    """Returns the texts that are too small and, if axe is installed, the faults that it finds."""
+    faults = await small_texts(page)
+    if AXE.exists():
+        await page.evaluate(AXE.read_text("utf-8"))
+        faults += await page.evaluate(AUDIT)
+    return faults
 
 
 async def assert_fits(person: Person, in_height: bool) -> None:
@@ -68,6 +70,19 @@ async def test_axe_is_installed() -> None:
     """`make check` installs axe; without it the tests below check less."""
     if not AXE.exists():
         pytest.skip("axe-core is not installed in this environment; `make check` does it")
+
+
+async def test_a_small_text_is_found(chromium: Browser) -> None:
+    """The audit finds what is below 12 px on the screen, in HTML and in a scaled SVG, no more."""
+    page = await chromium.new_page()
+    await page.set_content(
+        """<html lang="en"><title>Sizes</title><main style="font-size: 12px"><h1>One</h1>two
+        <small style="font-size: 11px">three</small><p hidden style="font-size: 5px">four</p>
+        <svg viewBox="0 0 10 10" width="50" height="50"><text y="5" font-size="2">five</text>
+        <text y="9" font-size="2.5">six</text></svg></main>"""
+    )
+    found = [fault.partition(" (")[0] for fault in await small_texts(page)]
+    assert found == ["11.0 px: three", "10.0 px: five"]
 
 
 @pytest.mark.parametrize(("screen", "scheme"), SCREENS_AND_SCHEMES)

@@ -35,6 +35,10 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
+#: The height of a row in the list of moves on a low window.
+ROW_PX = 30
+
+
 async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> None:
     """Lets Ada create a room and begin, and Bob take the other seat."""
     await ada.create(game, "A friend", side="begins")
@@ -117,7 +121,10 @@ async def test_the_bot_answers_and_the_host_mutes(chromium: Browser, server: Ser
 
 
 async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProcess) -> None:
-    """By keyboard alone, each press of the button tells more in words; a move clears the hint."""
+    """By keyboard alone, each press of the button tells more in words; a move clears the hint.
+
+    On a phone on its side the three best moves leave room for the list of moves.
+    """
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
         await ada.wait_for_turn()
@@ -128,6 +135,11 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
             await expect(hint).to_contain_text(text)
         assert await ada.page.locator(".actions button:focus").count() == 1
         assert await audit(ada.page) == []
+        await ada.page.set_viewport_size({"width": 844, "height": 390})
+        await expect(ada.page.locator(".player").last).to_be_in_viewport(ratio=1)
+        moves = ada.page.locator(".moves")
+        await expect(moves).to_be_in_viewport(ratio=1)
+        assert await moves.evaluate("list => list.clientHeight") >= ROW_PX
         await ada.play("b2")
         await ada.wait_for_turn()
         await expect(hint).to_have_text("")

@@ -29,6 +29,12 @@ window.Notification = class {
 """
 #: Makes the page believe that it is in the background.
 HIDE = "Object.defineProperty(document, 'hidden', { get: () => true })"
+#: Whether an element is on top at its centre.
+AT_ITS_CENTRE = """field => {
+    field.scrollIntoView({ block: "end" });
+    const { x, y, width, height } = field.getBoundingClientRect();
+    return document.elementFromPoint(x + width / 2, y + height / 2) === field;
+}"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -89,7 +95,10 @@ async def test_keys_turn_the_board_and_list_themselves(
 async def test_on_a_phone_the_cards_are_tabs_and_new_lines_of_chat_are_marked(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The mark appears while another tab is open, and goes when the chat is opened."""
+    """The mark appears while another tab is open, and goes when the chat is opened.
+
+    A toast does not cover the chat's field.
+    """
     async with people(chromium, server.url, PHONE, DESKTOP) as (ada, bob):
         await ada.create("Tic-tac-toe", "A friend")
         await bob.page.goto(ada.page.url)
@@ -99,6 +108,9 @@ async def test_on_a_phone_the_cards_are_tabs_and_new_lines_of_chat_are_marked(
         await ada.page.keyboard.press("ArrowRight")
         await expect(ada.page.get_by_role("tab", name="Chat", exact=True)).to_be_focused()
         await expect(ada.page.get_by_role("tabpanel")).to_contain_text("hello")
+        await bob.button("Sit here").click()
+        await ada.page.locator(".toast", has_text="joined").wait_for()
+        assert await ada.page.get_by_label("Say something").evaluate(AT_ITS_CENTRE)
         assert await bob.page.get_by_role("tab").count() == 0
 
 

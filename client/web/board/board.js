@@ -48,6 +48,8 @@ const MIN_DRAG_CELLS = 0.25;
  * several cells.
  */
 const SMALL_CELL_PX = 30;
+/** The smallest height of a label on the screen, in pixels. */
+const LEAST_LABEL_PX = 12;
 
 export class PlyBoard extends HTMLElement {
     /** @type {Scene | null} */
@@ -85,6 +87,14 @@ export class PlyBoard extends HTMLElement {
         this.addEventListener("pointerup", (event) => this.#onPointerUp(event));
         this.addEventListener("pointercancel", () => this.#endGesture());
         this.addEventListener("pointerleave", () => this.#hover(null));
+        new ResizeObserver(() => this.#limitLabels()).observe(this);
+    }
+
+    /** Makes the labels at least LEAST_LABEL_PX high, in the units of the drawing. */
+    #limitLabels() {
+        const drawing = this.querySelector("svg");
+        const scale = drawing instanceof SVGSVGElement && drawing.getScreenCTM()?.a;
+        if (scale) this.style.setProperty("--least-size", `${LEAST_LABEL_PX / scale}px`);
     }
 
     get scene() {

@@ -178,7 +178,7 @@ function sitePlaces(board) {
 function gridLabels(board, flip, positioned, frame, size) {
     if (board.labels === false) return [];
     if (board.names && !areUsualNames(board.names))
-        return positioned.map(({ id, x, y }) => ({ x: x - 0.48, y: y - 0.42, text: id, size: CELL_NAME_SIZE, inside: true }));
+        return positioned.map(({ id, x, y }) => ({ x: x - 0.48, y: y - 0.48, text: id, size: CELL_NAME_SIZE, inside: true }));
     const labels = [];
     for (let col = 0; col < board.cols; col++) {
         const x = flip ? board.cols - 1 - col : col;

@@ -101,6 +101,7 @@ export class App {
         addEventListener("click", (event) => this.#followLink(event));
         addEventListener("pointerover", preloadLink);
         addEventListener("keydown", (event) => this.#onKey(event));
+        addEventListener("offline", () => this.session.loseNetwork());
         addEventListener("online", () => this.#retryIfLost());
         addEventListener("visibilitychange", () => this.#retryIfLost());
         addEventListener("pagehide", () => this.session.leavePage());

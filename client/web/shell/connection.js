@@ -181,6 +181,14 @@ export class Connection {
         void this.#connect();
     }
 
+    /**
+     * Drops the socket because the device has lost its network: its silence would be noticed only
+     * after SILENCE_MS. A server on this device is back with the first attempt to reconnect.
+     */
+    loseNetwork() {
+        if (this.#socket !== null) this.#onClose(this.#socket, 0);
+    }
+
     /** Replaces the socket, so that the server sees the current cookie. */
     renew() {
         this.#drop();

@@ -66,6 +66,10 @@ export class Session {
         this.#connection.retry();
     }
 
+    loseNetwork() {
+        this.#connection.loseNetwork();
+    }
+
     leavePage() {
         this.#connection.leavePage();
     }

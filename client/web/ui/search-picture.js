@@ -19,13 +19,13 @@ import { loadStyleSheet } from "../shell/router.js";
  */
 
 /** The size of the chart, and the room around its line, in SVG units. */
-const WIDTH = 320;
-const HEIGHT = 84;
-const MARGIN = { top: 18, right: 12, bottom: 14, left: 36 };
+const WIDTH = 270;
+const HEIGHT = 86;
+const MARGIN = { top: 19, right: 12, bottom: 16, left: 42 };
 /** The least span of the chart's scale, in percent: smaller changes say little. */
 const MIN_SPAN = 20;
 /** The least distance of two labels of the chart, in SVG units for each character. */
-const LABEL_WIDTH = 7;
+const LABEL_WIDTH = 7.5;
 /** A depth in the strip beside a move: its step and the side of its square, in SVG units. */
 const STEP = 7;
 const SQUARE = 5;
@@ -246,7 +246,7 @@ function drawChart(side, depths) {
         },
         [high, (low + high) / 2, low].map((chance) => [
             h("line", { class: "grid", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: yOf(chance), y2: yOf(chance) }),
-            h("text", { class: "axis", x: MARGIN.left - 4, y: yOf(chance) + 3, "text-anchor": "end" }, `${chance} %`),
+            h("text", { class: "axis", x: MARGIN.left - 4, y: yOf(chance) + 4, "text-anchor": "end" }, `${chance} %`),
         ]),
         h("polyline", { class: "curve", points: line }),
         points.map(({ x, y }, i) =>

@@ -53,6 +53,11 @@ export class Share {
         return this.#drawLink(this.#label, `${this.#links?.[0] ?? this.#ownLink()}${query}`);
     }
 
+    /** Whether `drawLarge` draws a QR code: the server knows an address that other devices reach. */
+    get hasCode() {
+        return (this.#links?.length ?? 0) > 0;
+    }
+
     /** The link with the address that this browser uses. */
     #ownLink() {
         return new URL(this.#path, location.origin).href;

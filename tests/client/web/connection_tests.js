@@ -142,6 +142,21 @@ test(
     },
 );
 
+test("a lost network is shown at once, and its return reconnects at once", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    const acked = server.connection.command({ t: "chat", room: "r", text: "hi" });
+    server.connection.loseNetwork();
+    assertEqual([server.state, server.socket.closed, server.sockets.length], ["lost", true, 1]);
+    server.connection.loseNetwork();
+    server.connection.retry();
+    await flushPromises();
+    server.welcome();
+    assertEqual([server.now_ms, server.state, server.sockets.length], [0, "open", 2]);
+    server.send({ t: "ack", id: server.clientMessages("chat")[0].id, v: 5 });
+    assertEqual((await acked).v, 5);
+});
+
 test("after a reconnect joins are sent before unanswered commands", async () => {
     const server = new FakeServer();
     server.onmessage = (message) =>

@@ -74,10 +74,24 @@ test("a refusal stands at the field and goes with the next key", async () => {
     await type(parent, "XX");
     const area = parent.querySelector("textarea");
     const result = parent.querySelector(`#${area.getAttribute("aria-describedby")}`);
-    assertEqual([result.textContent, area.getAttribute("aria-invalid")], ["as many crosses as noughts", "true"]);
+    assertEqual([result.textContent, area.getAttribute("aria-invalid")], ["As many crosses as noughts", "true"]);
     area.value = "X";
     area.dispatchEvent(new Event("input"));
     assertEqual([result.textContent, area.getAttribute("aria-invalid")], ["", "false"]);
+});
+
+test("a refusal is hidden when its field is left, and keeps its place", async () => {
+    const { field, parent } = openField({ XX: { code: "position.refused", message: "too many crosses" } });
+    await open(parent);
+    await type(parent, "XX");
+    const area = parent.querySelector("textarea");
+    const error = parent.querySelector(".refusal");
+    area.focus();
+    area.blur();
+    assertEqual([error.classList.contains("left"), area.getAttribute("aria-invalid")], [true, "false"]);
+    field.refuse("the match would be over");
+    assertEqual([error.className, error.textContent], ["refusal", "The match would be over"]);
+    assertEqual([area.getAttribute("aria-invalid"), document.activeElement], ["true", area]);
 });
 
 test("pieces are placed and removed by clicks, and their position stands in the text", async () => {
@@ -96,7 +110,7 @@ test("pieces are placed and removed by clicks, and their position stands in the 
     assertEqual([field.start, field.isRefused, field.turn], ["X.", false, 1]);
     put("a1");
     await until(() => field.isRefused);
-    assertEqual(parent.querySelector("#position-result").textContent, "there is no cross");
+    assertEqual(parent.querySelector("#position-result").textContent, "There is no cross");
     assertEqual(asked, [null, "a1:X", ""]);
 });
 

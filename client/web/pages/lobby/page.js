@@ -16,6 +16,7 @@ import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } fr
 import { drawGames } from "./games.js";
 import { drawMine, drawPublic } from "./rooms.js";
 import { drawMatch } from "../../ui/matches.js";
+import { sentence } from "../../shell/words.js";
 
 /** Maximum number of finished matches in the lobby. */
 const MAX_LATEST_MATCHES = 5;
@@ -201,14 +202,14 @@ export class LobbyPage {
         this.#app.update();
         const refusal = await this.#create(choices);
         this.#isCreating = false;
-        if (refusal !== null) this.#app.toast(refusal);
+        if (refusal !== null) this.#app.toast(sentence(refusal.message));
         this.#app.update();
     }
 
     /**
      * Creates a room and enters it. Resolves with the refusal, or with null.
      * @param {Choices} choices
-     * @returns {Promise<string | null>}
+     * @returns {Promise<CommandError | null>}
      */
     async #create(choices) {
         try {
@@ -218,7 +219,7 @@ export class LobbyPage {
             return null;
         } catch (error) {
             if (!(error instanceof CommandError)) throw error;
-            return error.message;
+            return error;
         }
     }
 }

@@ -11,7 +11,7 @@ import { drawBoard } from "../../board/drawing.js";
 import { layOut } from "../../board/geometry.js";
 import { ApiError, readPlaced, readPosition } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
-import { sideName } from "../../shell/words.js";
+import { sentence, sideName } from "../../shell/words.js";
 import { PositionEditor } from "./position-editor.js";
 
 /** The default delay of a check, in ms. */
@@ -31,6 +31,8 @@ export class PositionField {
     /** The text of the game's own start, as an example. */
     #example = "";
     #error = "";
+    /** Whether the user has left the field since the error came; it is then hidden. */
+    #isErrorLeft = false;
     #timer = 0;
     /** The board for placing pieces; null where the game needs more than pieces. @type {PositionEditor | null} */
     #editor = null;
@@ -65,12 +67,25 @@ export class PositionField {
     }
 
     /**
-     * Shows the server's refusal of the text at the field.
+     * Shows the server's refusal of the text at the field, and leads the user there.
      * @param {string} message
      */
     refuse(message) {
         this.#isOpen = true;
-        this.#error = message;
+        this.#setError(message);
+        this.#onChange();
+        document.getElementById("position-text")?.focus();
+    }
+
+    /** @param {string} message why the text is no position, or "" */
+    #setError(message) {
+        this.#error = sentence(message);
+        this.#isErrorLeft = false;
+    }
+
+    #leaveError() {
+        if (this.#error === "") return;
+        this.#isErrorLeft = true;
         this.#onChange();
     }
 
@@ -92,12 +107,13 @@ export class PositionField {
             if (!(event.currentTarget instanceof HTMLTextAreaElement)) return;
             this.#text = event.currentTarget.value;
             this.#isRefused = false;
-            this.#error = "";
+            this.#setError("");
             this.#position = null;
             this.#check(game.id, options, this.#delay_ms);
             this.#onChange();
         };
         const field = {
+            id: "position-text",
             rows: 2,
             maxlength: MAX_TEXT,
             spellcheck: false,
@@ -105,9 +121,10 @@ export class PositionField {
             autocomplete: "off",
             placeholder: this.#example,
             ".value": this.#text,
-            "aria-invalid": this.#error !== "",
+            "aria-invalid": this.#error !== "" && !this.#isErrorLeft,
             "aria-describedby": "position-result",
             oninput: onInput,
+            onblur: () => this.#leaveError(),
         };
         return h(
             "details",
@@ -133,7 +150,8 @@ export class PositionField {
     }
 
     #drawResult() {
-        if (this.#error) return h("p", { key: "error", class: "refusal" }, this.#error);
+        // It keeps its place when it is hidden: the button that the user clicks must not move.
+        if (this.#error) return h("p", { key: "error", class: ["refusal", this.#isErrorLeft && "left"] }, this.#error);
         if (!this.#position) return null;
         const { board, view } = this.#position;
         const toMove = view.turn == null ? "" : `${sideName(board, view.turn)} to move`;
@@ -151,7 +169,7 @@ export class PositionField {
         this.#checkedFor = checkedFor;
         this.#example = "";
         this.#position = null;
-        this.#error = "";
+        this.#setError("");
         this.#isRefused = false;
         this.#editor = null;
         readPosition(game, options, null).then(
@@ -205,7 +223,7 @@ export class PositionField {
         const answer = await readPlaced(game, options, pieces, turn).catch((error) => error);
         if (request !== this.#request) return;
         this.#position = null;
-        this.#error = "";
+        this.#setError("");
         this.#accept(answer);
         this.#isRefused = answer instanceof Error;
         if (!(answer instanceof Error)) this.#text = answer.start;
@@ -214,8 +232,8 @@ export class PositionField {
 
     /** @param {StartPosition | Error} answer */
     #accept(answer) {
-        if (answer instanceof ApiError) this.#error = answer.message;
-        else if (answer instanceof Error) this.#error = "The server does not answer; try again";
+        if (answer instanceof ApiError) this.#setError(answer.message);
+        else if (answer instanceof Error) this.#setError("The server does not answer; try again");
         else this.#position = answer;
     }
 }

@@ -4,6 +4,7 @@
  * @import {GameDescription, GameOption} from "../../shell/api.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Choices} from "./choices.js"
+ * @import {CommandError} from "../../shell/connection.js"
  */
 
 import { drawPicture } from "../../board/picture.js";
@@ -13,7 +14,7 @@ import { VERBS } from "./choices.js";
 import { PositionField } from "./position-field.js";
 import { drawRules } from "../../ui/rules.js";
 import { drawDepth, knownStrategies, takesDepth } from "../../ui/strategies.js";
-import { PERSONAS, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
+import { PERSONAS, parseStrategy, sentence, sideName, strategyChoice } from "../../shell/words.js";
 
 export class GameSheet {
     #game;
@@ -28,8 +29,8 @@ export class GameSheet {
     /**
      * @param {GameDescription} game
      * @param {Choices} choices the initial choices
-     * @param {(choices: Choices) => Promise<string | null>} create creates the room; resolves with
-     *     the refusal, or with null when the room exists
+     * @param {(choices: Choices) => Promise<CommandError | null>} create creates the room; resolves
+     *     with the refusal, or with null when the room exists
      */
     constructor(game, choices, create) {
         this.#game = game;
@@ -65,8 +66,10 @@ export class GameSheet {
         const refusal = await this.#create({ ...this.#choices, start: this.#position.start });
         this.#isBusy = false;
         if (refusal === null) return this.close();
-        this.#refusal = refusal;
+        const isAboutPosition = refusal.code === "position.refused";
+        this.#refusal = isAboutPosition ? "" : sentence(refusal.message);
         this.#draw();
+        if (isAboutPosition) this.#position.refuse(refusal.message);
     }
 
     #draw() {

@@ -52,7 +52,7 @@ export class Hints {
         const isWaiting = request !== null && text === "";
         const next = request ? request.level + (isWaiting || request.refusal ? 0 : 1) : 0;
         const isAll = next >= LEVELS.length;
-        const [, label] = LEVELS[isAll ? LEVELS.length - 1 : next] ?? LEVELS[0];
+        const [, label] = LEVELS[next] ?? LEVELS[0];
         const attributes = {
             key: "hint",
             "aria-busy": String(isWaiting),

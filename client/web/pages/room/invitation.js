@@ -53,7 +53,7 @@ export class Invitation {
             "section",
             { class: "invite card", "aria-label": "Invitation", key: "host" },
             h("h2", null, "Invite a friend"),
-            h("p", { class: "muted" }, "Send the link, or let your friend scan the code. The match starts as soon as both seats are taken."),
+            h("p", { class: "muted" }, `${this.#share.hasCode ? "Send the link, or let your friend scan the code." : "Send the link."} The match starts as soon as both seats are taken.`),
             this.#share.drawLarge(),
             permits(this.#app.model, "add_ai")
                 ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "or put an AI here:"), drawAddAi(this.#app, room, seat))
