@@ -16,6 +16,7 @@ import numpy as np
 from engine.game import Position
 from engine.game import State as Words
 from engine.rules.data import load_data
+from engine.teach.remembering import RememberingGame
 from engine.teach.trace import Number, Value
 from engine.teach.tree import Node, Tree, value_of, walk
 from engine.view import BoardView, Kind
@@ -157,7 +158,9 @@ class GameState:
 
         MAX is the given seat; without one, the side to move.
         """
-        return cls(position, position.turn if max_seat is None else max_seat, scale)
+        game = RememberingGame(position.game)
+        root = Position(game, position.options, position.state, position.last, position.past)
+        return cls(root, position.turn if max_seat is None else max_seat, scale)
 
     @cached_property
     def kind(self) -> str:
@@ -199,8 +202,9 @@ class GameState:
         value = self.estimates.get(state)
         if value is None:
             game = self.position.game
+            original = game.original if isinstance(game, RememberingGame) else game
             with np.errstate(over="ignore"):
-                value = int(game.rules.evaluate(state, _data(game)))
+                value = int(game.rules.evaluate(state, _data(original)))
             if len(self.estimates) < MAX_ESTIMATES:
                 self.estimates[state] = value
         return value if self.kind == "max" else -value

@@ -148,8 +148,11 @@ class Study:
         return (-INF, INF) if is_open else (alpha, beta)
 
     def stops(self, state: State, depth: float) -> bool:
-        """Returns whether the game is over here or the cut-off rule ends the search."""
-        return state.utility() is not None or not state.moves() or self.cut_off(state, depth)
+        """Returns whether the game is over here or the cut-off rule ends the search.
+
+        The cut-off rule comes first: in plain Python the legal moves take far longer.
+        """
+        return self.cut_off(state, depth) or state.utility() is not None or not state.moves()
 
     def leaf_value(self, state: State) -> Value:
         """Returns the utility of a final state, the evaluator's value for any other."""

@@ -20,8 +20,11 @@ export const MAX_WHOLE_WIDTH = 40;
 export const MAX_CUT_SHAPES = 3;
 /** The top levels of a large search are drawn whole up to this number of nodes side by side. */
 const MAX_TOP_WIDTH = 16;
-/** The most children that a list of a large search shows unless the user opens the rest of it. */
-const MAX_PAGE = 20;
+/**
+ * The most children that a list of a large search shows unless the user opens the rest of it: about as
+ * many as fit side by side in a wide window. A step draws a list of them for each level of the path.
+ */
+const MAX_PAGE = 14;
 /** What a level of the path has besides its children, in shapes: two folded rests and the cuts. */
 const REST_SHAPES = 2;
 /** The least number of shapes of each level: a node, two rests, one shape for all cuts. */

@@ -79,6 +79,7 @@ function drawPart(node, options) {
     return h(
         "button",
         {
+            type: "button",
             class: "select",
             "aria-pressed": String(select.name === node.name),
             "aria-label": node.name + value,
@@ -120,6 +121,8 @@ function drawLeaf(node, { isCrossed, onLeaf }) {
     return h(
         "button",
         {
+            // Not the button that submits the form around the figure.
+            type: "button",
             class: ["leaf", crossed && "crossed"],
             "aria-pressed": String(crossed),
             "aria-label": `${node.name}, ${value}, never seen`,

@@ -1,0 +1,166 @@
+"""What each search of a lesson must show, by the founding texts and by plain arithmetic.
+
+No number here comes from the teaching search. The visited and skipped nodes are those that the
+worked examples state (tests/data/founding/numbers.toml has them too); the trees that the texts do
+not have are searched by tests/oracle/plain_search.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.oracle.plain_search import Visits, in_order, tic_tac_toe, uniform_tree
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFigures:
+    """A search: the moves to its visited and its skipped nodes, in the order of the visits.
+
+    None stands for what neither the texts nor arithmetic give. `values` has the numbers that nodes
+    return, by the move that leads to them, and the root's under "".
+    """
+
+    nodes: int | None = None
+    leaves: int | None = None
+    visited: Sequence[str] | None = None
+    skipped: Sequence[str] | None = None
+    values: Mapping[str, float | str] = field(default_factory=dict)
+
+
+def stated(
+    visited: str, skipped: str = "", *, leaves: int | None = None, **values: float | str
+) -> SearchFigures:
+    """Returns the figures of a search whose visits a text states; `root` is the root's value."""
+    moves = visited.split()
+    named = {"" if name == "root" else name: value for name, value in values.items()}
+    return SearchFigures(len(moves) + 1, leaves, moves, skipped.split(), named)
+
+
+def searched(visits: Visits) -> SearchFigures:
+    """Returns the figures of a search by the oracle."""
+    count = len(visits.visited) + 1
+    return SearchFigures(count, visits.leaves, visits.visited, visits.skipped, {"": visits.value})
+
+
+def counted(nodes: int | None, root: float | str, leaves: int | None = None) -> SearchFigures:
+    """Returns the figures of a search of which only sizes and the value are known."""
+    return SearchFigures(nodes, leaves, values={"": root})
+
+
+#: Row 4 of the founding texts.
+EVERY_LEAF = stated("L L1 L2 R R1", "R2", leaves=3, root=10)
+EVERY_LEAF_PLAIN = stated("L L1 L2 R R1 R2", leaves=4, root=10, L=10, R=3)
+#: Row 1: 19 of 31 nodes and 8 of 16 leaves. Both forms visit the same nodes.
+FOUR_LEVELS = "A C G G1 G2 H H1 H2 D I I1 I2 B E K K1 L L1"
+NOT_VISITED = "J K2 L2 F"
+SOFT = stated(
+    FOUR_LEVELS, NOT_VISITED, leaves=8, root=10, G=10, H=9, C=10, I=14, D=14, A=10, E=5, B=5
+)
+HARD = stated(FOUR_LEVELS, NOT_VISITED, leaves=8, root=10, I=10, D=10, E=10, B=10)
+FOUR_LEVELS_PLAIN = stated(
+    "A C G G1 G2 H H1 H2 D I I1 I2 J J1 J2 B E K K1 K2 L L1 L2 F M M1 M2 N N1 N2",
+    leaves=16, root=10, A=10, C=10, E=2, K=2, I=14,
+)  # fmt: skip
+#: Row 2, with the window from the root and with a fresh one for each of its moves.
+STICKS = stated("1x1 2x1 2x1 1x1 2x2", "2x1", root=101)
+STICKS_FRESH = stated("1x1 2x1 2x1 1x1 2x1 2x2", root=101)
+#: Row 7: thirteen states.
+SIGNS = "rock rock paper scissors paper rock paper scissors scissors rock paper scissors"
+UNIFORM = uniform_tree(range(81), 3)
+#: The tree of the lesson about the move order: leaf n has the value 37 n modulo 81.
+MIXED = uniform_tree([37 * number % 81 for number in range(81)], 3)
+SIX_EMPTY = tic_tac_toe(".XX.....O", "O", "O")
+SIX_EMPTY_PLAIN = Visits.of(SIX_EMPTY, prunes=False)
+
+#: The figures of each lesson's searches, in their order.
+LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
+    "every-leaf": (EVERY_LEAF, EVERY_LEAF_PLAIN),
+    # Row 5: 7 of 9 nodes; friend two gives 2 if all coins are seen.
+    "greedy-friends": (
+        stated("one one-10 one-50 one-25 two two-5", "two-2 two-25", root=10, one=10),
+        stated("one one-10 one-50 one-25 two two-5 two-2 two-25", root=10, one=10, two=2),
+    ),
+    # Row 6.
+    "generous-friends": (
+        stated("one one-5 one-2 one-25 two two-50", "two-10 two-20", root=25, one=25),
+        stated("one one-5 one-2 one-25 two two-50 two-10 two-20", root=25, one=25, two=50),
+    ),
+    # Row 3, and its mirror image.
+    "alpha-cut": (stated("C1 C2 D", "E F", root=20, C1=20, C2=15),),
+    "beta-cut": (
+        stated("C1 C2 D E F", root=20, C1=20, C2=25),
+        stated("C1 C2 D", "E F", root=20, C1=20, C2=25),
+    ),
+    "four-level-tree": (SOFT, FOUR_LEVELS_PLAIN),
+    "fail-hard": (HARD, SOFT),
+    # A window cuts off D at its first leaf, since MAX has 10; one bound is not handed down so far.
+    "one-bound": (
+        stated("A B C D D1 D2 D3 E", root=10),
+        stated("A B C D D1 E", "D2 D3", root=10),
+    ),
+    # By negamax a value is the mover's: L is worth -10 to MIN.
+    "negamax": (stated("L L1 L2 R R1 R2", root=10, L=-10), EVERY_LEAF_PLAIN, STICKS_FRESH),
+    "template-method": (EVERY_LEAF, EVERY_LEAF),
+    "two-functions": (SOFT, SOFT),
+    "map": (EVERY_LEAF, EVERY_LEAF_PLAIN),
+    "sticks": (STICKS, STICKS_FRESH),
+    "meaning": (
+        searched(Visits.of(tic_tac_toe("XX.OO....", "X", "X"), prunes=True)),
+        searched(Visits.of(tic_tac_toe("X...O....", "X", "X"), prunes=True)),
+        searched(Visits.of(tic_tac_toe("O.OX..X..", "X", "X"), prunes=True)),
+    ),
+    # Row 10: 18,297 nodes and 7,330 leaves; a draw.
+    "tic-tac-toe": (counted(18_297, 0, leaves=7_330), searched(Visits.of(SIX_EMPTY, prunes=True))),
+    # Row 10: B^L = 3^4 leaves.
+    "branching": (
+        searched(Visits.of(UNIFORM, prunes=True)),
+        searched(Visits.of(UNIFORM, prunes=False)),
+    ),
+    # Row 10: with the best order 9 + 9 - 1 = 17 of 81 leaves.
+    "move-order": (
+        searched(Visits.of(in_order(MIXED, best_first=True), prunes=True)),
+        searched(Visits.of(MIXED, prunes=True)),
+        searched(Visits.of(in_order(MIXED, best_first=False), prunes=True)),
+    ),
+    # Four sticks, of which one or two are taken. The table knows the second state of one stick.
+    "shared-states": (
+        stated("take-1 take-1 take-1 take-1 take-2 take-2 take-1 take-2 take-1 take-2", root=1),
+        stated(
+            "take-1 take-1 take-1 take-1 take-2 take-2 take-1 take-2 take-1 take-1 take-2", root=1
+        ),
+        # The 16,167 moves of the 5,478 states, each searched once, and the root.
+        counted(16_168, 0),
+    ),
+    "deepening": (SearchFigures(),),
+    # Row 9: 3 - 2 = 1 and 16 - 19 = -3.
+    "evaluation": (
+        stated("A B C", root=1, B=1),
+        stated("A B C", root=5, B=-3),
+        stated("A B C"),
+        counted(1, -3),
+        # One of five empty cells is filled: three crosses against two noughts.
+        counted(6, 1),
+    ),
+    # The numbers of positions after one, two and three plies are 14, 66 and 1,020 (python-chess).
+    "horizon": (counted(1 + 14, 4, 14), counted(1 + 14 + 66, 3, 66), counted(1101, 4, 1020)),
+    # The search after the capture has its two replies more.
+    "quiescence": (counted(1 + 14, 4, 14), counted(1 + 14 + 2, 3), counted(1 + 14 + 66, 3, 66)),
+    "rock-paper-scissors": (
+        stated(SIGNS, root=-1, leaves=9),
+        stated(SIGNS, root=-1, leaves=9),
+        stated(SIGNS, root="⟨-1, 1⟩", leaves=9),
+    ),
+    # Row 11: 13/15. The mean of 1, 12 and 8 is 7.
+    "average": (
+        stated("safe 1 2 3 trap 1 2 3", root=7, safe=3, trap=7),
+        stated("safe 1 2 3 trap 1 2 3", root=2, safe=2, trap=1),
+        counted(len(SIX_EMPTY_PLAIN.visited) + 1, 0.87, SIX_EMPTY_PLAIN.leaves),
+        searched(SIX_EMPTY_PLAIN),
+    ),
+    # Row 12.
+    "max-n": (stated("a 1 2 b 1 2", root=1), stated("a 1 2 b 1 2", root="⟨3, 1, 0⟩")),
+    # Row 8: the scholar's mate, in White's four moves.
+    "scholars-mate": (
+        stated("e2e4 e7e5 f1c4 b8c6 d1h5 g8f6 h5f7", root=1),
+        counted(None, 0),
+    ),
+}
