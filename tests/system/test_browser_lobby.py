@@ -107,6 +107,30 @@ async def test_a_match_is_started_by_keyboard(chromium: Browser, server: ServerP
         assert await ada.page.evaluate("document.querySelector('main').matches(':focus-within')")
 
 
+async def test_a_refused_position_is_explained_once(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The server's refusal of a start position stands at its field only, in view. It is hidden when
+    the field is left, and stands there again when the match is refused.
+    """
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.go("/")
+        await ada.button("Chess").click()
+        await ada.page.get_by_text("Start from a position").click()
+        field = ada.page.get_by_label("Position as text")
+        await field.fill("nonsense")
+        refusal = ada.page.locator(".sheet .refusal")
+        await expect(refusal).to_be_in_viewport(ratio=0.95)
+        await ada.page.keyboard.press("Tab")
+        await expect(refusal).to_be_hidden()
+        await ada.page.locator(".sheet button.main").click()
+        await expect(field).to_be_focused()
+        await expect(refusal).to_have_count(1)
+        await expect(refusal).to_be_in_viewport(ratio=0.95)
+        assert await ada.page.locator(".toast").count() == 0
+        ada.faults.clear()  # the browser reports the refusals, which have status 400
+
+
 async def test_the_last_choices_are_offered_again(chromium: Browser, server: ServerProcess) -> None:
     """The last three different choices are buttons; a game's sheet has its last choices."""
     async with people(chromium, server.url, DESKTOP) as (ada,):

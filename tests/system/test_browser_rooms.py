@@ -184,7 +184,7 @@ async def test_resigning_needs_a_confirmation_and_a_rematch_swaps_sides(
         await ada.button("Play on").click()
         await ada.button("Resign").click()
         await ada.button("Resign now").click()
-        await expect(ada.status).to_have_text("You lost: Crosses resigned")
+        await expect(ada.status).to_have_text("You lost: you resigned")
         await expect(bob.status).to_have_text("You won: Crosses resigned")
         await bob.button("Offer a rematch").click()
         await ada.button("Decline").click()

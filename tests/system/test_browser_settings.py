@@ -37,6 +37,34 @@ AT_ITS_CENTRE = """field => {
 }"""
 
 
+#: The least contrast between a piece, its fill or its outline, and a square.
+LEAST_CONTRAST = 2.5
+#: The least contrast on the board.
+CONTRAST = """() => {
+    const canvas = document.createElement("canvas");
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    const luminance = (colour) => {
+        context.fillStyle = colour;
+        context.fillRect(0, 0, 1, 1);
+        const [red, green, blue] = [...context.getImageData(0, 0, 1, 1).data].map(
+            (value) => (value <= 10 ? value / 3295 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const contrast = (one, other) => {
+        const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+        return (high + 0.05) / (low + 0.05);
+    };
+    const bodies = [...document.querySelectorAll("ply-board .piece")].map((piece) =>
+        getComputedStyle(piece.querySelector("path, circle")));
+    const grounds = [...document.querySelectorAll("ply-board .ground")].map(
+        (ground) => getComputedStyle(ground).fill);
+    const pairs = bodies.flatMap(({ fill, stroke }) =>
+        [...new Set(grounds)].map((ground) =>
+            Math.max(contrast(fill, ground), contrast(stroke, ground))));
+    return Math.min(...pairs);
+}"""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chromium() -> AsyncIterator[Browser]:
     async with open_chromium() as browser:
@@ -71,6 +99,18 @@ async def test_settings_apply_at_once_and_outlive_a_reload(
             "board": "slate", "pieces": "bold", "coordinates": "off", "animation": "off"
         }  # fmt: skip
         await expect(ada.page.locator("ply-board .labels")).to_be_hidden()
+
+
+@pytest.mark.parametrize("game", ["Chess", "Draughts"])
+async def test_pieces_are_visible_in_both_themes(
+    chromium: Browser, server: ServerProcess, game: str
+) -> None:
+    """Each side's pieces differ from the squares of both colours, by their fill or outline."""
+    async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
+        await ada.create(game, "A friend")
+        for scheme in ("light", "dark"):
+            await ada.page.emulate_media(color_scheme=scheme)
+            assert await ada.page.evaluate(CONTRAST) >= LEAST_CONTRAST, scheme
 
 
 async def test_keys_turn_the_board_and_list_themselves(

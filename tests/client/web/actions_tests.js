@@ -99,8 +99,8 @@ test("an AI is removed only after a question, which names it", async () => {
 });
 
 test("a player reads a result as their own, and a spectator reads who won", () => {
-    const text = (winner, seats) => {
-        const over = { winner, how: "board", reason: "four in a row" };
+    const text = (winner, seats, more = {}) => {
+        const over = { winner, how: "board", reason: "four in a row", ...more };
         const model = roomWith({ may: [], seats, match: { over } });
         return statusText(model, model.room);
     };
@@ -108,6 +108,10 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     assertEqual(text(1, [ADA, BEN]), "You lost: four in a row");
     assertEqual(text(1, [BEN, AI]), "Yellow wins: four in a row");
     assertEqual(text(null, [ADA, BEN]), "Draw: four in a row");
+    const resigned = { how: "resign", reason: "Red resigned" };
+    assertEqual(text(1, [ADA, BEN], resigned), "You lost: you resigned");
+    assertEqual(text(1, [BEN, ADA], resigned), "You won: Red resigned");
+    assertEqual(text(1, [BEN, AI], resigned), "Yellow wins: Red resigned");
 });
 
 test("a result has the points of a game that counts them, the viewer's first", () => {

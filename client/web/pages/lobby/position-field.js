@@ -75,6 +75,7 @@ export class PositionField {
         this.#setError(message);
         this.#onChange();
         document.getElementById("position-text")?.focus();
+        showResult();
     }
 
     /** @param {string} message why the text is no position, or "" */
@@ -206,6 +207,7 @@ export class PositionField {
             this.#accept(answer);
             if (this.#position) this.#editor?.set(this.#position);
             this.#onChange();
+            showResult();
         }, delay_ms);
     }
 
@@ -236,6 +238,11 @@ export class PositionField {
         else if (answer instanceof Error) this.#setError("The server does not answer; try again");
         else this.#position = answer;
     }
+}
+
+/** Scrolls the sheet to what the server says about the text, which may be below the fold. */
+function showResult() {
+    document.getElementById("position-result")?.scrollIntoView({ block: "nearest" });
 }
 
 /**

@@ -25,7 +25,11 @@ import { PERSONAS, aiFields, frozenText, occupantName, parseStrategy, resultForV
 export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
-    if (match?.over) return `${resultForViewer(match.over, board, viewerSeat(model))}: ${match.over.reason}`;
+    if (match?.over) {
+        const seat = viewerSeat(model);
+        const hasResigned = match.over.how === "resign" && seat !== null && match.over.winner === 1 - seat;
+        return `${resultForViewer(match.over, board, seat)}: ${hasResigned ? "you resigned" : match.over.reason}`;
+    }
     if (room.frozen && (match || isNewer(room))) return frozenText(room.frozen);
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
     const turn = room.views[headPly(room)]?.turn;
