@@ -1,3 +1,4 @@
+import { RoomTabs } from "/client/web/pages/room/tabs.js";
 import { drawPanel, drawTabs, tabForKey } from "/client/web/ui/tabs.js";
 import { h, render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
@@ -32,4 +33,23 @@ test("one tab is selected and focusable, its panel is visible, and news have a t
     tabs()[0].dispatchEvent(new KeyboardEvent("keydown", { key: "End", bubbles: true, cancelable: true }));
     assertEqual([selected, document.activeElement.id], ["room", "tab-room"]);
     assertEqual([...parent.querySelectorAll("[role=tabpanel]:not([hidden])")].map(({ id }) => id), ["panel-room"]);
+});
+
+test("a comment of the coach is news in the chat until it is seen, and a hint of the button is not", () => {
+    const room = { v: 4, chat: [{ v: 3, text: "hello" }], answers: [] };
+    const app = { model: { room }, update: () => {} };
+    const tabs = new RoomTabs(app);
+    const parent = document.createElement("div");
+    document.body.replaceChildren(parent);
+    const titleAfter = (answers) => {
+        app.model = { room: { ...room, answers } };
+        render(parent, tabs.draw(false));
+        tabs.afterDraw();
+        return parent.querySelector("#tab-chat").textContent;
+    };
+    const [hint, comment] = [{ about: "hint" }, { about: "coach" }];
+    assertEqual([titleAfter([]), titleAfter([hint]), titleAfter([hint, comment])], ["Chat", "Chat", "Chat (new)"]);
+    parent.querySelector("#tab-chat").click();
+    assertEqual([titleAfter([hint, comment]), titleAfter([hint, comment])], ["Chat (new)", "Chat"]);
+    tabs.stop();
 });

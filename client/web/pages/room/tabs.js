@@ -10,8 +10,8 @@ import { drawTabs, hasTabs, onTabsChange } from "../../ui/tabs.js";
 export class RoomTabs {
     #app;
     #selected = "moves";
-    /** The number of the last line of chat that was in view; null until the room has arrived. @type {number | null} */
-    #seenLine = null;
+    /** The mark of the chat when it was last in view; null until the room has arrived. @type {number | null} */
+    #seenMark = null;
     #stopListening;
 
     /** @param {App} app */
@@ -38,7 +38,7 @@ export class RoomTabs {
         const tabs = [
             { id: "moves", title: "Moves" },
             ...(hasThinking ? [{ id: "thinking", title: "Thinking" }] : []),
-            { id: "chat", title: "Chat", hasNews: this.#seenLine !== null && this.#lastLine() > this.#seenLine },
+            { id: "chat", title: "Chat", hasNews: this.#seenMark !== null && this.#chatMark() > this.#seenMark },
             { id: "room", title: "Room" },
         ];
         return drawTabs({
@@ -52,17 +52,19 @@ export class RoomTabs {
         });
     }
 
-    /** Records which lines of chat the viewer has seen; older lines than the page are no news. */
+    /** Records which lines and answers of chat the viewer has seen; older lines than the page are no news. */
     afterDraw() {
         const isChatInView = !hasTabs() || this.#selected === "chat";
-        if (this.#seenLine !== null && !isChatInView) return;
+        if (this.#seenMark !== null && !isChatInView) return;
         const { room } = this.#app.model;
-        if (!room || room.v === 0 || this.#seenLine === this.#lastLine()) return;
-        this.#seenLine = this.#lastLine();
+        if (!room || room.v === 0 || this.#seenMark === this.#chatMark()) return;
+        this.#seenMark = this.#chatMark();
         this.#app.update();
     }
 
-    #lastLine() {
-        return this.#app.model.room?.chat.at(-1)?.v ?? 0;
+    /** A number that grows with each line and each answer of the bot, without the hints of the button. */
+    #chatMark() {
+        const { chat = [], answers = [] } = this.#app.model.room ?? {};
+        return (chat.at(-1)?.v ?? 0) + answers.filter(({ about }) => about !== "hint").length;
     }
 }
