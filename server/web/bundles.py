@@ -86,7 +86,7 @@ class Bundles:
         body = _EXPORT.sub("", body)
         if unknown := _UNKNOWN_FORM.search(body):
             raise ValueError(f"{module} has {unknown[0]!r}, which a bundle cannot express")
-        head = f"// {module}\nconst {_name(module)} = (() => {{"
+        head = f"const {_name(module)} = (() => {{"
         return f"{head}\n{body}\nreturn {{ {exports} }};\n}})();"
 
     def _alone(self, module: str) -> str:
