@@ -158,7 +158,8 @@ class Pool:
             raise RulesChanged(
                 f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
             )
-        refusal = self._quarantine.error(job.game, job.rules) or self._readiness.error(job)
+        now_s = asyncio.get_running_loop().time()
+        refusal = self._quarantine.error(job.game, job.rules, now_s) or self._readiness.error(job)
         if refusal is not None:
             raise refusal
         return PoolSearch(

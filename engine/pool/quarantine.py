@@ -1,5 +1,6 @@
-"""Quarantine for games whose own rules keep making their searches fail."""
+"""Quarantine for games whose searches keep failing."""
 
+import math
 from dataclasses import dataclass, field
 
 from engine.search.job import GameQuarantined
@@ -7,39 +8,83 @@ from engine.search.job import GameQuarantined
 #: Consecutive faults that put a game into quarantine. A fault is a search that raised an error, or
 #: that failed because each worker that tried it died or hung.
 FAULTS_IN_A_ROW = 3
+#: Length of a game's first quarantine after its workers died or hung, in seconds. A machine that
+#: has no memory or processor time left ends workers of faultless games too, so the game gets
+#: another try. Each further quarantine is twice as long, up to MAX_PAUSE_S.
+FIRST_PAUSE_S = 60.0
+#: Maximum length of such a quarantine, in seconds.
+MAX_PAUSE_S = 3600.0
+
+
+@dataclass(slots=True)
+class _Record:
+    """The faults of one version of a game since its last answer."""
+
+    faults: int = 0
+    #: The message of the fault that started the last quarantine.
+    reason: str = ""
+    #: The time at which the last quarantine ends, in seconds.
+    until_s: float = -math.inf
+    next_pause_s: float = FIRST_PAUSE_S
 
 
 @dataclass(slots=True)
 class Quarantine:
     """Counts the faults of each version of a game since its last answer.
 
-    Edited rules have a new digest and start from zero.
+    Edited rules have a new digest and start from zero. All times are of one clock, in seconds.
     """
 
-    _faults: dict[tuple[str, str], int] = field(default_factory=dict)
-    _reasons: dict[tuple[str, str], str] = field(default_factory=dict)
+    _records: dict[tuple[str, str], _Record] = field(default_factory=dict)
 
-    def record_answer(self, game_id: str, digest: str) -> None:
-        """Resets the count of faults after a search that was answered."""
-        self._faults.pop((game_id, digest), None)
+    def record_answer(self, game_id: str, digest: str, now_s: float) -> None:
+        """Resets the count of faults after a search that was answered, but ends no quarantine."""
+        record = self._records.get((game_id, digest))
+        if record is not None and now_s >= record.until_s:
+            del self._records[game_id, digest]
 
-    def record_fault(self, game_id: str, digest: str, message: str) -> bool:
-        """Counts a fault; returns whether it starts the quarantine."""
-        key = (game_id, digest)
-        if key in self._reasons:
-            return False
-        self._faults[key] = self._faults.get(key, 0) + 1
-        if self._faults[key] < FAULTS_IN_A_ROW:
-            return False
-        self._reasons[key] = message
-        return True
+    def record_fault(self, game_id: str, digest: str, message: str, now_s: float) -> bool:
+        """Counts a search that raised an error; returns whether that starts the quarantine.
 
-    def error(self, game_id: str, digest: str) -> GameQuarantined | None:
+        The quarantine has no end: the same rules would raise again.
+        """
+        return self._record(game_id, digest, message, now_s, is_lasting=True)
+
+    def record_loss(self, game_id: str, digest: str, message: str, now_s: float) -> bool:
+        """Counts a search whose workers died or hung; returns whether that starts the quarantine.
+
+        After its end one more fault starts the next quarantine.
+        """
+        return self._record(game_id, digest, message, now_s, is_lasting=False)
+
+    def error(self, game_id: str, digest: str, now_s: float) -> GameQuarantined | None:
         """The error that refuses a search of this game; None when it is not in quarantine."""
-        reason = self._reasons.get((game_id, digest))
-        if reason is None:
+        record = self._records.get((game_id, digest))
+        if record is None or now_s >= record.until_s:
             return None
-        return GameQuarantined(
-            f"{game_id} gets no more searches until its rules change or the server restarts: "
-            f"{FAULTS_IN_A_ROW} failed in a row, the last one with: {reason}"
+        end = (
+            "until its rules change or the server restarts"
+            if math.isinf(record.until_s)
+            else f"for {math.ceil(record.until_s - now_s)} s"
         )
+        return GameQuarantined(
+            f"{game_id} gets no more searches {end}: "
+            f"{FAULTS_IN_A_ROW} failed in a row, the last one with: {record.reason}"
+        )
+
+    def _record(
+        self, game_id: str, digest: str, message: str, now_s: float, *, is_lasting: bool
+    ) -> bool:
+        record = self._records.setdefault((game_id, digest), _Record())
+        if now_s < record.until_s:
+            return False
+        record.faults += 1
+        if record.faults < FAULTS_IN_A_ROW:
+            return False
+        record.reason = message
+        if is_lasting:
+            record.until_s = math.inf
+        else:
+            record.until_s = now_s + record.next_pause_s
+            record.next_pause_s = min(2 * record.next_pause_s, MAX_PAUSE_S)
+        return True

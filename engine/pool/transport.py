@@ -55,6 +55,9 @@ class PoolCounters:
 MakeWorkers = Callable[
     [Callable[[WorkerSlot, WorkerMessage], None], Callable[[WorkerSlot], None]], Workers
 ]
+#: Counts a fault of a version of a game, with its message and time; returns whether that starts a
+#: quarantine.
+RecordFault = Callable[[str, str, str, float], bool]
 
 
 class PipeTransport:
@@ -199,7 +202,7 @@ class PipeTransport:
         search, attempt = slot.pending, slot.attempt
         slot.release()
         if search is not None and attempt is not None:
-            self._quarantine.record_answer(search.job.game, search.job.rules)
+            self._quarantine.record_answer(search.job.game, search.job.rules, _now_s())
             self.settle(self._dispatcher.on_answer(attempt, result))
         self.dispatch()
 
@@ -215,7 +218,7 @@ class PipeTransport:
                 error = kind(failed.message or "the search was cancelled")
                 self.settle(self._dispatcher.fail(search, error))
                 if failed.reason == "fault":
-                    self._record_fault(search.job, failed.message)
+                    self._count(self._quarantine.record_fault, search.job, failed.message)
         self.dispatch()
 
     def _on_not_compiled(self, slot: WorkerSlot) -> None:
@@ -244,14 +247,15 @@ class PipeTransport:
             self._set_timer()
             self.dispatch()
         elif isinstance(settled.outcome, WorkersLost):
-            self._record_fault(search.job, str(settled.outcome))
+            self._count(self._quarantine.record_loss, search.job, str(settled.outcome))
 
-    def _record_fault(self, job: Job, message: str) -> None:
+    def _count(self, record: RecordFault, job: Job, message: str) -> None:
         """Counts a fault of a game; if that quarantines the game, its waiting searches fail now."""
-        if self._quarantine.record_fault(job.game, job.rules, message):
+        now_s = _now_s()
+        if record(job.game, job.rules, message, now_s):
             self.settle_all(
                 self._dispatcher.fail_waiting(
-                    lambda search: self._quarantine.error(search.job.game, search.job.rules)
+                    lambda search: self._quarantine.error(search.job.game, search.job.rules, now_s)
                 )
             )
 
