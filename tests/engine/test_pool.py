@@ -113,7 +113,7 @@ async def test_a_preempted_study_has_the_result_of_an_undisturbed_one(pool: Pool
     assert preempted.move == undisturbed.move
     for field in ("depth", "score", "nodes", "pv", "moves"):
         assert getattr(preempted.info, field) == getattr(undisturbed.info, field)
-    assert (pool.counts.retried, pool._quarantine._faults) == (0, {})
+    assert (pool.counts.retried, pool._quarantine._records) == (0, {})
 
 
 async def test_a_full_queue_refuses_jobs() -> None:

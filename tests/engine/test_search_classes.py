@@ -218,7 +218,7 @@ def test_a_live_search_preempts_the_youngest_study_then_a_question() -> None:
         assert pool.pool.load().background == {
             "ask": ClassLoad(0, 1, 1), "study": ClassLoad(0, 2, 2),
         }  # fmt: skip
-        assert pool.pool._quarantine._faults == {}
+        assert pool.pool._quarantine._records == {}
 
     play(4, script)
 
@@ -324,7 +324,7 @@ def test_a_worker_that_does_not_stop_is_replaced() -> None:
         await pool.answer(live)
         await pool.answer(study)
         assert pool.pool.counts.ended == 1
-        assert pool.pool._quarantine._faults == {}
+        assert pool.pool._quarantine._records == {}
 
     play(1, script)
 
