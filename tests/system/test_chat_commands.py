@@ -42,12 +42,13 @@ async def ask(connection: Connection, room: str, *questions: str) -> list[Answer
     return answers
 
 
+@pytest.mark.usefixtures("warm_engine")
 async def test_the_documented_commands_answer_in_a_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The documented package's own test passes, and its commands answer in a running server.
 
-    One answers everyone and one the asker alone; `/help` lists both.
+    One answers everyone, one the asker alone, and one with a search; `/help` lists them.
     """
     site = tmp_path / "site"
     site.mkdir()
@@ -59,7 +60,7 @@ async def test_the_documented_commands_answer_in_a_server(
     )  # fmt: skip
     assert tested.returncode == 0, tested.stdout + tested.stderr
     async with (
-        serving(tmp_path / "data") as server,
+        serving(tmp_path / "data", workers=1) as server,
         connect(server.url, timing=QUICK_TIMING) as ada,
         asyncio.timeout(60),
     ):
@@ -77,5 +78,6 @@ async def test_the_documented_commands_answer_in_a_server(
         assert glanced.arrows
         assert "/roll throws a die" in listed.text
         assert "/mobility counts" in listed.text
+        assert "/glance names" in listed.text
         assert await server.stop() == 0
         assert_no_traceback(server)
