@@ -127,7 +127,7 @@ async def test_a_pupil_does_the_exercise_on_a_phone(
 
 
 @pytest.mark.parametrize(
-    ("name", "leaves"), [("alpha-cut", 4), ("beta-cut", 4), ("four-level-tree", 16), ("sticks", 0)]
+    ("name", "leaves"), [("alpha-cut", 4), ("beta-cut", 4), ("four-level-tree", 16), ("sticks", 4)]
 )
 async def test_a_lesson_is_printed(
     chromium: Browser, server: ServerProcess, name: str, leaves: int
