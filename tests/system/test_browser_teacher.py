@@ -136,6 +136,8 @@ async def test_a_lesson_is_printed(
     async with people(chromium, server.url, DESKTOP) as (teacher,):
         page = teacher.page
         await teacher.go(f"/learn/{name}")
+        await expect(page.locator(".runs, .figure-exercise").first).to_be_visible()
+        await page.wait_for_load_state("networkidle")  # the button no longer moves
         await page.evaluate(COUNT_PRINTS)
         sheet = page.locator(".handout")
         for count, (button, most_pages) in enumerate(
