@@ -66,6 +66,9 @@ from server.protocol.messages import (
 MAX_FIRST_ATTEMPTS = 3
 #: The counter of attempts stops here, so that 2 ** attempts stays small.
 MAX_BACKOFF_ATTEMPTS = 16
+#: The code of a socket that the connection itself gives up, because its guest has another name. No
+#: server sends it.
+RENAMED_CODE = 4999
 
 
 class State(Enum):
@@ -167,6 +170,7 @@ class Connection:
         self._rooms = FollowedRooms(self._outbox, timing, jitter, new_id)
         self._lobby = LobbyReaders(self._outbox, new_id)
         self._last_received_s = 0.0
+        self._was_renamed = asyncio.Event()
         self._is_closing = False
 
     # --- the public interface
@@ -200,6 +204,22 @@ class Connection:
         """Yields the list of public rooms, then its changes; a reconnect yields the whole list."""
         return self._lobby.read()
 
+    async def rename(self, name: str) -> str:
+        """Gives the guest another name, and returns it as the server has it.
+
+        The seats that the guest holds show it at once. What the connection sends later, such as
+        chat, has the new name: it goes through a socket that replaces the current one. Raises
+        Refused when the server refuses the name, and Unreachable when it does not answer.
+        """
+        try:
+            opened = await self._say_hello(None, name, may_retry=False)
+        except SocketClosed as closed:
+            raise Unreachable("the server does not answer now: try again later") from closed
+        self._wanted_name = opened.welcome.name
+        await opened.close()
+        self._was_renamed.set()
+        return opened.welcome.name
+
     # --- connecting and reconnecting
 
     async def _run(self) -> None:
@@ -220,6 +240,9 @@ class Connection:
             try:
                 await self._run_socket()
             except SocketClosed as closed:
+                if closed.code == RENAMED_CODE:
+                    self._outbox.close()
+                    continue
                 if closed.code == Close.REPLACED:
                     raise Replaced("another connection of the same identity took over") from closed
                 error: PlyroomError = Unreachable(
@@ -277,10 +300,15 @@ class Connection:
                 await asyncio.wait(closing)
 
     async def _open_socket(self, room: str | None) -> WelcomedSocket:
-        hello = Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)
+        return await self._say_hello(room, self._wanted_name, may_retry=self._was_welcomed)
+
+    async def _say_hello(
+        self, room: str | None, name: str | None, may_retry: bool
+    ) -> WelcomedSocket:
+        hello = Hello(protocol=PROTOCOL, token=self.token, name=name)
         url = self._address.websocket_url_for(room)
         return await open_socket(
-            self._dial, url, room, hello, self._timing.welcome_s, may_retry=self._was_welcomed
+            self._dial, url, room, hello, self._timing.welcome_s, may_retry=may_retry
         )
 
     def _accept(self, welcome: Welcome) -> None:
@@ -304,6 +332,7 @@ class Connection:
                     tasks.create_task(self._outbox.write(current.socket), name="plyroom writer"),
                     tasks.create_task(self._keep_alive(), name="plyroom keep-alive"),
                     tasks.create_task(self._read(current.socket), name="plyroom reader"),
+                    tasks.create_task(self._end_at_rename(), name="plyroom rename"),
                 ]
                 replacement = await self._wait_for_next_socket(current)
                 for task in running:
@@ -381,6 +410,12 @@ class Connection:
             if self._pending.has_overdue():
                 raise SocketClosed(1006, "no answer")
             self._outbox.post(format_client_message(Ping()))
+
+    async def _end_at_rename(self) -> None:
+        """Raises SocketClosed when the guest has another name, which a new socket takes over."""
+        await self._was_renamed.wait()
+        self._was_renamed.clear()
+        raise SocketClosed(RENAMED_CODE, "renamed")
 
     async def _read(self, socket: Socket) -> None:
         while True:

@@ -34,6 +34,7 @@ class CommandName(Enum):
     CALL_DRAW = "call-draw"
     LET_AI_PLAY = "let-ai-play"
     RECLAIM = "reclaim"
+    NAME = "name"
     MUTE = "mute"
     UNMUTE = "unmute"
     MUTE_ALL = "mute-all"
@@ -179,6 +180,8 @@ def _parse_command(text: str, model: Model) -> Action:
         return Unclear(f"What do you want to say? For example: {name} good luck")
     if model.moves and NOTATION.fullmatch(text):
         return TryMove(text)
+    if name in model.chat_commands and " " not in argument.strip():
+        return SendChat(f"/{text}")
     if model.moves:
         return Unclear(f"{text!r} is neither a move nor a command here. {moves_hint(model)}")
     if name in move_words(model):
@@ -244,6 +247,7 @@ HELP = (
     ("", CommandName.CALL_DRAW, "call it a draw, when your opponent has gone"),
     ("", CommandName.LET_AI_PLAY, "let the AI play on for an opponent who has gone"),
     ("", CommandName.RECLAIM, "take your seat back from the AI that keeps it"),
+    ("", CommandName.NAME, "change your name: name Ada"),
     ("", CommandName.MUTE, "hide what a person writes: mute NAME"),
     ("", CommandName.UNMUTE, "show it again: unmute NAME"),
     ("", CommandName.MUTE_ALL, "as the host, mute for everyone: mute-all NAME"),

@@ -14,7 +14,7 @@ import msgspec
 
 from client.address import Address
 from client.connection import Command, Connection
-from client.errors import Refused
+from client.errors import PlyroomError, Refused
 from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
 from client.terminal import words
@@ -310,6 +310,8 @@ class LineMode:
             await self._run_room_command(name)
         elif name is CommandName.HINT:
             await self._ask_for_hint(argument)
+        elif name is CommandName.NAME:
+            await self._rename(argument)
         elif parse := PARSERS.get(name):
             await self._send_or_report(
                 parse(name, argument, self._model, self._connection.new_id())
@@ -338,7 +340,25 @@ class LineMode:
             )
         self._transcript.prompt(self._model)
 
+    async def _rename(self, new_name: str) -> None:
+        """Changes the user's name, or says it."""
+        try:
+            name = await self._connection.rename(new_name) if new_name else self._connection.name
+        except PlyroomError as error:
+            self._output.report(f"error: {error}")
+        else:
+            now = "are now" if new_name else "are"
+            self._output.report(f"You {now} {name}.")
+        self._transcript.prompt(self._model)
+
     async def _run_room_command(self, name: CommandName) -> None:
+        may = self._model.may or ()
+        if name is CommandName.CLAIM and self._model.claim is None and "claim_win" in may:
+            self._output.report(
+                "error: there is no draw to claim. To claim the win, type claim-win."
+            )
+            self._transcript.prompt(self._model)
+            return
         command = _room_command(name, self._model, self._connection.new_id())
         was_running = self._model.running
         await self._send_and_wait(command)

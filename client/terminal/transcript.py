@@ -304,7 +304,7 @@ class Transcript:
         if left_ms is not None:
             self._output.report(
                 f"In {-(-left_ms // 1000)} s you may claim the match:"
-                " type claim-win, call-draw or let-ai-play."
+                " type claim-win, call-draw or let-ai-play. Or wait."
             )
 
     def prompt(self, model: Model) -> None:

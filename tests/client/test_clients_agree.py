@@ -78,8 +78,9 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     of_reader = {"mute", "unmute"}
     of_host = {"mute-all", "unmute-all", "allow-help"}
     of_asker = {"hint"}
+    of_guest = {"name"}
     of_room = {name.value for name in ROOM_COMMANDS}
-    typed = shown | of_seats | of_reader | of_host | of_asker | of_room
+    typed = shown | of_seats | of_reader | of_host | of_asker | of_guest | of_room
     assert typed == {name.value for name in CommandName}
 
 

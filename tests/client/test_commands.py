@@ -162,6 +162,16 @@ def test_a_line_is_a_command_or_chat(text: str, action: object) -> None:
     assert parse_line(text, room(CHESS, PAWN)) == action
 
 
+def test_a_command_of_the_bot_needs_no_slash() -> None:
+    """Moves and commands of line mode come first, and a sentence that begins alike is an error."""
+    model = msgspec.structs.replace(room(CHESS, PAWN), chat_commands=("rules", "coach", "draw"))
+    assert parse_line("rules", model) == SendChat("/rules")
+    assert parse_line("Coach on", model) == SendChat("/Coach on")
+    assert parse_line("draw", model) == RunCommand(CommandName.DRAW)
+    assert isinstance(parse_line("rules are for fools", model), Unclear)
+    assert isinstance(parse_line("rules", room(CHESS, PAWN)), Unclear)
+
+
 @pytest.mark.parametrize("text", ["/", "chat", "chat  ", "resignx", "\x00", "e" * 5000])
 def test_any_other_line_is_rejected_with_a_reason(text: str) -> None:
     assert isinstance(parse_line(text, room(CHESS, PAWN)), Unclear)

@@ -70,6 +70,65 @@ def test_a_new_guest_reconnects_with_the_token_from_the_welcome(
     run(test)
 
 
+def test_a_renamed_guest_continues_on_a_socket_with_the_new_name(
+    run: Callable[[Test], None],
+) -> None:
+    """The server learns the name before the old socket ends, and no connection counts as lost."""
+
+    async def test(backend: Backend) -> None:
+        hellos: list[Message] = []
+        states: list[State] = []
+
+        async def old(link: Link) -> None:
+            hellos.append(await link.hello(token="mine"))
+            await link.idle()
+
+        async def renaming(link: Link) -> None:
+            hellos.append(await link.hello(token=None, name="Ada B"))
+            await link.idle()
+
+        async def new(link: Link) -> None:
+            hellos.append(await link.hello(token=None, name="Ada B"))
+            await link.ack(await link.expect("chat"), 1)
+            await link.idle()
+
+        async with backend(old, renaming, new, on_state=states.append) as c:
+            assert c.name == "Ada"
+            assert await c.rename(" Ada  B ") == "Ada B"
+            assert (await c.command(chat(c))).v == 1
+            assert c.name == "Ada B"
+        assert [each.get("name") for each in hellos] == [None, " Ada  B ", "Ada B"]
+        assert {each.get("token") for each in hellos[1:]} == {"mine"}
+        assert set(states) == {State.CONNECTED}
+
+    run(test)
+
+
+def test_a_refused_name_changes_nothing(run: Callable[[Test], None]) -> None:
+    async def test(backend: Backend) -> None:
+        async def old(link: Link) -> None:
+            await link.hello()
+            await link.ack(await link.expect("chat"), 1)
+            await link.idle()
+
+        async def refusing(link: Link) -> None:
+            await link.expect("hello")
+            await link.send(
+                {"t": "error", "id": None, "code": "name.refused", "message": "too long"}
+            )
+            await link.idle()
+
+        async with backend(old, refusing) as c:
+            with pytest.raises(Refused, match="too long"):
+                await c.rename("Ada" * 99)
+            with pytest.raises(Unreachable):
+                await c.rename("Bea")
+            assert (await c.command(chat(c))).v == 1
+            assert c.name == "Ada"
+
+    run(test)
+
+
 @pytest.mark.parametrize(
     ("code", "error"),
     [

@@ -124,6 +124,19 @@ async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: Server
     await expect(ada.banner).to_have_count(0)
 
 
+async def test_without_a_connection_nobody_is_shown_as_online(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    ada = await visitor(chromium, server)
+    await ada.create("Connect four", "The AI", level=1, side="Red")
+    online = ada.page.locator(".player .presence.online")
+    await expect(online).to_have_count(2)
+    await ada.page.context.set_offline(True)
+    await expect(online).to_have_count(0)
+    await ada.page.context.set_offline(False)
+    await expect(online).to_have_count(2)
+
+
 async def test_an_address_without_a_page_says_so(chromium: Browser, server: ServerProcess) -> None:
     """Such an address has a page of its own with a link to the lobby, and status 404."""
     ada = await visitor(chromium, server)

@@ -64,6 +64,36 @@ CONTRAST = """() => {
     return Math.min(...pairs);
 }"""
 
+#: The least contrast of a man in the picture of chess: of its brightest or darkest pixel with the
+#: corner of its square, where no man is.
+PICTURE_CONTRAST = """async (image) => {
+    await image.decode();
+    const size = 240;
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = size;
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    context.drawImage(image, 0, 0, size, size);
+    const { data } = context.getImageData(0, 0, size, size);
+    const luminance = (x, y) => {
+        const [red, green, blue] = [...data.slice(4 * (y * size + x), 4 * (y * size + x) + 3)].map(
+            (value) => (value <= 10 ? value / 3295 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const contrast = (one, other) =>
+        (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    const cell = size / 8;
+    const ofSquare = (row, column) => {
+        const [left, top] = [Math.round(column * cell), Math.round(row * cell)];
+        const ground = luminance(left + 3, top + 3);
+        const pixels = [];
+        for (let y = top + 3; y < top + cell - 3; y++)
+            for (let x = left + 3; x < left + cell - 3; x++) pixels.push(luminance(x, y));
+        return Math.max(...pixels.map((pixel) => contrast(pixel, ground)));
+    };
+    const rows = [0, 1, 6, 7];
+    return Math.min(...rows.flatMap((row) => [...Array(8).keys()].map((i) => ofSquare(row, i))));
+}"""
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chromium() -> AsyncIterator[Browser]:
@@ -111,6 +141,17 @@ async def test_pieces_are_visible_in_both_themes(
         for scheme in ("light", "dark"):
             await ada.page.emulate_media(color_scheme=scheme)
             assert await ada.page.evaluate(CONTRAST) >= LEAST_CONTRAST, scheme
+
+
+async def test_the_men_of_a_small_picture_are_visible_in_both_themes(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Each man in the lobby's picture of chess differs from its square, in either theme."""
+    for scheme in ("light", "dark"):
+        async with people(chromium, server.url, {**DESKTOP, "color_scheme": scheme}) as (ada,):
+            await ada.go("/")
+            picture = ada.button("Chess").locator("img.thumbnail")
+            assert await picture.evaluate(PICTURE_CONTRAST) >= LEAST_CONTRAST, scheme
 
 
 async def test_keys_turn_the_board_and_list_themselves(

@@ -294,13 +294,15 @@ export function numberedMove(played, ply) {
 }
 
 /**
- * The options of a room: "1-3-5-7", "swap", "no flying".
+ * The options of a room: "1-3-5-7", "swap", "no flying", "size 3".
  * @param {Record<string, string>} options
  */
 export function optionsText(options) {
-    const words = Object.entries(options).map(([name, value]) =>
-        value === "yes" ? name : value === "no" ? `no ${name}` : value,
-    );
+    const words = Object.entries(options).map(([name, value]) => {
+        if (value === "yes") return name;
+        if (value === "no") return `no ${name}`;
+        return /^\d+$/.test(value) ? `${name} ${value}` : value;
+    });
     return words.join(", ").replaceAll("_", " ");
 }
 

@@ -1,6 +1,6 @@
 import { drawPlayer } from "/client/web/ui/players.js";
 import { render } from "/client/web/shell/elements.js";
-import { takeText } from "/client/web/shell/words.js";
+import { optionsText, takeText } from "/client/web/shell/words.js";
 import { assertEqual, test } from "./testing.js";
 
 const SEATS = [
@@ -41,4 +41,10 @@ test("the question for a piece to take names its side and its noun", () => {
         "Take one of Black's men",
         "Take one of the sticks",
     ]);
+});
+
+test("options are named where their values are not words", () => {
+    assertEqual(optionsText({ swap: "yes", flying: "no" }), "swap, no flying");
+    assertEqual(optionsText({ rows: "1-3-5-7" }), "1-3-5-7");
+    assertEqual(optionsText({ size: "4", win: "five-or-more" }), "size 4, five-or-more");
 });

@@ -272,7 +272,9 @@ export class RoomPage {
         const isRunning = room.match !== null && !room.match.over;
         const ply = headPly(room);
         const toMove = isRunning && room.views[ply]?.turn === seat;
-        const { thoughts, presence } = room;
+        const { thoughts } = room;
+        // Without a connection nobody knows who is there.
+        const presence = this.#app.session.status.state === "open" ? room.presence : null;
         return {
             seat,
             occupant: room.seats[seat],

@@ -1,0 +1,52 @@
+import { Invitation } from "/client/web/pages/room/invitation.js";
+import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
+import { render } from "/client/web/shell/elements.js";
+import { Share } from "/client/web/ui/share.js";
+import { assertEqual, test } from "./testing.js";
+
+const ADA = { identity: "ada", name: "Ada" };
+
+/** Returns the host's invitation while the server answers the request for links with `respond`. */
+async function invitation(respond) {
+    const fetch = window.fetch;
+    window.fetch = async () => respond();
+    try {
+        const share = new Share("Link", "/room/r", () => {}, () => {});
+        await share.load();
+        const model = [
+            { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
+            { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "ada", levels: 3, view: null }, may: [] },
+            { t: "snapshot", room: "r", v: 9, seats: [ADA, null], match: null },
+        ].reduce(apply, follow(EMPTY_MODEL, "r"));
+        const parent = document.createElement("div");
+        render(parent, new Invitation({ model, update() {} }, share).draw(model.room));
+        return parent;
+    } finally {
+        window.fetch = fetch;
+    }
+}
+
+const answer = (links) => () => new Response(JSON.stringify({ links }), { headers: { "Content-Type": "application/json" } });
+const facts = (card) => ({
+    code: card.querySelectorAll(".qr").length,
+    promised: card.textContent.includes("scan the code"),
+    link: card.querySelector(".share input")?.value ?? null,
+});
+
+test("the invitation promises a code where there is one", async () => {
+    const card = await invitation(answer(["http://10.0.0.7:8000/room/r", "http://10.0.0.8:8000/room/r"]));
+    assertEqual(facts(card), { code: 1, promised: true, link: "http://10.0.0.7:8000/room/r" });
+});
+
+test("a server without a network has a link and no code", async () => {
+    const card = await invitation(answer([]));
+    assertEqual(facts(card), { code: 0, promised: false, link: `${location.origin}/room/r` });
+    assertEqual(card.textContent.includes("works on this computer only"), true);
+});
+
+test("without an answer the link is this page's own", async () => {
+    const card = await invitation(() => {
+        throw new TypeError("no network");
+    });
+    assertEqual(facts(card), { code: 1, promised: true, link: `${location.origin}/room/r` });
+});
