@@ -10,12 +10,15 @@ from typing import Any
 
 import msgspec
 import pytest
+import structlog
+from msgspec.structs import replace as replace_fields
 
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
 from engine.search.report import resolve
 from server.bus import work
+from server.bus.broker import Broker
 from server.bus.link import Link, open_link
 from server.bus.mqtt import open_mqtt_bus
 from server.deploy.mosquitto import Mosquitto, mosquitto
@@ -24,10 +27,11 @@ from server.rooms.commands import AiSeat
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.seats.remote import RemoteEngines
-from server.worker import EngineWorker
+from server.worker import STATUS_S, EngineWorker
 from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.server.test_remote_engines import GAME, TIMEOUT_S, job
 from tests.support.fake_server import Client, FakeServer
+from tests.support.virtual_time import run_virtual
 
 AI1 = AiSeat(level=1)
 
@@ -199,6 +203,32 @@ async def test_progress_is_sent_at_most_ten_times_a_second(tmp_path: Path) -> No
         report(Info(2, 0, 1, 1, 1, ("d",)))
         await server.until(lambda: len(server.of(work.Progress, "a")) >= 2)
         assert len(server.of(work.Progress, "a")) == 2
+
+
+def test_the_log_has_the_searches_by_class() -> None:
+    """Once a minute a worker logs its searches by class, unless nothing has changed since."""
+
+    async def minutes() -> None:
+        worker = EngineWorker(Link(Broker("127.0.0.1", 1), "w1", "w"), FakePool(), 1, ())
+        running = asyncio.create_task(worker.run())
+        await asyncio.sleep(STATUS_S + 1)
+        for name, use in (("a", "ask"), ("b", "live"), ("c", "ask")):
+            search = work.Search(name, 1, "s1", replace_fields(job(), use=use), 1000)
+            await worker._serve(search)
+        await asyncio.sleep(3 * STATUS_S)
+        running.cancel()
+        await asyncio.wait([running])
+
+    with structlog.testing.capture_logs() as logs:
+        run_virtual(minutes())
+    none, some = (line for line in logs if line["event"] == "searches")
+    counted = {name: count for name, count in some.items() if name.endswith("_answered")}
+    assert counted == {"live_answered": 1, "ask_answered": 2, "study_answered": 0}
+    assert none.keys() - {"event", "log_level"} == {
+        f"{use}_{state}"
+        for use in ("live", "ask", "study")
+        for state in ("running", "waiting", "preempted", "answered")
+    }
 
 
 async def test_a_workers_refusals(tmp_path: Path) -> None:
