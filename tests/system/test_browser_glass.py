@@ -22,6 +22,20 @@ MAX_NODES = 20_000
 #: The tree of the greedy friends (the founding texts, row 5).
 FRIENDS = "max(A: min(10, 25, 50), B: min(5, 2, 25))"
 
+#: Where the drawing is before a click on the button that zooms, right after it, and in the next
+#: frames.
+ZOOM = """async () => {
+    const world = document.querySelector("glass-tree .world");
+    const place = () => world.getAttribute("transform");
+    const before = place();
+    document.querySelector("glass-tree .zoom button").click();
+    const atOnce = place();
+    const frames = [];
+    while (frames.length < 12)
+        frames.push(await new Promise((next) => requestAnimationFrame(() => next(place()))));
+    return [before, atOnce, frames];
+}"""
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chromium() -> AsyncIterator[Browser]:
@@ -171,6 +185,39 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
         await expect(ada.page).to_have_url(re.compile("moves=g1f3"))
         await expect(ada.page.locator(".move-board")).to_contain_text("Black to move")
         await expect(ada.page.locator(".what")).to_contain_text("Chess: alpha-beta, depth 1")
+
+
+async def test_a_position_of_a_stored_match(chromium: Browser, server: ServerProcess) -> None:
+    """The replay of a match leads to the search of whichever position it shows, by one click."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.create("Tic-tac-toe", "One screen for two")
+        for cell in ("b2", "a1", "c3"):
+            await ada.cell(cell).click()
+        await expect(ada.page.locator(".moves .move")).to_have_count(3)
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+        await ada.page.get_by_role("link", name="Replay", exact=True).click()
+        moves = ada.page.locator(".replay .moves .move")
+        for key, ply in (("Home", 0), ("ArrowRight", 1), ("End", 3)):
+            await expect(moves).to_have_count(3)
+            await ada.page.keyboard.press(key)
+            await expect(ada.page).to_have_url(re.compile(f"ply={ply}$"))
+            replay = ada.page.url
+            await ada.page.get_by_role("link", name="Open in the glass box").click()
+            await expect(ada.page.locator(".what")).to_contain_text("Tic-tac-toe: alpha-beta")
+            await expect(ada.page).to_have_url(re.compile(f"match=\\w+&ply={ply}\\b"))
+            await ada.page.goto(replay)
+
+
+async def test_less_motion_is_obeyed(chromium: Browser, server: ServerProcess) -> None:
+    """For a reader who wants less motion the drawing moves at once: no frame is in between."""
+    still = {**DESKTOP, "reduced_motion": "reduce"}
+    async with people(chromium, server.url, still) as (ada,):
+        await ada.go("/learn/alpha-cut")
+        await ada.page.locator("glass-tree .node").first.wait_for()
+        before, at_once, frames = await ada.page.evaluate(ZOOM)
+        assert at_once != before
+        assert set(frames) == {at_once}
 
 
 async def test_a_withheld_search_says_why(chromium: Browser, server: ServerProcess) -> None:

@@ -155,11 +155,28 @@ async def play_the_blunder_differently(ada: Person) -> None:
     await ada.wait_for_turn()
 
 
+async def print_the_match(ada: Person) -> None:
+    """On paper the match has its head, the board, the analysis and all moves, and no controls."""
+    await ada.page.emulate_media(media="print")
+    title = ada.page.locator(".print-title")
+    await expect(title).to_have_text(re.compile(r"^Chess: .+ \u2013 AI level 3$"))
+    for part in ("ply-board", ".summary", ".chance-graph", ".turning-point >> nth=0"):
+        await expect(ada.page.locator(part)).to_be_visible()
+    moves = ada.page.locator(".moves .move")
+    await expect(moves.last).to_be_visible()
+    assert await moves.evaluate_all("(all) => all.every((each) => each.checkVisibility())")
+    for control in (".top", ".state", ".tabs", ".info", ".thinking"):
+        await expect(ada.page.locator(control).first).to_be_hidden()
+    await ada.page.emulate_media(media="screen")
+    await expect(title).to_be_hidden()
+
+
 async def test_a_player_learns_from_a_match(chromium: Browser, server: ServerProcess) -> None:
     """A player asks for hints and the coach in a match, watches its analysis grow, opens the worst
     mistake and plays on from before it against the AI.
 
-    The page fits and passes axe. A second reader on a phone sees the same analysis at once.
+    The page can be printed, fits and passes axe. A second reader on a phone sees the same analysis
+    at once.
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
         await ada.create("Chess", "The AI", level=3, side="White")
@@ -168,6 +185,7 @@ async def test_a_player_learns_from_a_match(chromium: Browser, server: ServerPro
         await resign_and_analyse(ada)
         assert await audit(ada.page) == []
         await assert_fits(ada, in_height=True)
+        await print_the_match(ada)
         await look_at_the_mistakes(ada)
         address = ada.page.url.partition("?")[0]
         await play_the_blunder_differently(ada)

@@ -19,7 +19,8 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
     keyboard alone, and hides the panel.
 
     The host then shows the thinking to spectators only: a spectator reads it, the player reads why
-    not. The replay has the words again, and none beside a person's move.
+    not. The replay has the words again, with the search depth by depth, and none beside a person's
+    move.
     """
     async with (
         open_chromium() as chromium,
@@ -72,6 +73,11 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         await kim.page.get_by_role("tab", name="Thinking").click()
         await kim.page.locator(".search-picture summary").click()
         await expect(kim.page.locator(".searched-moves li").first).to_be_visible()
+        depths = kim.page.locator(".depth-move")
+        last, before, *_ = [text.split()[1] for text in await depths.all_inner_texts()]
+        assert int(last) == int(before) + 1
+        await depths.first.focus()
+        await expect(kim.page.locator("ply-board .arrows .shaft")).to_have_count(1)
         assert await audit(kim.page) == []
         await kim.page.keyboard.press("ArrowLeft")
         await expect(kim.page.locator(".thinking")).to_contain_text("A person played this move")

@@ -156,7 +156,7 @@ export function drawInfo(app, match, { share, shown, flip }) {
             h("button", { class: "small", onclick: () => print() }, "Print"),
         ),
         match.seats.map((occupant, seat) =>
-            occupant.kind === "ai"
+            occupant.kind === "ai" || occupant.identity === match.seats[seat - 1]?.identity
                 ? null
                 : h("p", { class: "more-of" }, h("a", { href: `/replays?player=${encodeURIComponent(occupant.identity)}` }, `Matches of ${playersOfSeat(match, seat)}`)),
         ),
