@@ -102,6 +102,7 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
         await expect(ada.page.locator(".lobby")).to_be_visible()
         await open_replays(ada)
         await expect(ada.page.get_by_text("The matches could not be loaded.")).to_be_visible()
+        await expect(ada.page.locator(".toast")).to_have_count(0)
         await server.start()
         await expect(ada.page.get_by_text("There are no finished matches yet.")).to_be_visible()
         await expect(ada.banner).to_have_count(0)

@@ -10,7 +10,7 @@
 
 import { listGames, listMatches } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
-import { agoText } from "../../shell/words.js";
+import { agoText, sentence } from "../../shell/words.js";
 import { drawMatch } from "../../ui/matches.js";
 import { addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
 import { drawForm } from "./form.js";
@@ -32,6 +32,8 @@ export class ReplaysPage {
     #previous = null;
     /** "searching" while the page shows what it has and looks for more. */
     #state = /** @type {"loading" | "searching" | "loaded" | "failed"} */ ("loading");
+    /** Why the matches could not be loaded, as a sentence. */
+    #failure = "";
 
     /** @param {App} app */
     constructor(app) {
@@ -87,7 +89,7 @@ export class ReplaysPage {
         } catch (error) {
             if (request !== this.#request) return;
             this.#state = "failed";
-            this.#app.toast(error instanceof Error ? error.message : String(error));
+            this.#failure = sentence(error instanceof Error ? error.message : String(error));
         }
         this.#app.update();
     }
@@ -121,7 +123,7 @@ export class ReplaysPage {
                   )
                 : null,
             h("p", { key: "state", class: "muted", role: "status" }, this.#stateText()),
-            this.#state === "failed" ? h("p", { key: "failed", class: "muted" }, "The matches could not be loaded.") : null,
+            this.#state === "failed" ? h("p", { key: "failed", role: "alert" }, `The matches could not be loaded. ${this.#failure}`) : null,
             this.#state === "failed" ? h("button", { class: "more", onclick: () => void this.#load() }, "Try again") : this.#drawPages(),
         );
     }
