@@ -37,6 +37,8 @@ GRACE_S = 0.5
 DEADLINE_S = 120.0
 #: Pause before a worker that was busy gets a search again, in seconds.
 BUSY_S = 0.25
+#: Pause before a worker that has the game in quarantine gets a search of it again, in seconds.
+QUARANTINED_S = 60.0
 #: Shortest time between two progress messages that are read, in seconds. A worker sends ten a
 #: second.
 PROGRESS_S = 0.08
@@ -274,7 +276,7 @@ class BrokerTransport:
                 self._workers.forget(name)  # until it advertises again
             case "quarantined":
                 reason = f"it has the game in quarantine: {text}"
-                self._workers.distrust(name, search.game, reason)
+                self._workers.distrust(name, search.game, reason, QUARANTINED_S)
             case "strategy":
                 failure = StrategyFailed(text if text in reasons.REASONS else reasons.FAILED)
                 self._on_end(self._dispatcher.fail(search, failure))

@@ -1,12 +1,13 @@
 """The engine workers that advertise to a node, and the games that the node trusts each with.
 
-After an impossible message, or when it has a game in quarantine, a worker gets no more searches of
-that game under the same rules; the reason is in this node's log. A restarted worker has another
-name, and is trusted again.
+After an impossible message a worker gets no more searches of that game under the same rules, and
+when it has the game in quarantine it gets none for a while; the reason is in this node's log. A
+restarted worker has another name, and is trusted again.
 """
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -102,9 +103,9 @@ class RemoteWorkers:
         self._is_up = is_up
         self._find_game = find_game
         self._metrics = metrics
-        #: The games that each worker is not trusted with, by its name, with their rules' digests.
-        #: The entries outlive the workers' adverts.
-        self._distrusted: dict[str, set[tuple[str, str]]] = {}
+        #: The games that each worker is not trusted with, by its name, with their rules' digests,
+        #: and the times at which it is asked again. The entries outlive the workers' adverts.
+        self._distrusted: dict[str, dict[tuple[str, str], float]] = {}
 
     # --- adverts
 
@@ -134,18 +135,18 @@ class RemoteWorkers:
         """Forgets a worker until it advertises again."""
         self.known.pop(name, None)
 
-    def distrust(self, name: str, game: Game, reason: str) -> None:
-        """Excludes the worker from searches of this game, and logs that once."""
+    def distrust(self, name: str, game: Game, reason: str, for_s: float = math.inf) -> None:
+        """Excludes the worker from searches of this game for a time, and logs that once."""
         self._metrics.bad_answers += 1
         offered = (game.id, game.digest)
-        if offered in self._distrusted.setdefault(name, set()):
+        games = self._distrusted.setdefault(name, {})
+        if games.get(offered, -math.inf) > _now_s():
             return
-        self._distrusted[name].add(offered)
+        games[offered] = _now_s() + for_s
         if len(self._distrusted) > MAX_DISTRUSTED:
             del self._distrusted[next(iter(self._distrusted))]
-        log.error(
-            "worker not asked any more", worker=quoted(name), game=game.id, reason=quoted(reason)
-        )
+        event = "worker not asked any more" if math.isinf(for_s) else "worker not asked for a while"
+        log.error(event, worker=quoted(name), game=game.id, reason=quoted(reason))
 
     # --- offers
 
@@ -222,7 +223,8 @@ class RemoteWorkers:
         return count
 
     def _is_trusted(self, name: str, game_id: str, rules: str) -> bool:
-        return (game_id, rules) not in self._distrusted.get(name, ())
+        until_s = self._distrusted.get(name, {}).get((game_id, rules), -math.inf)
+        return until_s <= _now_s()
 
 
 def quoted(text: str) -> str:

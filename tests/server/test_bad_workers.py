@@ -35,8 +35,11 @@ from server.bus.link import open_link
 from server.bus.work import ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EngineUnavailable, OnInfo
+from server.process.metrics import Metrics
 from server.seats import broker_transport
 from server.seats.answers import LIVE_PV_MOVES, STORED_PV_MOVES, Checker, ImpossibleAnswer
+from server.seats.broker_transport import QUARANTINED_S
+from server.seats.workers import RemoteWorkers
 from tests.server.test_engine_workers import AI1, Duel, WorkerHandle, node, start_worker
 from tests.server.test_remote_engines import (
     GAME,
@@ -53,6 +56,7 @@ from tests.server.test_remote_engines import (
 )
 from tests.support.clock import until
 from tests.support.fake_server import FakeServer
+from tests.support.virtual_time import run_virtual
 
 #: A text with control characters and markup that must reach no client.
 HOSTILE_TEXT = "ev\u202eil\x1b[2J<b>words</b>"
@@ -138,9 +142,35 @@ async def test_a_bad_worker_gets_no_more_searches(fault: str, tmp_path: Path) ->
         assert infos == [info("e")] * 3
         assert network.engines._metrics.bad_answers == 1
         assert [
-            line["worker"] for line in logged if line["event"] == "worker not asked any more"
+            line["worker"] for line in logged if line["event"].startswith("worker not asked")
         ] == [bad.name]
         assert not [line for line in logged if "\u202e" in str(line) or "\x1b" in str(line)]
+
+
+def test_a_worker_with_a_quarantine_is_asked_again_after_a_while() -> None:
+    """A worker's quarantine may end, unlike the distrust in one that has answered wrongly."""
+
+    async def scenario() -> None:
+        workers = RemoteWorkers(lambda: True, load_game, Metrics())
+        advert = work.Advert("w", 1, {GAME.id: ReadyGame(GAME.digest)}, 0, 0)
+
+        def is_offered() -> bool:
+            workers.on_advert(advert)
+            return workers.offers(job(), lambda name, uses: 0) != []
+
+        assert is_offered()
+        for _ in range(2):
+            workers.distrust("w", GAME, "quarantine", QUARANTINED_S)
+            assert not is_offered()
+            await asyncio.sleep(QUARANTINED_S - 1)
+            assert not is_offered()
+            await asyncio.sleep(2)
+            assert is_offered()
+        workers.distrust("w", GAME, "a wrong answer")
+        await asyncio.sleep(30 * QUARANTINED_S)
+        assert not is_offered()
+
+    run_virtual(scenario())
 
 
 @pytest.mark.parametrize("broken", ["a wrong field", "too long"])
