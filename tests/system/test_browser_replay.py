@@ -129,8 +129,11 @@ async def look_at_the_mistakes(ada: Person) -> None:
     await ada.page.keyboard.press("Space")
     await expect(ada.button("Stop")).to_be_visible()
     await expect(ada.status).to_contain_text("1. e4")
-    await ada.page.locator(".turning-point").last.click()
+    point = ada.page.locator(".turning-point").last
+    await point.click()
     await expect(ada.button("Play the moves")).to_be_visible()
+    await expect(point).to_have_attribute("aria-current", "step")
+    await expect(ada.page.locator(".moves .move.shown")).to_have_accessible_name(MARKED)
 
 
 async def play_the_blunder_differently(ada: Person) -> None:
