@@ -119,6 +119,23 @@ async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
         await page.keyboard.press("Enter")
 
 
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+async def test_the_bar_does_not_cover_the_tree(
+    chromium: Browser, server: ServerProcess, screen: dict[str, Any]
+) -> None:
+    """With the first step the page scrolls as far as the tree stands above the sentence."""
+    async with people(chromium, server.url, screen) as (ada,):
+        await ada.go("/learn/four-level-tree")
+        await expect(ada.page.locator(".runs .sentence")).to_contain_text("It visited")
+        await ada.page.keyboard.press("ArrowLeft")
+        await expect(ada.page.locator("glass-tree")).to_be_in_viewport(ratio=0.99)
+        tree = await ada.page.locator("glass-tree").bounding_box()
+        sentence = await ada.page.locator(".glass-viewer .sentence").bounding_box()
+        assert tree is not None
+        assert sentence is not None
+        assert tree["y"] + tree["height"] <= sentence["y"]
+
+
 async def test_a_quiz_is_answered_by_keyboard(chromium: Browser, server: ServerProcess) -> None:
     """Right answers count, a wrong number brings the hint, and the card shows the score."""
     questions = lesson_quiz("every-leaf").questions

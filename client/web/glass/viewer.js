@@ -82,6 +82,8 @@ export class SearchViewer {
     #state = null;
     /** The parts that the user has opened. @type {Set<string>} */
     #openParts = new Set();
+    /** Whether the page was scrolled to the tree. */
+    #isUncovered = false;
     /** The frame in which the growing trace is drawn next, 0 without one. */
     #frame = 0;
 
@@ -150,6 +152,14 @@ export class SearchViewer {
     #go(step) {
         this.goTo(step);
         this.#options.onStep?.(this.step);
+        this.#uncoverTree();
+    }
+
+    /** Scrolls the page at the user's first step, so that the bar does not cover the tree. */
+    #uncoverTree() {
+        if (this.#isUncovered) return;
+        this.#isUncovered = true;
+        document.querySelector(".glass-viewer .has-bar .tree")?.scrollIntoView({ block: "nearest" });
     }
 
     /**
