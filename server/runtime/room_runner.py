@@ -157,7 +157,8 @@ class RoomRunner:
         if not self._log.is_responsible:
             self.submit(TakeOver())
             return None
-        self._start_due_work()
+        if not self._is_busy:  # otherwise the work is started after the item that is being served
+            self._start_due_work()
         return RoomVersion(self.room_id, room.v) if self._log.due_ms is None else None
 
     def receive(self, message: RoomMessage) -> None:

@@ -63,6 +63,29 @@ async def test_the_ai_moves() -> None:
         assert [m["state"] for m in ada.of("thinking")] == ["queued", "searching", "done"]
 
 
+@virtual
+async def test_a_move_that_is_being_stored_is_not_searched_again() -> None:
+    """While the AI's move is committed the match is still due, and a wake-up changes nothing."""
+    fake, may_answer = FakeServer(), asyncio.Event()
+
+    async def answer(job: Job) -> str:
+        await may_answer.wait()
+        return await first_legal(job)
+
+    fake.engines.answer = answer
+    async with against_ai(fake) as (hub, room, ada):
+        await ada.ack(ada.move(room, 0, "b2"))
+        gate = fake.store.hold("append")
+        may_answer.set()
+        await fake.store.waiting["append"].wait()
+        await hub.wake_due_rooms()
+        await run_ready_tasks()
+        gate.set()
+        await ada.until(lambda m: m["t"] == "turn" and m["ply"] == 2)
+        assert len(fake.engines.jobs) == 1
+        assert [m["state"] for m in ada.of("thinking")] == ["queued", "searching", "done"]
+
+
 @pytest.mark.parametrize(
     ("score", "turns", "kind"), [(0, 2, "finished"), (5, 2, "declined"), (0, 4, "declined")]
 )
