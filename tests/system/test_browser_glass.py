@@ -209,6 +209,22 @@ async def test_a_position_of_a_stored_match(chromium: Browser, server: ServerPro
             await ada.page.goto(replay)
 
 
+async def test_a_refusal_is_in_view_on_a_phone(chromium: Browser, server: ServerProcess) -> None:
+    """A refused position is explained at its field, and another refusal at the window's edge."""
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.go("/glass?game=chess&depth=9")
+        await ada.button("Change the search").click()
+        failure = ada.page.locator(".failure")
+        await expect(failure).to_contain_text("the limit is")
+        await expect(failure).to_be_in_viewport(ratio=1)
+        await ada.page.get_by_label("Position as text").fill("nonsense")
+        refusal = ada.page.locator(".field.position .refusal")
+        await expect(refusal).to_be_in_viewport(ratio=1)
+        await expect(failure).to_have_count(0)
+        assert await audit(ada.page) == []
+        ada.faults.clear()  # the browser reports the refusals, which have status 400
+
+
 async def test_less_motion_is_obeyed(chromium: Browser, server: ServerProcess) -> None:
     """For a reader who wants less motion the drawing moves at once: no frame is in between."""
     still = {**DESKTOP, "reduced_motion": "reduce"}

@@ -15,6 +15,17 @@ const TEMPORARY = /^(study\.|http\.|rate\.)/;
 /** The codes of refusals that no change of the search resolves. */
 const FINAL = /^(trace\.withheld|lesson\.unknown)$/;
 
+/** The code of a position that is none. */
+export const REFUSED_POSITION = "position.refused";
+
+/**
+ * Whether the open form shows the error at the field that caused it.
+ * @param {Error | null} error
+ */
+export function isAtField(error) {
+    return error instanceof TraceError && (error.line !== null || error.code === REFUSED_POSITION);
+}
+
 /**
  * Whether the same search may succeed later.
  * @param {Error} error

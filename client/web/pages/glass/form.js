@@ -19,6 +19,7 @@ import { loadStyleSheet } from "../../shell/router.js";
 import { sentenceOf } from "../../shell/words.js";
 import { MoveBoard } from "./move-board.js";
 import { EXAMPLES } from "./examples.js";
+import { REFUSED_POSITION } from "./failure.js";
 import { drawFields } from "./fields.js";
 import { NO_SUBJECT, subjectOf, valuesOf, withChanges } from "./search.js";
 import { drawSecond } from "./second.js";
@@ -140,6 +141,7 @@ export class SearchForm {
             runs,
             head: first.trace?.head ?? null,
             textError: error instanceof TraceError && error.line !== null ? error : null,
+            positionError: error instanceof TraceError && error.code === REFUSED_POSITION ? sentenceOf(error.message) : "",
             moveBoard: this.#moveBoard,
             choose: (chosen) => this.#choose(chosen, first.trace?.head.game ?? "", choices, change),
             change,

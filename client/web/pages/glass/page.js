@@ -15,14 +15,13 @@
 
 import { readLesson } from "../../glass/requests.js";
 import { Run } from "../../glass/run.js";
-import { TraceError } from "../../glass/stream.js";
 import { SearchViewer } from "../../glass/viewer.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { sentenceOf } from "../../shell/words.js";
 import { AddressBar } from "./address-bar.js";
 import { EXAMPLES } from "./examples.js";
-import { drawFailure, drawStopped, drawTruncated, isCorrectable } from "./failure.js";
+import { drawFailure, drawStopped, drawTruncated, isAtField, isCorrectable } from "./failure.js";
 import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
 
 /** On wide windows an empty page opens with its form; form.css has the same width. */
@@ -276,9 +275,7 @@ export class GlassPage {
             for (const run of runs) if (run.error) run.retry();
             this.#app.update();
         };
-        // The open form shows a mistake in a text at the text.
-        const isAtText = (/** @type {Error | null} */ error) => this.#isFormOpen && error instanceof TraceError && error.line !== null;
-        const failed = runs.filter(({ error }) => error !== null && !isAtText(error));
+        const failed = runs.filter(({ error }) => error !== null && !(this.#isFormOpen && isAtField(error)));
         const isRunning = runs.some((run) => run.isRunning);
         return h(
             "div",

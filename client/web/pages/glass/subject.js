@@ -35,6 +35,7 @@ const MAX_POSITION = 1000;
  * @property {LessonRun[] | null} runs of the lesson; null while they load
  * @property {TraceHead | null} head of the trace
  * @property {TraceError | null} textError the mistake in the text
+ * @property {string} positionError why the position was refused, or ""
  * @property {MoveBoard} moveBoard
  * @property {(subject: Subject) => void} choose
  * @property {(changes: Partial<Address>) => void} change
@@ -109,7 +110,7 @@ function drawOptions({ state, games, change }) {
 }
 
 /** @param {SubjectForm} form */
-function drawPosition({ state, change }) {
+function drawPosition({ state, positionError, change }) {
     const onInput = (/** @type {Event} */ event) => {
         if (!(event.currentTarget instanceof HTMLTextAreaElement)) return;
         const text = event.currentTarget.value.trim();
@@ -127,9 +128,12 @@ function drawPosition({ state, change }) {
             autocapitalize: "off",
             autocomplete: "off",
             placeholder: "the start of the game",
+            "aria-invalid": positionError !== "",
+            "aria-describedby": positionError ? "position-refusal" : null,
             ".value": state.position ?? "",
             oninput: onInput,
         }),
+        positionError ? h("p", { class: "refusal", role: "alert", id: "position-refusal", key: "refusal" }, positionError) : null,
     );
 }
 
