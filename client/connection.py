@@ -212,7 +212,7 @@ class Connection:
         Refused when the server refuses the name, and Unreachable when it does not answer.
         """
         try:
-            opened = await self._say_hello(None, name, may_retry=False)
+            opened = await self._open_socket(None, name)
         except SocketClosed as closed:
             raise Unreachable("the server does not answer now: try again later") from closed
         self._wanted_name = opened.welcome.name
@@ -299,14 +299,10 @@ class Connection:
             if closing:
                 await asyncio.wait(closing)
 
-    async def _open_socket(self, room: str | None) -> WelcomedSocket:
-        return await self._say_hello(room, self._wanted_name, may_retry=self._was_welcomed)
-
-    async def _say_hello(
-        self, room: str | None, name: str | None, may_retry: bool
-    ) -> WelcomedSocket:
-        hello = Hello(protocol=PROTOCOL, token=self.token, name=name)
+    async def _open_socket(self, room: str | None, new_name: str | None = None) -> WelcomedSocket:
+        hello = Hello(protocol=PROTOCOL, token=self.token, name=new_name or self._wanted_name)
         url = self._address.websocket_url_for(room)
+        may_retry = self._was_welcomed and new_name is None
         return await open_socket(
             self._dial, url, room, hello, self._timing.welcome_s, may_retry=may_retry
         )
@@ -332,7 +328,7 @@ class Connection:
                     tasks.create_task(self._outbox.write(current.socket), name="plyroom writer"),
                     tasks.create_task(self._keep_alive(), name="plyroom keep-alive"),
                     tasks.create_task(self._read(current.socket), name="plyroom reader"),
-                    tasks.create_task(self._end_at_rename(), name="plyroom rename"),
+                    tasks.create_task(_end_when(self._was_renamed), name="plyroom rename"),
                 ]
                 replacement = await self._wait_for_next_socket(current)
                 for task in running:
@@ -411,12 +407,6 @@ class Connection:
                 raise SocketClosed(1006, "no answer")
             self._outbox.post(format_client_message(Ping()))
 
-    async def _end_at_rename(self) -> None:
-        """Raises SocketClosed when the guest has another name, which a new socket takes over."""
-        await self._was_renamed.wait()
-        self._was_renamed.clear()
-        raise SocketClosed(RENAMED_CODE, "renamed")
-
     async def _read(self, socket: Socket) -> None:
         while True:
             message = await receive(socket)
@@ -458,6 +448,13 @@ class Connection:
         self._pending.fail(failure)
         self._rooms.fail(failure)
         self._lobby.fail(failure)
+
+
+async def _end_when(renamed: asyncio.Event) -> None:
+    """Raises SocketClosed when the guest has another name, which a new socket takes over."""
+    await renamed.wait()
+    renamed.clear()
+    raise SocketClosed(RENAMED_CODE, "renamed")
 
 
 def _main_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
