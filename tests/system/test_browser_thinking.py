@@ -11,7 +11,12 @@ from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import serving
 from tests.system.test_browser_pages import audit
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+#: Level 6 is never careless and searches several depths, once its search is compiled.
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("warm_engine"),
+]
 
 
 async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
@@ -27,7 +32,7 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
     ):
-        await ada.create("Chess", "The AI", level=2, side="White")
+        await ada.create("Chess", "The AI", level=6, side="White")
         await ada.cell("e2").click()
         await ada.play("e4")
         panel = ada.page.locator(".thinking")
