@@ -60,6 +60,8 @@ export class SearchPair {
     #walk;
     #moment;
     #onStep;
+    /** Whether the page was scrolled to the trees. */
+    #hasShown = false;
     #controls;
     /** @type {[Half, Half]} */
     #halves;
@@ -136,12 +138,22 @@ export class SearchPair {
         return texts[0] === texts[1] ? (texts[0] ?? "") : texts.map((text, side) => `${this.names[side]}: ${text}`).join(" ");
     }
 
+    /** Scrolls the page at the user's first step so that the trees are in view below the controls. */
+    #showTrees() {
+        if (this.#hasShown) return;
+        this.#hasShown = true;
+        const tree = document.querySelector(".pair-side .tree");
+        if (tree && tree.getBoundingClientRect().bottom > innerHeight)
+            document.querySelector(".pair-controls")?.scrollIntoView();
+    }
+
     /** @param {number} moment */
     #go(moment) {
         this.#moment = Math.max(0, Math.min(this.#walk.count, moment));
         const steps = this.#walk.at(this.#moment);
         this.#viewers.forEach((viewer, side) => viewer.goTo(steps[side] ?? 0));
         this.#onStep?.(this.#moment);
+        this.#showTrees();
         this.#app.update();
     }
 
