@@ -66,9 +66,10 @@ from server.protocol.messages import (
 MAX_FIRST_ATTEMPTS = 3
 #: The counter of attempts stops here, so that 2 ** attempts stays small.
 MAX_BACKOFF_ATTEMPTS = 16
-#: The code of a socket that the connection itself gives up, because its guest has another name. No
-#: server sends it.
-RENAMED_CODE = 4999
+
+
+class _Renamed(SocketClosed):
+    """The connection gives its socket up, because a new one has the guest's new name."""
 
 
 class State(Enum):
@@ -239,10 +240,12 @@ class Connection:
             opened_at_s = self._loop.time()
             try:
                 await self._run_socket()
+            except _Renamed:
+                self._outbox.close()
+                if self._is_closing:
+                    return
+                continue
             except SocketClosed as closed:
-                if closed.code == RENAMED_CODE:
-                    self._outbox.close()
-                    continue
                 if closed.code == Close.REPLACED:
                     raise Replaced("another connection of the same identity took over") from closed
                 error: PlyroomError = Unreachable(
@@ -451,10 +454,10 @@ class Connection:
 
 
 async def _end_when(renamed: asyncio.Event) -> None:
-    """Raises SocketClosed when the guest has another name, which a new socket takes over."""
+    """Raises _Renamed when the guest has another name."""
     await renamed.wait()
     renamed.clear()
-    raise SocketClosed(RENAMED_CODE, "renamed")
+    raise _Renamed(1000, "renamed")
 
 
 def _main_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -104,6 +104,19 @@ def test_a_renamed_guest_continues_on_a_socket_with_the_new_name(
     run(test)
 
 
+@pytest.mark.parametrize("turns", range(12))
+def test_a_connection_ends_while_its_socket_is_renamed(turns: int) -> None:
+    """However far the change of the socket has come, leaving the block ends the connection."""
+
+    async def test() -> None:
+        async with memory(greet, greet, greet, greet) as c:
+            await c.rename("Bea")
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+    run_virtual(test())
+
+
 def test_a_refused_name_changes_nothing(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def old(link: Link) -> None:

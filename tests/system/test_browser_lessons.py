@@ -136,6 +136,17 @@ async def test_the_bar_does_not_cover_the_tree(
         assert tree["y"] + tree["height"] <= sentence["y"]
 
 
+async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess) -> None:
+    """With the first step the page scrolls to the tree of two searches, which is below the fold."""
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.go("/learn/one-bound")
+        tree = ada.page.locator(".pair-side .tree").first
+        await tree.locator(".node").first.wait_for()
+        await expect(tree).not_to_be_in_viewport(ratio=0.9)
+        await ada.page.keyboard.press("ArrowLeft")
+        await expect(tree).to_be_in_viewport(ratio=0.9)
+
+
 async def test_a_quiz_is_answered_by_keyboard(chromium: Browser, server: ServerProcess) -> None:
     """Right answers count, a wrong number brings the hint, and the card shows the score."""
     questions = lesson_quiz("every-leaf").questions
