@@ -230,7 +230,8 @@ async def test_less_motion_is_obeyed(chromium: Browser, server: ServerProcess) -
     still = {**DESKTOP, "reduced_motion": "reduce"}
     async with people(chromium, server.url, still) as (ada,):
         await ada.go("/learn/alpha-cut")
-        await ada.page.locator("glass-tree .node").first.wait_for()
+        # The drawing is in view as soon as the element knows its size, a frame after its first nodes.
+        await ada.page.locator("glass-tree[data-whole]").wait_for()
         before, at_once, frames = await ada.page.evaluate(ZOOM)
         assert at_once != before
         assert set(frames) == {at_once}
