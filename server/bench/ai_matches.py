@@ -24,8 +24,8 @@ GAMES = "connect-four,othello,chess"
 OPENING_PLIES = 4
 #: Time limit for the next message of a match, in seconds.
 WAIT_S = 120.0
-#: The settings of the server: no limits, and no pause before an AI's move.
-ENVIRON = {**UNLIMITED_ENVIRON, "PLYROOM_AI_PACE_MS": "0"}
+#: The settings of the server: no limits, and no pause before the moves of two AIs.
+ENVIRON = {**UNLIMITED_ENVIRON, "PLYROOM_AI_DUEL_PACE_MS": "0"}
 
 
 def random_start(game: Game, rng: random.Random) -> Position:
