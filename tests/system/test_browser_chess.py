@@ -6,7 +6,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, assert_no_traceback, serving
 from tests.system.test_browser_pages import audit
@@ -15,12 +14,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.asyncio(loop_scope="module"),
 ]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -10,7 +10,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
 from tests.system.test_browser_pages import audit
@@ -35,12 +34,6 @@ ZOOM = """async () => {
         frames.push(await new Promise((next) => requestAnimationFrame(() => next(place()))));
     return [before, atOnce, frames];
 }"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -230,7 +223,7 @@ async def test_less_motion_is_obeyed(chromium: Browser, server: ServerProcess) -
     still = {**DESKTOP, "reduced_motion": "reduce"}
     async with people(chromium, server.url, still) as (ada,):
         await ada.go("/learn/alpha-cut")
-        # The drawing is in view as soon as the element knows its size, a frame after its first nodes.
+        # The drawing is in view once the element knows its size: a frame after its first nodes.
         await ada.page.locator("glass-tree[data-whole]").wait_for()
         before, at_once, frames = await ada.page.evaluate(ZOOM)
         assert at_once != before

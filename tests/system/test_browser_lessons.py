@@ -13,7 +13,7 @@ from engine.teach.lessons.catalogue import LESSONS, lesson_traces
 from engine.teach.lessons.question import Answer, QuizQuestion
 from engine.teach.lessons.questions import lesson_quiz
 from engine.teach.trace import Trace
-from tests.support.browser import open_chromium, watch_faults
+from tests.support.browser import watch_faults
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 from tests.system.test_browser_pages import assert_fits, audit
@@ -41,12 +41,6 @@ DRAWN = """() => {
     const keys = (selector) => items(selector).map((item) => item.dataset.key);
     return [keys("g.node:not(.future)"), keys(".nodes .skipped")];
 }"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -8,17 +8,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Request, expect
 
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person
 from tests.support.server_process import ServerProcess, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

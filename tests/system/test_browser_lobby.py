@@ -11,7 +11,6 @@ from client.connection import connect
 from engine.rules.registry import game_ids, load_game
 from server.deploy.free_ports import free_ports
 from server.protocol.messages import AiSeat, Create, MySeat, OpenSeat
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
 from tests.system.test_browser_pages import assert_fits, audit
@@ -33,12 +32,6 @@ SCREENS: dict[str, dict[str, Any]] = {
 SEATS = ((MySeat(), OpenSeat()), (AiSeat(1), AiSeat(1)))
 #: The most elements that the lobby may have with 30 rooms.
 MAX_NODES = 2500
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -9,7 +9,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 from tests.support.small_texts import small_texts
@@ -31,12 +30,6 @@ SCREENS_AND_SCHEMES = [
     for name, screen in (("desktop", DESKTOP), ("phone", PHONE))
     for scheme in ("light", "dark")
 ]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

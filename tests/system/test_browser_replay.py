@@ -7,7 +7,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, TimeoutError, expect
 
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 from tests.system.test_browser_pages import assert_fits, audit
@@ -24,12 +23,6 @@ MOVES = (("e2 e4",), ("d1 h5",), ("h5 f7", "h5 g6", "a2 a3"))
 LISTED_MS = 2000
 #: The name of a move with a mark, for screen readers.
 MARKED = re.compile(r", (inaccuracy|mistake|blunder)$")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -6,7 +6,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import ServerProcess, serving
 
@@ -93,12 +92,6 @@ PICTURE_CONTRAST = """async (image) => {
     const rows = [0, 1, 6, 7];
     return Math.min(...rows.flatMap((row) => [...Array(8).keys()].map((i) => ofSquare(row, i))));
 }"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

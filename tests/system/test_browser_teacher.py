@@ -8,7 +8,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
 
@@ -25,12 +24,6 @@ COUNT_PRINTS = """() => {
 }"""
 #: The tree of the class: B's first reply is worse for MAX than A, so its others are cut off.
 TREE = "max(A: min(4, 7), B: min(3, 9, 8))"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -15,7 +15,6 @@ from playwright.async_api import Browser, Locator, Page, expect
 from engine.teach.lessons.catalogue import LESSONS
 from engine.teach.lessons.question import Answer, QuizQuestion
 from engine.teach.lessons.questions import lesson_quiz
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.hands import HANDS, Hand
 from tests.support.lesson_figures import LESSON_FIGURES, SearchFigures
@@ -67,12 +66,6 @@ VALUES = """() => Object.fromEntries([...document.querySelectorAll(".runs glass-
         const value = text(".value").replace(/^[≥≤~] /, "").replaceAll("\\u2212", "-");
         return [text(".move-label"), value];
     }))"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

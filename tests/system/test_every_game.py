@@ -16,7 +16,6 @@ from client.connection import connect
 from engine.rules.registry import game_ids, load_game
 from server.protocol.messages import AiSeat, Create
 from tests.support.any_game import play_by_clicks, play_by_typing, play_with_pointer
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.pseudo_terminal import environ, on_a_terminal, on_pipes, plyroom
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
@@ -35,12 +34,6 @@ RESULT = re.compile(r"^(Draw|You (won|lost)|\w+ wins?)( \u2212?\d+ to \u2212?\d+
 RESULT_LINE = re.compile(
     r"^(Draw|You (won|lost)|[\w ]+ wins?)( -?\d+ to -?\d+)?: .+\.$", re.MULTILINE
 )
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
