@@ -185,8 +185,7 @@ async def test_a_position_of_a_stored_match(chromium: Browser, server: ServerPro
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create("Tic-tac-toe", "One screen for two")
         for cell in ("b2", "a1", "c3"):
-            await ada.cell(cell).click()
-        await expect(ada.page.locator(".moves .move")).to_have_count(3)
+            await ada.play(cell)
         await ada.button("Resign").click()
         await ada.button("Resign now").click()
         await ada.page.get_by_role("link", name="Replay", exact=True).click()
