@@ -113,12 +113,11 @@ class PipeTransport:
             self.stop(attempt)
 
     def _offers(self, search: PoolSearch) -> Iterable[Offer[WorkerSlot]]:
-        """The idle workers. A search that is not live prefers one that has loaded its game."""
+        """The idle workers, with their reluctance as load."""
         if not self._readiness.is_searchable(search.job):
             return ()
-        is_live, game_id = search.use == "live", search.job.game
         return [
-            Offer(slot, 0.0 if is_live or slot.has_loaded(game_id) else 0.5, used_s=slot.assigned_s)
+            Offer(slot, self.workers.reluctance(slot, search.job), used_s=slot.assigned_s)
             for slot in self.workers.slots
             if slot.is_idle
         ]

@@ -7,6 +7,7 @@ from typing import Any
 from engine.pool.messages import Ready, WorkerMessage
 from engine.pool.process import StartMethod, WorkerProcess
 from engine.pool.slot import WorkerSlot
+from engine.search.job import Job
 
 #: Pauses before a start in seconds, by the number of workers that died before they were ready.
 START_BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 5.0)
@@ -76,6 +77,17 @@ class Workers:
         searches if there are several.
         """
         return max(1, self._size - 1)
+
+    def reluctance(self, slot: WorkerSlot, job: Job) -> float:
+        """How little an idle worker suits a job, from 0 to below 1.
+
+        Searches that are not live keep to the same workers: a live search that finds its room's
+        worker busy begins with an empty table at another one.
+        """
+        if job.use == "live":
+            return 0.0
+        is_for_live = slot not in self.slots[: self.background_size]
+        return 0.5 * is_for_live + 0.25 * (not slot.has_loaded(job.game))
 
     @property
     def is_failing_to_start(self) -> bool:

@@ -99,6 +99,10 @@ def no_worker_is_left_free(patch: Patch) -> None:
     patch.setattr(Workers, "background_size", property(lambda self: self._size))
 
 
+def studies_use_any_worker(patch: Patch) -> None:
+    patch.setattr(Workers, "reluctance", lambda self, slot, job: 0.0)
+
+
 def the_classes_wait_in_one_order(patch: Patch) -> None:
     def take(self: Any, is_wanted: Any, uses: Any = USES) -> Any:
         for search in sorted(self, key=lambda search: search.number):
@@ -182,6 +186,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     ),
     (no_worker_is_left_free, CLASSES.test_background_searches_leave_a_worker_free),
     (no_worker_is_left_free, CLASSES.test_any_history),
+    (studies_use_any_worker, CLASSES.test_a_room_keeps_its_worker_beside_studies),
     (the_classes_wait_in_one_order, CLASSES.test_the_order_is_fair_within_a_class),
     (the_classes_share_a_limit, CLASSES.test_each_class_has_its_own_queue),
     (one_room_has_all_turns, CLASSES.test_the_order_is_fair_within_a_class),

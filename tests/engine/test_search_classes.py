@@ -254,6 +254,27 @@ def test_background_searches_leave_a_worker_free() -> None:
         play(size, script)
 
 
+def test_a_room_keeps_its_worker_beside_studies() -> None:
+    """Studies keep to their workers, so that a room's live searches stay where its table is."""
+
+    async def script(pool: ClassPool) -> None:
+        homes = []
+        for number in range(12):
+            await pool.search("study", f"match {number}")
+        for _ in range(3):
+            for _ in range(3):
+                await pool.answer(pool.running()[0])
+                await asyncio.sleep(0.01)
+            live = await pool.search("live", "room")
+            homes.append(pool.attempts[live].process)
+            await pool.answer(live)
+            await asyncio.sleep(0.01)
+        assert len(set(homes)) == 1, "the room moved to another worker"
+
+    for size in (2, 3):
+        play(size, script)
+
+
 def test_a_preempted_search_is_next_and_unchanged() -> None:
     """A preempted search is the next of its class, with its full time, and no try is used up.
 
