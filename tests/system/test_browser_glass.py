@@ -205,7 +205,7 @@ async def test_a_refusal_is_in_view_on_a_phone(chromium: Browser, server: Server
     """A refused position is explained at its field, and another refusal at the window's edge."""
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.go("/glass?game=chess&depth=9")
-        await ada.button("Change the search").click()
+        await expect(ada.button("Hide the form")).to_be_visible()  # the refusal has opened it
         failure = ada.page.locator(".failure")
         await expect(failure).to_contain_text("the limit is")
         await expect(failure).to_be_in_viewport(ratio=1)
