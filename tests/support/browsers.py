@@ -1,5 +1,6 @@
 """People with a browser on a real server, who see the page and click on it."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,6 +39,20 @@ class Person:
         """Presses F5 and waits until the board is back."""
         await self.page.reload()
         await self.board.wait_for()
+
+    async def until(self, expression: str) -> None:
+        """Waits until an expression is true in the page, which it evaluates once a frame.
+
+        Playwright's `wait_for_function` evaluates its text again in each frame, which the page's
+        content policy forbids: it fails unless the expression is true at once.
+        """
+        async with asyncio.timeout(TIMEOUT_MS / 1000):
+            await self.page.evaluate(
+                f"""() => new Promise((resolve) => {{
+                    const look = () => ({expression}) ? resolve() : requestAnimationFrame(look);
+                    look();
+                }})"""
+            )
 
     # --- what they see
 

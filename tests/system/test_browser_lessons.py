@@ -237,7 +237,7 @@ async def test_a_teacher_prints_a_lesson_and_opens_it_in_two_clicks(
         await page.emulate_media(media="screen")
         await page.evaluate("window.print = () => (window.printed = true)")
         await page.get_by_role("button", name="Print with answers").click()
-        await page.wait_for_function("window.printed")
+        await ada.until("window.printed")
         await expect(sheet).to_contain_text("C2 ≤ 15: the least of D = 15.")
 
 

@@ -112,7 +112,7 @@ async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: Server
             setTimeout(() => (window.hasBanner = document.querySelector(".banner") !== null)))"""
     )
     await ada.page.context.set_offline(True)
-    await ada.page.wait_for_function("window.hasBanner !== undefined")
+    await ada.until("window.hasBanner !== undefined")
     assert await ada.page.evaluate("window.hasBanner")
     await ada.page.context.set_offline(False)
     await expect(ada.banner).to_have_count(0)

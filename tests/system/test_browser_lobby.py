@@ -254,7 +254,7 @@ async def test_a_lobby_with_thirty_rooms_is_small(chromium: Browser, server: Ser
         await expect(kim.page.locator(".rooms img").nth(29)).to_be_visible()
         assert await kim.page.evaluate("document.querySelectorAll('*').length") < MAX_NODES
         broken = "images => images.filter(image => image.naturalWidth === 0).length"
-        await kim.page.wait_for_function("[...document.images].every(image => image.complete)")
+        await kim.until("[...document.images].every(image => image.complete)")
         assert await kim.page.locator("img").evaluate_all(broken) == 0
 
 

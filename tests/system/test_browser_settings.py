@@ -219,16 +219,16 @@ async def test_the_bell_turns_on_sounds_and_notices(
         assert await ada.page.evaluate("played") == []
         await ada.button("Sounds and notices").click()
         # A sample of two notes, which waits for the module of sounds.
-        await ada.page.wait_for_function("played.length >= 3")
+        await ada.until("played.length >= 3")
         assert sorted(await ada.page.evaluate("played.splice(0)")) == ["asked", "note", "note"]
         await bob.play("a1")
         await ada.wait_for_turn()
-        await ada.page.wait_for_function("played.length >= 3")
+        await ada.until("played.length >= 3")
         assert await ada.page.evaluate("played.splice(0)") == ["note", "note", "note"]
         await ada.play("c3")
         await ada.page.evaluate(HIDE)
         await bob.play("a3")
         await ada.wait_for_turn()
-        await ada.page.wait_for_function("played.includes('Your turn')")
+        await ada.until("played.includes('Your turn')")
         await ada.reload()
         await expect(ada.button("Sounds and notices")).to_have_attribute("aria-pressed", "true")
