@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,8 @@ from server.limits import by_address as limits
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 #: Size of a memory page in bytes, the unit of memory in /proc.
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+#: What a server writes to stderr when it is told to stop.
+FAREWELL = "Stopping.\n"
 #: The environment of a server without rate limits that closes idle rooms after 5 s.
 UNLIMITED_ENVIRON = {
     "PLYROOM_MESSAGES_PER_S": "100000",
@@ -51,28 +54,33 @@ class Process:
 async def spawn(
     *command: str, environment: dict[str, str] | None = None, core: int | None = None
 ) -> AsyncIterator[Process]:
-    """Starts a program that prints an address with its port; stops it at the end of the block.
+    """Starts a program that prints an address with its port; stops it at the end of the block, and
+    then prints what it wrote to its stderr.
 
     The program and its children run on that core only; None: on any core.
     """
-    start_s = time.perf_counter()
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **(environment or {})},
-        preexec_fn=None if core is None else partial(os.sched_setaffinity, 0, {core}),
-    )
-    assert process.stdout is not None, "stdout is a pipe"
-    try:
-        line = await asyncio.to_thread(process.stdout.readline)
-        if "http://" not in line:
-            raise click.ClickException(f"{' '.join(command)} did not start")
-        port = int(line.split("http://")[1].split("/")[0].rsplit(":", 1)[1])
-        yield Process(process.pid, port, start_s)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(process.wait)
+    with tempfile.TemporaryFile("w+") as errors:
+        start_s = time.perf_counter()
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={**os.environ, **(environment or {})},
+            preexec_fn=None if core is None else partial(os.sched_setaffinity, 0, {core}),
+        )
+        assert process.stdout is not None, "stdout is a pipe"
+        try:
+            line = await asyncio.to_thread(process.stdout.readline)
+            if "http://" not in line:
+                raise click.ClickException(f"{' '.join(command)} did not start")
+            port = int(line.split("http://")[1].split("/")[0].rsplit(":", 1)[1])
+            yield Process(process.pid, port, start_s)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            await asyncio.to_thread(process.wait)
+            errors.seek(0)
+            click.echo(errors.read().replace(FAREWELL, ""), nl=False, err=True)
 
 
 def cpu_seconds(pid: int) -> float:
