@@ -11,7 +11,8 @@ from functools import partial
 import numpy as np
 
 from engine.command_line import count, option
-from engine.compiler.native import Memory, NativeGame, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import NativeGame, compile_game
 from engine.game import Game, GameError, Position
 from engine.rules.registry import load_game
 from engine.search import layout

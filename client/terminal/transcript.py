@@ -336,13 +336,14 @@ class Transcript:
 
 
 class SearchReports:
-    """Decides which reports of the AI's searches are printed: waiting for an engine, compiling,
-    progress every `THINKING_INTERVAL_S`, and the final result.
+    """Decides which reports of the AI's searches are printed: waiting for an engine, compiling, a
+    wait in the queue that lasts, progress every `THINKING_INTERVAL_S`, and the final result.
     """
 
     def __init__(self) -> None:
         self._printed_at_s = 0.0
         self._state = ""
+        self._is_wait_printed = False
 
     def is_due(self, thinking: Thinking, now_s: float) -> bool:
         """Whether to print this report, which must be the next one of the room; records it."""
@@ -351,9 +352,13 @@ class SearchReports:
         has_result = thinking.depth > 0
         if is_new_state and thinking.state in ("searching", "queued"):
             self._printed_at_s = now_s
+            self._is_wait_printed = False
             return False
+        is_long_wait = thinking.state == "queued" and thinking.wait and not self._is_wait_printed
+        self._is_wait_printed = self._is_wait_printed or bool(is_long_wait)
         is_due = (
             (is_new_state and thinking.state in ("warming", "absent"))
+            or bool(is_long_wait)
             or (thinking.state == "done" and has_result)
             or (now_s - self._printed_at_s >= THINKING_INTERVAL_S and has_result)
         )

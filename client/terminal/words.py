@@ -152,7 +152,7 @@ def thinking_text(name: str, thinking: Thinking) -> str:
         case "absent":
             return f"{name} waits for an engine: none is connected."
         case "queued":
-            return f"{name} waits for its turn to think."
+            return f"{name} {thinking.wait or 'waits for its turn to think'}."
         case _ if thinking.withheld:
             return f"{name} thinks. {thinking.withheld}"
         case _ if thinking.depth == 0:

@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 
 from engine.command_line import between, count
-from engine.compiler.native import Memory
+from engine.compiler.intrinsics import Memory
 from engine.game import GameError, Position
 from engine.rules.registry import load_game
 from engine.search import layout

@@ -16,20 +16,13 @@ import numpy as np
 
 from engine.compiler.inlining import template_functions
 from engine.game import Game
+from engine.rules.contract import HOOKS, OPTIONAL_HOOKS
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
 from engine.rules.overflow import wrapping
 from engine.rules.parts import namespace_of
 from engine.search import kernel
 from engine.search.job import RulesChanged
-
-#: The required hooks, which replace the stubs as in `engine.compiler.native`.
-HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
-#: The optional hooks, which replace the stubs where a game has them.
-OPTIONAL_HOOKS = (
-    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass",
-    "pass_turn", "probe", "evasions",
-)  # fmt: skip
 
 #: The hooks whose second argument is memory.
 MEMORY_HOOKS = ("moves", "evaluate", "count", "tactical", "evasions", "probe")

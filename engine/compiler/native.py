@@ -11,8 +11,6 @@ A server never imports this module. Compiled code does not check indexes: a game
 the size of the buffers.
 """
 
-import inspect
-import operator
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -21,12 +19,21 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
+import numba
+from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import register_pass
+from numba.core.errors import NumbaError
+from numba.core.typed_passes import NativeLowering
 
 from engine import jit
 from engine.compiler import code_cache
+from engine.compiler.code_cache import NotCached
 from engine.compiler.inlining import template_functions
+from engine.compiler.intrinsics import INT, INTS, WORD, WORDS, Memory, recursive_call
 from engine.game import Game, GameFault
+from engine.rules.contract import HOOKS, OPTIONAL_HOOKS
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
 from engine.rules.parts import marked_functions, namespace_of
@@ -34,247 +41,9 @@ from engine.rules.style import reachable
 from engine.search import kernel
 from engine.search.job import RulesChanged
 
-CACHE = code_cache.cache_folder()
-# Numba reads the variable when it is imported, and again when its environment changes.
+CACHE = code_cache.code_folder()
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
-
-import numba  # noqa: E402
-from llvmlite import ir  # noqa: E402
-from numba import types  # noqa: E402
-from numba.core.codegen import JITCodeLibrary  # noqa: E402
-from numba.core.compiler import Compiler  # noqa: E402
-from numba.core.compiler_machinery import register_pass  # noqa: E402
-from numba.core.errors import NumbaError  # noqa: E402
-from numba.core.typed_passes import NativeLowering  # noqa: E402
-from numba.core.typing.templates import AbstractTemplate, infer_global  # noqa: E402
-from numba.core.typing.templates import signature as types_signature  # noqa: E402
-from numba.extending import (  # noqa: E402
-    NativeValue,
-    intrinsic,
-    lower_builtin,
-    models,
-    overload,
-    register_model,
-    type_callable,
-    unbox,
-)
-
-numba.config.reload_config()  # another module may have imported numba before
-
-#: The required hooks, which the kernel calls by name.
-HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
-
-#: The optional hooks: the kernel has defaults for games without them. A template may name more of a
-#: game's rules in MORE_HOOKS.
-OPTIONAL_HOOKS = (
-    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass",
-    "pass_turn", "probe", "evasions",
-)  # fmt: skip
-
-INT, WORD = types.int64, types.uint64
-_I64 = ir.IntType(64)
-
-
-# --- memory: one machine word per argument, because arrays would cost reference counts at each
-# recursion
-
-
-class Pointer(types.Type):
-    """The address of 64-bit words, indexed like an array."""
-
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = dtype
-        super().__init__(name=f"Pointer({dtype})")
-
-
-@register_model(Pointer)
-class _PointerModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, fe_type: Pointer) -> None:
-        super().__init__(manager, fe_type, _I64)
-
-
-INTS, WORDS = Pointer(INT), Pointer(WORD)
-
-
-class Memory:
-    """An array of int64 or uint64, kept alive, that compiled code takes as a pointer."""
-
-    def __init__(self, array: Any) -> None:
-        if array.dtype not in (np.int64, np.uint64) or not array.flags.c_contiguous:
-            raise TypeError("compiled code takes contiguous int64 or uint64 memory")
-        self.array = array
-        self.address = int(array.ctypes.data)
-        self._numba_type_ = INTS if array.dtype == np.int64 else WORDS
-
-
-@unbox(Pointer)
-def _unbox_pointer(typ: Any, value: Any, c: Any) -> Any:
-    address = c.pyapi.object_getattr_string(value, "address")
-    word = c.pyapi.long_as_ulonglong(address)
-    c.pyapi.decref(address)
-    return NativeValue(word, is_error=c.pyapi.c_api_error())
-
-
-def _element_address(builder: Any, context: Any, pointer: Any, dtype: Any, index: Any) -> Any:
-    """The machine address of an element."""
-    address = builder.add(pointer, builder.shl(index, ir.Constant(_I64, 3)))
-    return builder.inttoptr(address, context.get_value_type(dtype).as_pointer())
-
-
-@intrinsic
-def _store_ordered(typing_context, pointer, index, value):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        slot = _element_address(builder, context, arguments[0], pointer.dtype, arguments[1])
-        builder.store_atomic(arguments[2], slot, "seq_cst", 8)
-        return context.get_dummy_value()
-
-    return types.void(pointer, INT, pointer.dtype), generate
-
-
-@intrinsic
-def _advance(typing_context, pointer, index):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.add(arguments[0], builder.shl(arguments[1], ir.Constant(_I64, 3)))
-
-    return pointer(pointer, INT), generate
-
-
-class _Item(AbstractTemplate):
-    """The typing of `memory[index]` and `memory[index] = value`, which are lowered directly.
-
-    As an overload, each would be a function compiled for each type of index and value.
-    """
-
-    def generic(self, arguments, keywords):  # type: ignore[no-untyped-def]
-        pointer, *others = arguments
-        if not isinstance(pointer, Pointer) or not all(
-            isinstance(other, _INTEGER_TYPES) for other in others
-        ):
-            return None
-        if len(others) == 1:
-            return types_signature(pointer.dtype, pointer, INT)
-        return types_signature(types.void, pointer, INT, pointer.dtype)
-
-
-_INTEGER_TYPES = (types.Integer, types.Boolean)
-infer_global(operator.getitem)(type("_Getitem", (_Item,), {}))
-infer_global(operator.setitem)(type("_Setitem", (_Item,), {}))
-
-
-@lower_builtin(operator.getitem, Pointer, INT)
-def _getitem(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-    pointer, index = arguments
-    return builder.load(_element_address(builder, context, pointer, signature.args[0].dtype, index))
-
-
-@lower_builtin(operator.setitem, Pointer, INT, types.Integer)
-def _setitem(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-    pointer, index, value = arguments
-    builder.store(
-        value, _element_address(builder, context, pointer, signature.args[0].dtype, index)
-    )
-    return context.get_dummy_value()
-
-
-@overload(jit.at)
-def _at(memory, index):  # type: ignore[no-untyped-def]
-    if isinstance(memory, Pointer):
-        return lambda memory, index: _advance(memory, np.int64(index))
-    return None
-
-
-@overload(jit.put)
-def _put(memory, index, value):  # type: ignore[no-untyped-def]
-    if memory == INTS:
-        return lambda memory, index, value: _store_ordered(memory, np.int64(index), np.int64(value))
-    return None
-
-
-@intrinsic
-def _prefetch(typing_context, pointer, index):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        slot = _element_address(builder, context, arguments[0], pointer.dtype, arguments[1])
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [slot.type, number, number, number])
-        instruction = builder.module.declare_intrinsic("llvm.prefetch", [slot.type], kind)
-        is_write, locality, is_data = (ir.Constant(number, value) for value in (0, 3, 1))
-        builder.call(instruction, [slot, is_write, locality, is_data])
-        return context.get_dummy_value()
-
-    return types.void(pointer, INT), generate
-
-
-@overload(jit.prefetch)
-def _prefetch_word(memory, index):  # type: ignore[no-untyped-def]
-    if isinstance(memory, Pointer):
-        return lambda memory, index: _prefetch(memory, np.int64(index))
-    return None
-
-
-# --- bits: machine instructions
-
-
-def _bit_instruction(name: str) -> Any:
-    @intrinsic
-    def instruction(typing_context, x):  # type: ignore[no-untyped-def]
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            zero_is_defined = () if name == "ctpop" else (ir.Constant(ir.IntType(1), 0),)
-            return getattr(builder, name)(arguments[0], *zero_is_defined)
-
-        return INT(WORD), generate
-
-    return instruction
-
-
-_ctpop, _cttz, _ctlz = (_bit_instruction(name) for name in ("ctpop", "cttz", "ctlz"))
-
-
-@overload(jit.popcount)
-def _popcount(x):  # type: ignore[no-untyped-def]
-    return lambda x: _ctpop(np.uint64(x))
-
-
-@overload(jit.lsb)
-def _lsb(x):  # type: ignore[no-untyped-def]
-    return lambda x: _cttz(np.uint64(x))
-
-
-@overload(jit.msb)
-def _msb(x):  # type: ignore[no-untyped-def]
-    return lambda x: 63 - _ctlz(np.uint64(x))
-
-
-# --- recursion
-
-
-def _recursive_call(function: FunctionType, signature: Any) -> Any:
-    """The function that a function with a known signature calls in place of itself.
-
-    By default numba infers the type of a recursive call by inferring the whole function again, for
-    each such call and three times over, which is most of the cost of compiling the search.
-    """
-
-    def recurse(*arguments: Any) -> Any:
-        raise NotImplementedError(f"only the compiled {function.__name__} calls this")
-
-    def typer(*arguments: Any) -> Any:
-        return signature
-
-    typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    type_callable(recurse)(lambda context: typer)
-
-    @lower_builtin(recurse, *signature.args)
-    def call(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        convention = context.call_conv
-        status, result = convention.call_function(
-            builder, builder.function, signature.return_type, signature.args, arguments
-        )
-        with builder.if_then(status.is_error, likely=False):
-            convention.return_status_propagate(builder, status)
-        return result
-
-    return recurse
-
+numba.config.reload_config()  # numba has read its environment before
 
 # --- functions that only compiled code calls
 
@@ -330,10 +99,13 @@ class _CalleesFirst(Compiler):
 
     By default numba compiles a callee again for each literal argument, and a recursive function
     with two versions crashes when it is loaded from the cache (numba issue 6061). A function in the
-    cache is not compiled, nor are its callees.
+    cache is not compiled, nor are its callees. Where the process may only load code, it raises
+    NotCached: numba finds no code of its own in a cache that another processor or Python filled.
     """
 
     def define_pipelines(self) -> Any:
+        if code_cache.access() is code_cache.Access.LOAD:
+            raise NotCached(f"numba has no code of {self.state.func_id.func_name} in its cache")
         getattr(self.state.func_id.func, CALLEES, lambda: None)()
         return super().define_pipelines()
 
@@ -396,6 +168,16 @@ class NativeGame:
         return {line for dispatcher in dispatchers for line in _floats(dispatcher)}
 
     def _load(self, name: str) -> Any:
+        """Loads a function from the cache or compiles it, as `code_cache.access` allows.
+
+        Raises NotCached where the process may only load and the cache does not hold the code, and
+        CacheBusy where it may not wait for a lock.
+        """
+        code_cache.mark_used(CACHE)
+        if code_cache.access() is code_cache.Access.LOAD:
+            with code_cache.locked(CACHE, self.scope, is_shared=True):
+                self._load_intact(name)
+            return self._kernel[name]
         with code_cache.locked(CACHE, self.scope):
             code_cache.discard_damaged(CACHE, self.tag)
             before = code_cache.code_files(CACHE, self.tag)
@@ -411,6 +193,17 @@ class NativeGame:
                 code_cache.seal(CACHE, self.tag, self.float_variables())
                 code_cache.prune(CACHE, self.scope, self.tag)
         return self._kernel[name]
+
+    def _load_intact(self, name: str) -> None:
+        """Loads a function if the seal confirms its files; raises NotCached if it cannot."""
+        if not code_cache.is_intact(CACHE, self.tag):
+            raise NotCached(f"the cache has no intact code of {self.tag}")
+        try:
+            self._compile(name)
+        except NotCached:
+            raise
+        except Exception as error:  # damaged pickles may raise any exception
+            raise NotCached(f"the code of {self.tag} cannot be loaded: {error}") from error
 
     def _compile_checked(self, name: str) -> None:
         """Compiles a function; an error of numba about the rules becomes a GameFault."""
@@ -559,10 +352,10 @@ def _namespaces(
     """The globals of each function's copy.
 
     They are the common ones, except that a recursive function has its own, where its name is that
-    of its `_recursive_call`.
+    of its `recursive_call`.
     """
     return {
-        name: {name: _recursive_call(f, signatures[name])}
+        name: {name: recursive_call(f, signatures[name])}
         if name in f.__code__.co_names and name in signatures
         else namespace
         for name, f in functions.items()

@@ -12,7 +12,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
 from engine import lanes as uncompiled
-from engine.compiler.native import INT, WORD, Pointer
+from engine.compiler.intrinsics import INT, WORD, Pointer
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _VECTOR = ir.VectorType(_I64, uncompiled.COUNT)

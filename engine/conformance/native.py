@@ -41,7 +41,9 @@ class RulesPair:
     """A game's compiled and uncompiled rules, for comparison."""
 
     def __init__(self, game: Game) -> None:
-        from engine.compiler.native import OPTIONAL_HOOKS, Memory, compile_game
+        from engine.compiler.intrinsics import Memory
+        from engine.compiler.native import compile_game
+        from engine.rules.contract import OPTIONAL_HOOKS
 
         self.rules: Any = game.rules
         self.data = cached_data(game)
@@ -269,7 +271,8 @@ PlainSearch = Callable[[Position, int, int], int]
 
 def plain_minimax(game: Game) -> PlainSearch:
     """Compiles the kernel's plain search; returns it as a function of position, depth and ply."""
-    from engine.compiler.native import Memory, compile_game
+    from engine.compiler.intrinsics import Memory
+    from engine.compiler.native import compile_game
     from engine.search.layout import work_words
 
     native = compile_game(game)

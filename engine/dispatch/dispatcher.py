@@ -253,12 +253,17 @@ class Dispatcher(Generic[S, P]):
         return None
 
     def put_back(
-        self, attempt: Attempt[P], failed_with: SearchError | None = None
+        self,
+        attempt: Attempt[P],
+        failed_with: SearchError | None = None,
+        *,
+        is_counted: bool = True,
     ) -> Settled[S, P] | None:
         """Ends an attempt without a search: the place was busy, not ready, or `failed_with` an
         error.
 
-        The search waits again at the head of the queue, up to MAX_ATTEMPTS times. An error of
+        The search waits again at the head of the queue, up to MAX_ATTEMPTS times; an attempt that
+        is not counted ended for a reason that passes by itself. An error of
         `own` ends a search that others have lost TRIES times.
         """
         search = self._end(attempt)
@@ -268,6 +273,7 @@ class Dispatcher(Generic[S, P]):
             search.failed_at |= {attempt.place}
             if search.losses >= TRIES:
                 return self._settle(search, best_outcome(search, failed_with))
+        search.preemptions += not is_counted
         if search.attempt_count - search.preemptions >= MAX_ATTEMPTS:
             error = SearchFailed("no worker has room for this search")
             return self._settle(search, best_outcome(search, error))

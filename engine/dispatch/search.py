@@ -32,7 +32,8 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
     begun_s: float | None = None
     #: The number of attempts, of all kinds.
     attempt_count: int = 0
-    #: The number of attempts that ended because a more urgent search needed the place.
+    #: The number of attempts that ended because a more urgent search needed the place, or for
+    #: another reason that passes by itself.
     preemptions: int = 0
     #: The number of lost attempts: the place died, or was silent or late.
     losses: int = 0

@@ -29,6 +29,7 @@ NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/connect_four_book.bin",)
 SOLVER = "engine.solvers.connect_four"
+SOLVER_NODES = 300_000
 TOP_LEVEL_TIME_MS = 3000
 DISABLED = ("iir", "mate-distance")  # see docs/reference/ablations.md
 RULES = """Red and Yellow take turns to drop a disc into a column; it falls to the lowest free cell.

@@ -94,6 +94,7 @@ OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/draughts.txt",)
 PARTS = (board_part, movement, evaluation, tables, notation_part)
 SOLVER = "engine.solvers.draughts"
+SOLVER_NODES = 1  # the tables need no search
 REPETITION = 3
 #: Quiescence already plays out captures; with extensions for them the tree was 15 times as large. A
 #: table probe at each quiescence node costs more time than it saves. For malus see

@@ -29,6 +29,8 @@ NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("othello.bin",)
 SOLVER = "engine.solvers.othello"
+SOLVER_NODES = 150_000
+POINTS_UNIT = "discs"
 ALIASES = ("reversi",)
 RULES = """Black and White take turns to put a disc of their colour on an empty cell; Black
 begins. At the start there are two discs of each colour in the middle.

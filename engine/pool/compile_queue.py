@@ -7,6 +7,7 @@ step is settled when it is ready or has failed; a step that the cache holds is s
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -32,6 +33,8 @@ class StepStatus:
     error: SearchError | None = None
     tries: int = 0
     cpu_ms: int = 0
+    #: Loop time in seconds before which the step is not tried again.
+    retry_s: float = -math.inf
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -72,11 +75,20 @@ class CompileQueue:
         self._idle_games.append(game_id)
         return True
 
-    def forget(self, game_id: str) -> None:
-        """Makes a game cold again, because the cache has lost it."""
+    def forget(self, game_id: str) -> list[Step]:
+        """Makes a game cold again, because the cache has lost it.
+
+        Returns the steps that were ready, failed or requested, which must be requested again.
+        """
+        known: list[Step] = [
+            step
+            for step in ("search", *ADDITIONS)
+            if self.status((game_id, step)).state != "cold" or (game_id, step) in self._requested
+        ]
         for step in ("search", *ADDITIONS):
             self._statuses.pop((game_id, step), None)
         self._on_change(game_id, "cold")
+        return known
 
     # --- the order
 
@@ -89,26 +101,42 @@ class CompileQueue:
         is_less_urgent = is_idle or (key[1] == "search" and running[1] != "search")
         return can_start and is_less_urgent and running != key
 
-    def next_step(self) -> tuple[Key, bool] | None:
+    def next_step(self, now_s: float) -> tuple[Key, bool] | None:
         """The step to compile now, and whether at idle priority.
 
-        It settles the steps before it that the cache holds.
+        It settles the steps before it that the cache holds, and leaves out postponed ones.
         """
         for key, is_idle in self._steps_in_order():
-            if self.status(key).state == "cold" and not self._settle_from_cache(key):
+            if (
+                self.status(key).state == "cold"
+                and not self._settle_from_cache(key)
+                and self.status(key).retry_s <= now_s
+            ):
                 return key, is_idle
         return None
 
-    def next_request(self) -> Key | None:
-        """The next requested step that is cold."""
+    def next_request(self, now_s: float) -> Key | None:
+        """The next requested step that is cold and not postponed."""
         return next(
             (
                 key
                 for key, is_idle in self._steps_in_order()
-                if not is_idle and self.status(key).state == "cold"
+                if not is_idle
+                and self.status(key).state == "cold"
+                and self.status(key).retry_s <= now_s
             ),
             None,
         )
+
+    def postpone(self, key: Key, until_s: float) -> None:
+        """Makes a step cold again, to be tried again at loop time `until_s`; others come first."""
+        self.status(key).retry_s = until_s
+        self.set_state(key, "cold")
+
+    def next_retry_s(self) -> float | None:
+        """The loop time in seconds at which the next postponed step is tried again."""
+        waiting = [s.retry_s for s in self._statuses.values() if s.state == "cold"]
+        return min((retry_s for retry_s in waiting if retry_s > -math.inf), default=None)
 
     def _steps_in_order(self) -> Iterator[tuple[Key, bool]]:
         """All steps to compile, in order, each with whether it is compiled at idle priority."""

@@ -91,9 +91,13 @@ class Failed(Struct, frozen=True, tag=True):
 
 
 class NotCompiled(Struct, frozen=True, tag=True):
-    """The cache lacks the job's compiled code; the worker neither searched nor compiled."""
+    """The job's compiled code cannot be loaded now; the worker neither searched nor compiled.
+
+    The cache lacks the code or, with `is_locked`, another process holds its lock.
+    """
 
     number: int
+    is_locked: bool = False
 
 
 class Compiling(Struct, frozen=True, tag=True):
@@ -106,12 +110,14 @@ class Compiling(Struct, frozen=True, tag=True):
 class Compiled(Struct, frozen=True, tag=True):
     """The step is in the cache, or `error` says why it cannot be.
 
-    `is_changed` is true if the game's files have been edited since the command was sent.
+    `is_changed` is true if the game's files have been edited since the command was sent. With
+    `is_locked` the step waits: another process holds the lock of its files.
     """
 
     game: str
     error: str | None
     is_changed: bool = False
+    is_locked: bool = False
 
 
 WorkerMessage = (

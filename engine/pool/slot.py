@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from engine.dispatch.search import Attempt, PendingSearch
 from engine.pool.process import WorkerProcess
 from engine.search.job import Info, Result
+from engine.search.report import asks_solver
 
 #: Seconds within which an idle worker accepts a command, or counts as hung.
 ACCEPT_S = 0.6
@@ -24,11 +25,21 @@ UNCOMPILED_STALL_S = 10.0
 CANCEL_TIMEOUT_S = 1.0
 
 
+#: What a search needs loaded: the game, whether uncompiled, its solver, its personas.
+LoadKey = tuple[str, bool, bool, bool]
+
+
 class PoolSearch(PendingSearch["WorkerSlot"], eq=False, kw_only=True):
     """A search that a caller of the pool waits for."""
 
     answer: asyncio.Future[Result]
     on_info: Callable[[Info], None] | None = None
+
+
+def load_key(search: PoolSearch, is_uncompiled: bool) -> LoadKey:
+    """What a search needs loaded."""
+    job = search.job
+    return job.game, is_uncompiled, asks_solver(job, search.game), job.persona is not None
 
 
 @dataclass(eq=False, slots=True)
@@ -52,7 +63,7 @@ class WorkerSlot:
     #: compiled search.
     only_uncompiled: set[str] = field(default_factory=set)
     #: The `load_key` of every job that this worker has started to search.
-    loaded_keys: set[tuple[str, bool, bool, bool]] = field(default_factory=set)
+    loaded_keys: set[LoadKey] = field(default_factory=set)
     #: The highest node count that the running search has reported.
     nodes: int = -1
     #: Loop time in seconds after which the running search is late.
@@ -74,17 +85,26 @@ class WorkerSlot:
         """Whether the worker has loaded the game's compiled search."""
         return any(key[:2] == (game_id, False) for key in self.loaded_keys)
 
-    @property
-    def load_key(self) -> tuple[str, bool, bool, bool]:
-        """What the job needs loaded: the game, whether uncompiled, its solver, its personas."""
-        assert self.pending is not None, "the slot has a job"
-        job = self.pending.job
+    def is_loading_game(self, game_id: str) -> bool:
+        """Whether the worker now loads the game's compiled code."""
         return (
-            job.game,
-            self.is_uncompiled,
-            self.pending.level.limit.nodes is None and job.use == "live",
-            job.persona is not None,
+            self.is_busy
+            and self.is_loading
+            and self.pending is not None
+            and self.pending.job.game == game_id
+            and not self.is_uncompiled
+            and self.load_key not in self.loaded_keys
         )
+
+    def has_loaded_for(self, search: PoolSearch) -> bool:
+        """Whether the worker has loaded all compiled code that a search needs."""
+        return load_key(search, is_uncompiled=False) in self.loaded_keys
+
+    @property
+    def load_key(self) -> LoadKey:
+        """What the current search needs loaded."""
+        assert self.pending is not None, "the slot has a job"
+        return load_key(self.pending, self.is_uncompiled)
 
     # --- one search
 

@@ -36,6 +36,11 @@ from engine.search.job import (
     SearchFailed,
     Use,
 )
+from engine.search.uncompiled import may_answer_uncompiled
+
+#: Seconds for which a search waits while all other workers load its game. Loading takes a fraction
+#: of that on a usual disk.
+LOADING_PATIENCE_S = 1.0
 
 
 @dataclass(slots=True)
@@ -77,6 +82,7 @@ class PipeTransport:
         self._quarantine = quarantine
         self._counts = counts
         self._timer: asyncio.TimerHandle | None = None
+        self._redispatch: asyncio.TimerHandle | None = None
 
     # --- to the workers
 
@@ -107,24 +113,64 @@ class PipeTransport:
         """Stops less urgent searches for those that wait for a worker."""
         for attempt in self._dispatcher.preempt(
             self.workers.stopping_count,
-            lambda search: self._readiness.is_searchable(search.job),
+            lambda search: self._readiness.is_searchable(search.job, _now_s()),
             lambda attempt: attempt.place.is_loading,
         ):
             self.stop(attempt)
 
     def _offers(self, search: PoolSearch) -> Iterable[Offer[WorkerSlot]]:
         """The idle workers, with their reluctance as load."""
-        if not self._readiness.is_searchable(search.job):
+        if not self._readiness.is_searchable(search.job, _now_s()):
             return ()
         return [
             Offer(slot, self.workers.reluctance(slot, search.job), used_s=slot.assigned_s)
             for slot in self.workers.slots
-            if slot.is_idle
+            if slot.is_idle and not self._waits_for_loading(search, slot)
         ]
+
+    def _waits_for_loading(self, search: PoolSearch, slot: WorkerSlot) -> bool:
+        """Whether a search waits until another worker has loaded the game.
+
+        The workers never all load one game, because a disk or a lock may make that slow. So the
+        last one waits a moment. A live job is then searched uncompiled, the others wait on.
+        """
+        if self._may_load(search, slot):
+            return False
+        begun_s = min(
+            other.assigned_s for other in self.workers.slots
+            if other.is_loading_game(search.job.game)
+        )  # fmt: skip
+        waits_until_s = begun_s + LOADING_PATIENCE_S
+        if _now_s() >= waits_until_s:
+            return not may_answer_uncompiled(search.job)
+        self._dispatch_at(waits_until_s)
+        return True
+
+    def _may_load(self, search: PoolSearch, slot: WorkerSlot) -> bool:
+        """Whether the worker need not load the game for a search, or another one stays free."""
+        job = search.job
+        if slot.has_loaded_for(search) or self._readiness.is_uncompiled_at(slot, job, _now_s()):
+            return True
+        loading = sum(other.is_loading_game(job.game) for other in self.workers.slots)
+        return not loading or loading + 1 < len(self.workers.slots)
+
+    def _dispatch_at(self, at_s: float) -> None:
+        """Dispatches again at a loop time, unless that is planned for an earlier one."""
+        if self._redispatch is not None and self._redispatch.when() <= at_s:
+            return
+        if self._redispatch is not None:
+            self._redispatch.cancel()
+        self._redispatch = asyncio.get_running_loop().call_at(at_s, self._redispatch_now)
+
+    def _redispatch_now(self) -> None:
+        self._redispatch = None
+        self.dispatch()
 
     def _send(self, search: PoolSearch, attempt: Attempt[WorkerSlot]) -> None:
         slot, job = attempt.place, search.job
-        slot.begin(search, attempt, self._readiness.is_uncompiled_at(slot, job))
+        may_load = self._may_load(search, slot)
+        is_uncompiled = not may_load or self._readiness.is_uncompiled_at(slot, job, _now_s())
+        slot.begin(search, attempt, is_uncompiled)
         slot.process.send(
             SearchCommand(
                 slot.command_number, job, attempt.time_ms, slot.is_uncompiled,
@@ -175,8 +221,8 @@ class PipeTransport:
                 self._on_answer(slot, result)
             case Failed(number=number) as failed if number == slot.command_number:
                 self._on_failure(slot, failed)
-            case NotCompiled(number=number) if number == slot.command_number:
-                self._on_not_compiled(slot)
+            case NotCompiled(number=number) as missing if number == slot.command_number:
+                self._on_not_compiled(slot, missing)
             case _:
                 pass
 
@@ -185,6 +231,8 @@ class PipeTransport:
             now_s = _now_s()
             self._dispatcher.on_begun(slot.attempt, now_s)
             slot.on_started(now_s)
+            if self._dispatcher.waiting_count:  # a search may have waited for the loading
+                self.dispatch()
 
     def _on_progress(self, slot: WorkerSlot, info: Info) -> None:
         search, attempt = slot.pending, slot.attempt
@@ -220,12 +268,16 @@ class PipeTransport:
                     self._count(self._quarantine.record_fault, search.job, failed.message)
         self.dispatch()
 
-    def _on_not_compiled(self, slot: WorkerSlot) -> None:
+    def _on_not_compiled(self, slot: WorkerSlot, missing: NotCompiled) -> None:
         search, attempt = slot.pending, slot.attempt
         slot.release()
         if search is not None and attempt is not None:
-            self._readiness.on_not_compiled(search.job.game)
-            self.settle(self._dispatcher.put_back(attempt))
+            if missing.is_locked:
+                self._dispatch_at(self._readiness.on_locked(search.job.game, _now_s()))
+            else:
+                self._readiness.on_not_compiled(search.job.game)
+            is_counted = not missing.is_locked
+            self.settle(self._dispatcher.put_back(attempt, is_counted=is_counted))
         self.dispatch()
 
     def _on_end(self, slot: WorkerSlot) -> None:
@@ -274,8 +326,9 @@ class PipeTransport:
 
     def close(self, error: Exception) -> None:
         """Ends all searches with the error."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._redispatch):
+            if timer is not None:
+                timer.cancel()
         self.settle_all(self._dispatcher.close(error))
 
 

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -24,6 +25,14 @@ IDLE_COMPILE_TIMEOUT_S = 1200.0
 MakeProcess = Callable[
     [Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess
 ]
+
+
+#: Seconds until a step whose files another process has locked is tried again.
+LOCK_RETRY_S = 1.0
+
+
+class _Locked(Exception):
+    """Another process holds the lock of the files of the running compilation."""
 
 
 class _Preempted(Exception):
@@ -110,19 +119,21 @@ class Warmer:
 
     def forget(self, game_id: str) -> None:
         """Makes a game cold again, because the cache has lost it, and requests it again."""
-        self._queue.forget(game_id)
-        self.request(game_id)
+        for step in self._queue.forget(game_id):
+            self.request(game_id, step)
 
     async def run(self) -> None:
         """Compiles until cancelled; the process exists only while there is something to compile."""
         while True:
             self._has_work.clear()
             try:
-                while (step := self._queue.next_step()) is not None:
+                while (step := self._queue.next_step(_now_s())) is not None:
                     await self._compile(*step)
             finally:
                 await self._close()
-            await self._has_work.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(self._queue.next_retry_s()):
+                    await self._has_work.wait()
 
     # --- one compilation
 
@@ -143,7 +154,7 @@ class Warmer:
         self._running = running = _Running(key, is_idle, answer)
         status.cpu_ms = 0
         self._queue.set_state(key, "warming")
-        requested = self._queue.next_request()
+        requested = self._queue.next_request(_now_s())
         if requested is not None and self._preempts(requested, running):
             answer.set_exception(_Preempted())  # the request came while the process started
         elif process.pid is None:  # the process did not start
@@ -158,6 +169,9 @@ class Warmer:
         except _Preempted:
             self._queue.set_state(key, "cold")
             return False
+        except _Locked:
+            self._queue.postpone(key, _now_s() + LOCK_RETRY_S)
+            return True
         except (EOFError, TimeoutError):
             status.tries += 1
             if status.tries >= COMPILE_TRIES:
@@ -187,6 +201,8 @@ class Warmer:
         if running is None or process is not self.process or running.answer.done():
             return
         match message:
+            case Compiled(is_locked=True):
+                running.answer.set_exception(_Locked())
             case Compiled():
                 kind = RulesChanged if message.is_changed else SearchFailed
                 running.answer.set_result(None if message.error is None else kind(message.error))
@@ -199,3 +215,7 @@ class Warmer:
         self._on_end()
         if self._running is not None and not self._running.answer.done():
             self._running.answer.set_exception(EOFError())
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

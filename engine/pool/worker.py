@@ -18,7 +18,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from engine.compiler import code_cache
-from engine.game import GameFault
+from engine.compiler.code_cache import Access, CacheBusy, NotCached
+from engine.game import Game, GameFault
 from engine.pool.messages import (
     Accepted,
     Answered,
@@ -32,6 +33,7 @@ from engine.pool.messages import (
     Reason,
     SearchCommand,
     SearchStarted,
+    Step,
     WorkerCommand,
     WorkerMessage,
     decode_command,
@@ -39,6 +41,7 @@ from engine.pool.messages import (
 )
 from engine.rules.registry import load_game
 from engine.search.job import Info, Result, RulesChanged, SearchFailed
+from engine.search.report import asks_solver
 
 #: Seconds between the reports of a running search's node count.
 PROGRESS_S = 0.15
@@ -73,6 +76,8 @@ class Worker:
         self._tables: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._table_bytes = table_bytes
         self._loading: int | None = None
+        #: The step that the worker loads.
+        self._step: Step = "search"
         self._compiling: tuple[str, float] | None = None
 
     def serve(self) -> None:
@@ -126,11 +131,7 @@ class Worker:
     def _run(self, command: SearchCommand) -> WorkerMessage:
         """Runs a search command and returns the reply; a faulty game fails this command only."""
         try:
-            if self._would_compile(command):
-                return NotCompiled(command.number)
-            searcher = self._searcher(command.job.game, compiled=not command.uncompiled)
-            personas = None if command.job.persona is None else self._personas_of(searcher)
-            self._add_solver(searcher, command)
+            searcher, personas = self._load(command)
             self._loading = None
             self._send(SearchStarted(command.number))
             result = self._answer(command, searcher, personas)
@@ -138,6 +139,12 @@ class Worker:
             return _failed(command, "cancelled", "")
         except RulesChanged as error:
             return _failed(command, "rules_changed", str(error))
+        except NotCached:
+            with contextlib.suppress(CacheBusy), code_cache.with_access(Access.LOAD):
+                code_cache.forget_ready(command.job.game, command.job.rules, self._step)
+            return NotCompiled(command.number)
+        except CacheBusy:
+            return NotCompiled(command.number, is_locked=True)
         except SearchFailed as error:
             reason: Reason = "fault" if isinstance(error.__cause__, GameFault) else "failed"
             return _failed(command, reason, f"{type(error).__name__}: {error}")
@@ -169,16 +176,10 @@ class Worker:
             lower_priority()
         self._compiling = (command.game, time.process_time())
         try:
-            game = load_game(command.game)
-            if game.digest != command.rules:
-                raise RulesChanged(
-                    f"the rules of {game.id} are {game.digest} here, not {command.rules}"
-                )
-            searcher = self._searcher(game.id, compiled=True)
-            if command.step == "solver":
-                searcher.add_solver()
-            elif command.step == "persona":
-                self._personas_of(searcher)
+            with code_cache.with_access(Access.COMPILE_AT_ONCE):
+                self._compile_step(command)
+        except CacheBusy:
+            return Compiled(command.game, None, is_locked=True)
         except Exception as error:
             is_changed = isinstance(error, RulesChanged)
             return Compiled(command.game, f"{type(error).__name__}: {error}"[:1000], is_changed)
@@ -186,17 +187,41 @@ class Worker:
             self._compiling = None
         return Compiled(command.game, None)
 
-    def _would_compile(self, command: SearchCommand) -> bool:
-        """Whether this worker would have to compile the search that the job needs.
+    def _compile_step(self, command: CompileCommand) -> None:
+        """Compiles a step into the cache. Raises RulesChanged, CacheBusy, or the rules' error."""
+        game = load_game(command.game)
+        _check_rules(game, command.rules)
+        searcher = self._searcher(game.id, compiled=True)
+        if command.step == "solver":
+            searcher.add_solver()
+        elif command.step == "persona":
+            self._personas_of(searcher)
 
-        It need not if the code is loaded, or intact in the cache.
+    def _load(self, command: SearchCommand) -> tuple[Any, Any]:
+        """The search that a job needs, with its solver, and its personas (None without one).
+
+        Raises NotCached or CacheBusy if compiled code cannot be loaded at once. A worker compiles
+        only if the command allows it, so that no job waits for that.
         """
-        if command.uncompiled or command.may_compile or (command.job.game, True) in self._searchers:
-            return False
-        game = load_game(command.job.game)
-        if command.job.rules != game.digest:
-            return False  # the search itself refuses the job, with RulesChanged
-        return not code_cache.has_search(game.id, game.digest)
+        job, self._step = command.job, "search"
+        game = load_game(job.game)
+        if command.uncompiled:
+            searcher = self._searcher(game.id, compiled=False)
+            return searcher, None if job.persona is None else self._personas_of(searcher)
+        _check_rules(game, job.rules)
+        allowed = Access.COMPILE_AT_ONCE if command.may_compile else Access.LOAD
+        with code_cache.with_access(allowed):
+            searcher = self._searcher(game.id, compiled=True)
+            if job.persona is not None:
+                self._step = "persona"
+                return searcher, self._personas_of(searcher)
+            if searcher.solver is None and asks_solver(job, game):
+                self._step = "solver"
+                is_ready = code_cache.is_ready(game.id, game.digest, "solver")
+                # A live job does not wait until a solver is compiled.
+                if is_ready or (command.may_compile and job.use != "live"):
+                    searcher.add_solver()
+        return searcher, None
 
     def _searcher(self, game_id: str, *, compiled: bool) -> Any:
         """The search of a game, loaded from the cache or compiled.
@@ -211,21 +236,6 @@ class Worker:
             searcher.prepare_search()
             self._searchers[key] = searcher
         return self._searchers[key]
-
-    def _add_solver(self, searcher: Any, command: SearchCommand) -> None:
-        """Adds the game's solver to a search once the cache holds it.
-
-        Only the top level and live jobs without a level use it.
-        """
-        if command.uncompiled or searcher.solver is not None or command.job.persona is not None:
-            return
-        game = searcher.game
-        if command.job.use != "live":
-            return
-        if command.job.level not in (None, game.levels) or not game.rules.SOLVER:
-            return
-        if code_cache.is_ready(searcher.game.id, searcher.game.digest, "solver"):
-            searcher.add_solver()
 
     def _personas_of(self, searcher: Any) -> Any:
         """The personas of a game, loaded for the first job that needs one.
@@ -279,6 +289,12 @@ class Worker:
                 deadline_s = None
             else:
                 self._send_progress(number, lambda: _live_info(running))
+
+
+def _check_rules(game: Game, digest: str) -> None:
+    """Raises RulesChanged if a command is for other rules than those that this process has."""
+    if game.digest != digest:
+        raise RulesChanged(f"the rules of {game.id} are {game.digest} here, not {digest}")
 
 
 def lower_priority() -> None:

@@ -152,6 +152,10 @@ class OptionalRules(Protocol):
     TOP_LEVEL_TIME_MS: int
     #: The module of the game's exact solver (see `engine.solvers.base`); "", the default, for none.
     SOLVER: str
+    #: The node limit of the solver in hints and analyses; 0, the default: they do not ask it.
+    SOLVER_NODES: int
+    #: What the points of a result count, in the plural, such as "discs"; "points" is the default.
+    POINTS_UNIT: str
     #: What a number counts in move lists: "move", the default, both sides' moves, as in chess
     #: (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4), which a game with EXTRA_TURNS needs.
     NUMBERING: str
@@ -252,9 +256,25 @@ class OptionalRules(Protocol):
         token.
         """
 
+    def can_win(self, s: State, seat: int) -> bool:
+        """Whether some sequence of legal moves, however unlikely, ends in a win of this seat.
+
+        A server asks it before it gives a seat the win without a move on the board: by a flag, a
+        claim or a forfeit. The search never calls it. Default: True.
+        """
+
 
 OPTIONAL = tuple(
     name
     for name in (*OptionalRules.__annotations__, *vars(OptionalRules))
     if not name.startswith("_")
 )
+
+#: The rules that every search calls by name.
+HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
+#: The rules that a search calls where a game has them. A search's template may name more of a
+#: game's rules in MORE_HOOKS.
+OPTIONAL_HOOKS = (
+    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass",
+    "pass_turn", "probe", "evasions",
+)  # fmt: skip

@@ -64,6 +64,8 @@ class ResolvedRules:
     MARGIN: int = 0
     TOP_LEVEL_TIME_MS: int = 1000
     SOLVER: str = ""
+    SOLVER_NODES: int = 0
+    POINTS_UNIT: str = "points"
     NUMBERING: str = "move"
     DISABLED: tuple[str, ...] = ()
     EXTRA_TURNS: bool = False
@@ -84,6 +86,7 @@ class ResolvedRules:
     claim: Callable[[State], str | None] | None = None
     points: Callable[[State], tuple[int, int] | None] | None = None
     notation: Callable[[State, int], str] | None = None
+    can_win: Callable[[State, int], bool] | None = None
 
     #: Whether the occurrences of a position decide anything: REPETITION or CLAIM_REPETITION is set.
     counts_repetitions: bool = field(init=False, default=False)
@@ -110,6 +113,8 @@ _CONVERSIONS: Mapping[str, Callable[[Any], object]] = MappingProxyType(
         "MARGIN": int,
         "TOP_LEVEL_TIME_MS": int,
         "SOLVER": str,
+        "SOLVER_NODES": int,
+        "POINTS_UNIT": str,
         "DISABLED": tuple,
         "EXTRA_TURNS": bool,
         "SEARCH": str,

@@ -17,7 +17,8 @@ import numpy as np
 
 from engine.compiler.code_cache import note_ready
 from engine.compiler.interpreted import interpret_game
-from engine.compiler.native import Memory, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import compile_game
 from engine.game import Game, GameError, GameFault, Position
 from engine.search import kernel, layout
 from engine.search.features import ALL, FEATURE, PROBE
@@ -39,7 +40,7 @@ from engine.search.timeman import Pace, budget
 from engine.search.uncompiled import WARMING_MS, plays_in_full
 from engine.search.work import NO_LIMIT as NO_LIMIT
 from engine.search.work import Settings, Work
-from engine.solvers.base import Solution, TableSolver, load_solver
+from engine.solvers.base import Solution, StudySolver, TableSolver, load_solver
 
 #: The table of a search that must be repeatable has 2**16 entries.
 SMALL_TABLE_BITS = 16
@@ -392,7 +393,8 @@ def answer(
 
     A repeatable level, an uncompiled search, or a search that is not live uses one thread, an empty
     table and no endgame tables; otherwise `table` returns the room's table. When time is the only
-    limit, the game's solver is tried first where the position is within its reach. An uncompiled
+    limit, or the job has `solver_nodes`, the game's solver is tried first where the position is
+    within its reach. An uncompiled
     search plays a level in full, however long that takes, or marks its answer as `warming` (see
     `engine.search.uncompiled`).
     """
@@ -402,7 +404,10 @@ def answer(
     is_isolated = level.repeatable or not searcher.is_compiled or job.use != "live"
     limit = _limit(level.limit, time_ms, searcher.is_compiled, is_shortened)
     begun = clock()
-    solution = _solve(position, limit, searcher, control, watch)
+    if job.use != "live" and job.level is None:
+        solution = _study(position, job.solver_nodes, searcher, control, watch)
+    else:
+        solution = _solve(position, limit, searcher, control, watch)
     if solution is not None:
         solved = solved_info(position, solution)
         on_info(solved)
@@ -480,6 +485,19 @@ def _solve(
     running = Running(time_ms / 1000, solver.expire, lambda: None)
     bounded = Limit(time_ms=given_ms)
     return solver.solve(position, bounded, control, timer=lambda: watch(running))
+
+
+def _study(
+    position: Position, nodes: int, searcher: Searcher, control: Control, watch: Watch
+) -> Solution | None:
+    """What the game's solver proves within fixed nodes, or None if that says nothing."""
+    solver = searcher.solver
+    if not isinstance(solver, StudySolver) or not nodes or not position.moves():
+        return None
+    if _may_draw_by_repetition(position):
+        return None
+    running = Running(None, solver.expire, lambda: None)
+    return solver.study(position, nodes, control, timer=lambda: watch(running))
 
 
 def _may_draw_by_repetition(position: Position) -> bool:

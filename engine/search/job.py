@@ -73,6 +73,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     with fixed nodes, its result depends on nothing but the job.
     `lines` is the number of best moves that get exact scores and lines (multi-PV), for a job with a
     `limit` of its own. Such a job needs the capability LINES.
+    With `solver_nodes` above 0 a job that is not live asks the game's solver first, which has that
+    many nodes for each part of its answer (`Solver.study`); what it proves is the answer.
     """
 
     game: str
@@ -91,6 +93,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     evaluator: str = ""
     use: Use = "live"
     lines: int = 1
+    solver_nodes: int = 0
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):
@@ -101,7 +104,8 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
     was exact, ascending, the last 24 of them: at the other depths the search only proved that the
     move is no better than the best one.
     `line` begins with the move, where the job requested the lines of several moves and the score is
-    exact.
+    exact. `proven` says that a solver has proved who wins with the move, `lead` its final lead in
+    the game's points, if that is known.
     """
 
     move: str
@@ -110,6 +114,8 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
     nodes: int = 0
     exact: tuple[int, ...] = ()
     line: tuple[str, ...] = ()
+    proven: bool = False
+    lead: int | None = None
 
 
 class DepthBest(Struct, frozen=True):
@@ -224,4 +230,6 @@ class SearchFailed(SearchError):
 
 
 class GameQuarantined(SearchFailed):
-    """Too many searches of the game failed in a row; it is refused until its rules change."""
+    """The game is refused: too many of its searches failed in a row, or one of its rules never
+    returned. It lasts until the rules change, the process ends, or the quarantine is over.
+    """

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from engine.compiler.code_cache import note_ready
 from engine.compiler.interpreted import BoundTemplate, interpret_game
-from engine.compiler.native import Memory, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import compile_game
 from engine.game import Game, Position
 from engine.search import expectimax, layout
 from engine.search.driver import (

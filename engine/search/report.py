@@ -68,6 +68,17 @@ def level_of_job(job: Job, game: Game) -> Level:
         raise SearchFailed(f"{game.id}: {error}") from error
 
 
+def asks_solver(job: Job, game: Game) -> bool:
+    """Whether an answer to this job asks the game's solver: the top level, a live job without a
+    level, and a hint or analysis that gives the solver nodes.
+    """
+    if not game.rules.SOLVER or job.persona is not None:
+        return False
+    if job.use != "live":
+        return job.solver_nodes > 0
+    return job.level is None or job.level == game.levels
+
+
 def resolve(job: Job, game: Game) -> Position:
     """The position of a job; raises RulesChanged or SearchFailed if it cannot be searched here."""
     if job.rules != game.digest:
@@ -147,7 +158,10 @@ def solved_info(position: Position, solution: Solution) -> Info:
         time_ms=round(solution.seconds * 1000),
         pv=line_tokens(position, solution.line),
         moves=tuple(
-            RootMove(position.format_move(m.move), m.value, m.bound) for m in solution.moves
+            RootMove(
+                position.format_move(m.move), m.value, m.bound, proven=m.is_proven, lead=m.lead
+            )
+            for m in solution.moves
         ),
     )
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from engine.compiler.interpreted import BoundTemplate
-from engine.compiler.native import Memory
+from engine.compiler.intrinsics import Memory
 from engine.game import Position
 from engine.search import layout
 from engine.search.work import Work

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.native import Memory
+from engine.compiler.intrinsics import Memory
 from engine.game import Position
 from engine.search import layout
 from engine.search.features import ALL, BASIC

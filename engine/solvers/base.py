@@ -21,6 +21,8 @@ class ProblemError(GameError):
     """A text is not a position to solve; the message says what is expected."""
 
 
+#: The bound of a score for the other side.
+OPPOSITE: Mapping[Bound, Bound] = {"exact": "exact", "lower": "upper", "upper": "lower"}
 #: An `engine.search.driver.Control`. Importing it here would load the compiler.
 Control = Any
 
@@ -30,13 +32,22 @@ class SolvedMove:
     """The result of one move, for the side that makes it.
 
     `score` is in the game's own units, `value` in the search's units, with MATE as the highest
-    value. `bound` says whether both are exact or bounds.
+    value. `bound` says whether both are exact or bounds. `lead` is the final lead in the game's
+    points, where the game has points and the lead is exact.
     """
 
     move: int
     score: int
     value: int
     bound: Bound = "exact"
+    lead: int | None = None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is known who wins with this move."""
+        value, bound = self.value, self.bound
+        is_decided = (value > 0 and bound == "lower") or (value < 0 and bound == "upper")
+        return bound == "exact" or is_decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +149,22 @@ class Solver(Protocol):
 
 
 @runtime_checkable
+class StudySolver(Solver, Protocol):
+    """A solver that hints and analyses ask, as `SOLVER_NODES` of its game says."""
+
+    def study(
+        self, position: Position, nodes: int, control: Control, *, timer: Timer = nullcontext
+    ) -> Solution | None:
+        """Returns the result and the moves whose result is proven, or None if it is out of reach.
+
+        It spends at most `nodes` nodes on the result, and as many again on the distance, on the
+        other moves, and on the line. It starts from an empty table, so that its answer depends on
+        nothing but the arguments. A bound may leave the distance open, but not who wins. Raises
+        Cancelled if the control block says so. The position must have a move.
+        """
+
+
+@runtime_checkable
 class TableSolver(Solver, Protocol):
     """A solver with endgame tables, which its `prepare` loads, or generates if they are missing."""
 
@@ -169,7 +196,10 @@ class BookSolver(Solver, Protocol):
 
 
 def load_solver(game: Game) -> Solver | None:
-    """Loads the solver that a game's rules name; None without one, GameFault if loading fails."""
+    """Loads the solver that a game's rules name, None without one.
+
+    Raises GameFault if loading fails, or if the game has SOLVER_NODES and its solver no `study`.
+    """
     name = game.rules.SOLVER
     if not name:
         return None
@@ -177,4 +207,6 @@ def load_solver(game: Game) -> Solver | None:
         solver: Solver = import_module(name).make_solver(game)
     except (ImportError, AttributeError) as error:
         raise GameFault(f"the solver {name!r} of {game.id} cannot be loaded: {error}") from error
+    if game.rules.SOLVER_NODES and not isinstance(solver, StudySolver):
+        raise GameFault(f"{game.id} has SOLVER_NODES, so its solver {name!r} needs `study`")
     return solver

@@ -3,19 +3,28 @@
 import mmap
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.native import Memory, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import compile_game
 from engine.game import Game, Position
 from engine.search.driver import NO_LIMIT, Cancelled, Control
-from engine.search.job import MATE, Limit
+from engine.search.job import MATE, Bound, Limit
 from engine.solvers import connect_four_kernel as kernel
-from engine.solvers.base import BatchResult, Problem, ProblemError, Solution, SolvedMove, Timer
+from engine.solvers.base import (
+    OPPOSITE,
+    BatchResult,
+    Problem,
+    ProblemError,
+    Solution,
+    SolvedMove,
+    Timer,
+)
 from engine.solvers.connect_four_book import (
     COLUMN_BITS,
     Board,
@@ -144,6 +153,77 @@ class ConnectFourSolver:
             nodes=int(self._work_words()[kernel.NODES]),
             seconds=time.perf_counter() - start,
         )
+
+    def study(
+        self, position: Position, nodes: int, control: Control, *, timer: Timer = nullcontext
+    ) -> Solution | None:
+        """Returns the score, or only who wins, and the other moves that are proven in the book or
+        by a search.
+        """
+        board = _board(position)
+        self._clear_table()
+        self._start_search(Limit(nodes=nodes), control)
+        start = time.perf_counter()
+        with timer():
+            try:
+                best = self._find_result(board, control)
+            except LimitReached:
+                return None
+            self._grant_nodes(nodes)
+            limit = Limit(nodes=int(self._work_words()[kernel.NODE_LIMIT]))
+            with suppress(LimitReached):
+                best = self._find_exact(board, best, limit, control)
+            others = self._prove_moves(board, best, nodes, control)
+            line: tuple[int, ...] = (best.column,)
+            if is_exact(best):
+                line = self._find_line(board, best, nodes, control)
+        score, bound = _score_and_bound(best)
+        value = _value(board, score)
+        return Solution(
+            score=score, value=value, moves=(SolvedMove(best.column, score, value, bound), *others),
+            line=line, depth=CELLS - board[1].bit_count(),
+            nodes=int(self._work_words()[kernel.NODES]), seconds=time.perf_counter() - start,
+            bound=bound,
+        )  # fmt: skip
+
+    def _prove_moves(
+        self, board: Board, best: Entry, nodes: int, control: Control
+    ) -> list[SolvedMove]:
+        """Returns the moves besides the best one of which it is known who wins with them.
+
+        The first searches find out who wins, the others the scores, as far as `nodes` allow.
+        """
+        entries: dict[int, Entry] = {}
+        for column in columns(board):
+            after = drop(board, column)
+            entry = None if is_over(after) else self.book.find(after)
+            if entry is not None and column != best.column:
+                entries[column] = entry
+        unknown = [c for c in columns(board) if c not in entries and c != best.column]
+        end = int(self._work_words()[kernel.NODES]) + nodes
+        for number, column in enumerate(unknown):
+            self._grant_share(end, len(unknown) - number)
+            with suppress(LimitReached):
+                result = result_of(self._score(drop(board, column), -1, 1, control))
+                entries[column] = Entry(result, 0)
+        bounded = [column for column, entry in entries.items() if not is_exact(entry)]
+        for number, column in enumerate(bounded):
+            low, high = (0, CELLS) if entries[column].score == WON else (-CELLS, 0)
+            self._grant_share(end, len(bounded) - number)
+            with suppress(LimitReached):
+                score = self._score(drop(board, column), low, high, control)
+                entries[column] = Entry(score, 0)
+        proven = []
+        for column, entry in entries.items():
+            score, bound = _score_and_bound(entry)
+            value = _value(board, -score)
+            proven.append(SolvedMove(column, -score, value, OPPOSITE[bound]))
+        return sorted(proven, key=lambda solved: -solved.value)
+
+    def _grant_share(self, end: int, searches: int) -> None:
+        """Grants the next of `searches` searches its share of the nodes up to the count `end`."""
+        left = end - int(self._work_words()[kernel.NODES])
+        self._grant_nodes(max(0, left // searches))
 
     def _find_result(self, board: Board, control: Control) -> Entry:
         """Returns who wins, or the exact score from the book, and a move that keeps it.
@@ -413,6 +493,13 @@ class ConnectFourSolver:
 def _board(position: Position) -> Board:
     mine, discs = position.state
     return int(mine), int(discs)
+
+
+def _score_and_bound(entry: Entry) -> tuple[int, Bound]:
+    """The score of an entry; a bound where the entry says only who wins."""
+    if is_exact(entry):
+        return entry.score, "exact"
+    return (1, "lower") if entry.score == WON else (-1, "upper")
 
 
 def _value(board: Board, score: int) -> int:

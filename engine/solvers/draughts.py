@@ -110,6 +110,12 @@ class DraughtsSolver:
             time.perf_counter() - start,
         )
 
+    def study(
+        self, position: Position, nodes: int, control: Control, *, timer: Timer = nullcontext
+    ) -> Solution | None:
+        """Returns what the tables know of the position; it needs no nodes."""
+        return self.solve(position, Limit(), control, timer=timer)
+
     def _scored_moves(self, position: Position) -> tuple[SolvedMove, ...]:
         """The moves with their scores, the best first."""
         scored = []

@@ -69,7 +69,8 @@ def make_tables(game: Game, pieces: int, progress: Progress = no_progress) -> An
 
     Returns the number of pieces, then words of eight entries each.
     """
-    from engine.compiler.native import Memory, compile_game
+    from engine.compiler.intrinsics import Memory
+    from engine.compiler.native import compile_game
     from engine.solvers import draughts_tables
 
     rules: Any = game.module
@@ -115,8 +116,14 @@ def tables_file(game: Game) -> Path:
 def load_or_make_tables(game: Game) -> Any:
     """Loads the tables; if they are missing, generates and stores them, which takes some seconds.
 
-    One process generates them while other processes wait.
+    One process generates them while other processes wait. Raises NotCached where this process may
+    only load, and CacheBusy where it may not wait.
     """
+    words = load_tables(tables_file(game))
+    if words is not None:
+        return words
+    if code_cache.access() is code_cache.Access.LOAD:
+        raise code_cache.NotCached(f"the cache has no tables of {game.id}")
     with code_cache.locked(code_cache.cache_folder(), f"{game.id}.tables"):
         words = load_tables(tables_file(game))
         if words is None:

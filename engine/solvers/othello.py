@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.compiler import native_lanes  # noqa: F401  (registers the lanes with the compiler)
-from engine.compiler.native import Memory, NativeGame, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import NativeGame, compile_game
 from engine.game import Game, Position
 from engine.games.othello import PASS
 from engine.search.driver import Cancelled
@@ -22,6 +23,7 @@ from engine.search.job import MATE, Bound, Limit
 from engine.solvers import othello_kernel as kernel
 from engine.solvers import othello_last as last
 from engine.solvers.base import (
+    OPPOSITE,
     BatchResult,
     Control,
     Problem,
@@ -39,6 +41,10 @@ TABLE_BITS = 19
 REACH_EMPTY, REACH_MS, REACH_GROWTH = 20, 800, 3.0
 #: Maximum number of empty cells without a time limit.
 MAX_EMPTY = 56
+#: The most empty cells of a position that a study asks about.
+STUDY_EMPTY = 16
+#: TABLE_BITS of a study. Clearing the table takes longer than most of its searches.
+STUDY_TABLE_BITS = 14
 #: All cells.
 FULL = (1 << 64) - 1
 #: A bound beyond all scores.
@@ -97,7 +103,31 @@ class EndgameSolver:
                 return None
             line = self._find_line(position, result, control)
         nodes = int(self._words[last.NODES])
-        return _solution(position, result, line, nodes, time.perf_counter() - start)
+        moves = _bounded_moves(position, result)
+        return _solution(position, result, moves, line, nodes, time.perf_counter() - start)
+
+    def study(
+        self, position: Position, nodes: int, control: Control, *, timer: Timer = nullcontext
+    ) -> Solution | None:
+        """Returns the lead, or only who wins, and who wins after each of the other moves."""
+        if _empty(position).bit_count() > STUDY_EMPTY:
+            return None
+        self.prepare()
+        start = time.perf_counter()
+        self._start_search(Limit(nodes=nodes), STUDY_TABLE_BITS)
+        self._table_words()[: 8 << STUDY_TABLE_BITS] = 0
+        control.clear_published()
+        with timer():
+            outcome = self._search(position, -1, 1, control)
+            if outcome is None:
+                return None
+            self._grant_nodes(nodes)
+            result = self._find_lead(position, outcome, control)
+            proven = self._prove_moves(position, result, nodes, control)
+            self._grant_nodes(nodes)
+            line = self._find_line(position, result, control)
+        nodes = int(self._words[last.NODES])
+        return _solution(position, result, proven, line, nodes, time.perf_counter() - start)
 
     def solve_batch(
         self,
@@ -145,12 +175,19 @@ class EndgameSolver:
         limit = "" if solution.bound == "exact" else "at least "
         return f"{result} by {limit}{abs(solution.score)} discs"
 
-    def _start_search(self, limit: Limit) -> None:
+    def _start_search(self, limit: Limit, table_bits: int = TABLE_BITS) -> None:
         words = self._words
         words[[last.NODES, last.STOP, last.POLL, last.EXPIRED]] = 0
         words[last.NODE_LIMIT] = limit.nodes or 1 << 62
-        words[last.TABLE_SHIFT] = 64 - TABLE_BITS
+        words[last.TABLE_SHIFT] = 64 - table_bits
         words[last.GENERATION] = (int(words[last.GENERATION]) + 1) & 0xFF
+
+    def _grant_nodes(self, nodes: int) -> None:
+        """Grants the next searches `nodes` nodes; after `expire` they still stop at once."""
+        words = self._words
+        words[last.STOP] = 0
+        words[last.NODE_LIMIT] = int(words[last.NODES]) + nodes
+        words[last.POLL] = 0
 
     def _table_words(self) -> Any:
         assert self._table is not None, "prepare() has made it"
@@ -163,13 +200,39 @@ class EndgameSolver:
         if limit.time_ms is None:
             return self._search(position, -INFINITY, INFINITY, control)
         outcome = self._search(position, -1, 1, control)
-        if outcome is None or outcome.bound == "exact":
+        return None if outcome is None else self._find_lead(position, outcome, control)
+
+    def _find_lead(
+        self, position: Position, outcome: _SearchResult, control: Control
+    ) -> _SearchResult:
+        """Returns the exact score where it is known who wins; `outcome` itself at a limit."""
+        if outcome.bound == "exact":
             return outcome
         if outcome.score > 0:
             low, high = outcome.score - 1, INFINITY
         else:
             low, high = -INFINITY, outcome.score + 1
         return self._search(position, low, high, control) or outcome
+
+    def _prove_moves(
+        self, position: Position, result: _SearchResult, nodes: int, control: Control
+    ) -> list[SolvedMove]:
+        """Returns the moves besides the best one of which it is known who wins with them."""
+        moves = [move for move in position.moves() if move != result.best]
+        empty = _empty(position).bit_count()
+        end = int(self._words[last.NODES]) + nodes
+        proven = []
+        for number, move in enumerate(moves):
+            score, bound = result.moves.get(move, (64, "upper"))
+            if bound != "exact":
+                left = end - int(self._words[last.NODES])
+                self._grant_nodes(max(0, left // (len(moves) - number)))
+                reply = self._search(position.play(move), -1, 1, control, root=False)
+                if reply is None:
+                    continue
+                score, bound = -reply.score, OPPOSITE[reply.bound]
+            proven.append(_solved_move(move, score, bound, empty))
+        return sorted(proven, key=lambda solved: -solved.score)
 
     def _search(
         self, position: Position, alpha: int, beta: int, control: Control, *, root: bool = True
@@ -195,7 +258,8 @@ class EndgameSolver:
             words[last.ROOT_SCORES :][:64].tolist() if best != PASS else ()
         ):
             if word:
-                moves[cell] = ((word & 255) - 64, "upper" if word & 256 else "exact")
+                known = (word & 255) - 64
+                moves[cell] = (known, "upper" if word & 256 or known <= alpha else "exact")
         if bound != "exact":
             moves = {
                 cell: (known, bound if cell == best else "upper")
@@ -233,21 +297,34 @@ def _value(score: int, empty: int) -> int:
     return 0 if score == 0 else MATE - empty if score > 0 else empty - MATE
 
 
-def _solution(
-    position: Position, result: _SearchResult, line: tuple[int, ...], nodes: int, seconds: float
-) -> Solution:
-    """The solution with the best move first, then the others by their scores."""
+def _solved_move(move: int, score: int, bound: Bound, empty: int) -> SolvedMove:
+    """The result of a move, with the lead in discs if that is exact."""
+    lead = score if bound == "exact" else None
+    return SolvedMove(move, score, _value(score, empty), bound, lead)
+
+
+def _bounded_moves(position: Position, result: _SearchResult) -> list[SolvedMove]:
+    """The moves besides the best one, with what the search for that one says about them."""
     empty = _empty(position).bit_count()
-    best = SolvedMove(result.best, result.score, _value(result.score, empty), result.bound)
     others = []
     for move in position.moves():
         if move != result.best:
             score, bound = result.moves.get(move, (64, "upper"))
-            others.append(SolvedMove(move, score, _value(score, empty), bound))
+            others.append(_solved_move(move, score, bound, empty))
     others.sort(
         key=lambda solved: (
             (-(solved.bound == "exact"), -solved.score) if result.bound == "exact" else (0, 0)
         )
     )
+    return others
+
+
+def _solution(
+    position: Position, result: _SearchResult, others: Sequence[SolvedMove], line: tuple[int, ...],
+    nodes: int, seconds: float,
+) -> Solution:  # fmt: skip
+    """The solution with the best move before the others."""
+    empty = _empty(position).bit_count()
+    best = _solved_move(result.best, result.score, result.bound, empty)
     moves = (best, *others)
     return Solution(result.score, best.value, moves, line, empty, nodes, seconds, result.bound)

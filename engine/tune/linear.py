@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.native import Memory, NativeGame, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import NativeGame, compile_game
 from engine.game import Game
 from engine.tune import template
 from engine.tune.template import OUTPUT_WORDS, UNIT

@@ -23,7 +23,8 @@ import numpy as np
 
 from engine.command_line import between, count_or_zero
 from engine.compiler import native_lanes  # noqa: F401  (registers the kernel's vector operations)
-from engine.compiler.native import Memory, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import compile_game
 from engine.game import State
 from engine.games import othello
 from engine.rules.registry import load_game

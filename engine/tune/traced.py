@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, make_attribute_wrapper, models, overload, register_model
 
 from engine import jit
-from engine.compiler.native import INT, INTS
+from engine.compiler.intrinsics import INT, INTS
 
 #: The words of a log: the count of numbers that were read, the mark of this evaluation, the size of
 #: DATA, and the first index read. After the indexes follows, for each number of DATA, the mark of

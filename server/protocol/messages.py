@@ -266,6 +266,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     """The state of an AI seat's search. May be dropped.
 
     - `state` is `absent` when no engine is connected and the match waits for one.
+    - `wait` says what a `queued` search waits for, in words: "waits for a free search process". It
+      is empty where the wait has only begun.
     - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus
       the plies to it.
     - `number` is the label of the move that is being searched, as in `moved`.
@@ -303,6 +305,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     depths: tuple[DepthBest, ...] = ()
     assessment: Assessment | None = None
     withheld: str = ""
+    wait: str = ""
 
 
 class Arrow(Struct, frozen=True):

@@ -102,6 +102,7 @@ def without_results(thinking: wire.Thinking, reason: str) -> wire.Thinking:
     return wire.Thinking(
         room=thinking.room, match=thinking.match, ply=thinking.ply, seat=thinking.seat,
         state=thinking.state, number=thinking.number, ready=thinking.ready, withheld=reason,
+        wait=thinking.wait,
     )  # fmt: skip
 
 

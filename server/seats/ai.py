@@ -1,7 +1,8 @@
 """An AI seat: requests a move from an engine, and reports the running search to the room."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 import structlog
@@ -12,6 +13,7 @@ from engine.search.job import (
     Info,
     Job,
     Limit,
+    Load,
     Result,
     RulesChanged,
     SearchError,
@@ -97,10 +99,16 @@ class ThinkingReporter:
         self._get_percent = get_percent
         self._send_thinking = send
         self._sent_ms = 0
+        #: Whether the search has reported any progress.
+        self.has_info = False
 
-    def report_waiting(self, is_warm: bool) -> None:
-        """Reports that the search waits for a worker, or for the game to be compiled."""
-        self._send(wire.Thinking(**self._common_fields, state="queued" if is_warm else "warming"))  # type: ignore[arg-type]
+    def report_waiting(self, is_warm: bool, wait: str = "") -> None:
+        """Reports that the search waits for a worker, or for the game to be compiled.
+
+        `wait` says what a compiled game's search waits for, in words.
+        """
+        state = "queued" if is_warm else "warming"
+        self._send(wire.Thinking(**self._common_fields, state=state, wait=wait if is_warm else ""))  # type: ignore[arg-type]
 
     def report_readiness(self) -> None:
         """Reports only the progress of compiling the game. Clients keep the last analysis."""
@@ -112,6 +120,7 @@ class ThinkingReporter:
 
     def report_info(self, info: Info) -> None:
         """Reports the progress of the search, unless a report was sent just before."""
+        self.has_info = True
         now_ms = self._now_ms()
         if now_ms - self._sent_ms >= THINKING_EVERY_MS:
             self._sent_ms = now_ms
@@ -153,6 +162,55 @@ def reporter_of(
     )  # fmt: skip
 
 
+#: Time between two reports of a search that waits, in seconds.
+WAIT_REPORT_S = 1.0
+#: The number of such reports after which the log says what the search waits for.
+WAIT_REPORTS_BEFORE_LOG = 2
+
+
+@contextmanager
+def reports_of_waiting(
+    ports: Ports, room: Room, job: Job, reporter: ThinkingReporter
+) -> Iterator[None]:
+    """Reports what a search waits for, every WAIT_REPORT_S until it has begun or the block ends.
+
+    A search that waits long is logged once.
+    """
+    loop = asyncio.get_running_loop()
+    count = 0
+    timer: asyncio.TimerHandle | None = None
+
+    def report() -> None:
+        nonlocal count, timer
+        if reporter.has_info:
+            return
+        count += 1
+        is_warm = job.strategy is not None or ports.engines.is_warm(job.game)
+        wait = wait_text(ports.engines.load())
+        reporter.report_waiting(is_warm, wait)
+        if count == WAIT_REPORTS_BEFORE_LOG:
+            wait = wait if is_warm else "waits until the game is compiled"
+            log.warning("search waits", room=room.id, game=job.game, wait=wait)
+        timer = loop.call_later(WAIT_REPORT_S, report)
+
+    timer = loop.call_later(WAIT_REPORT_S, report)
+    try:
+        yield
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+def wait_text(load: Load) -> str:
+    """What a search waits for at this load, in words."""
+    if not load.workers:
+        return "waits until a search process has started"
+    if load.running >= load.workers:
+        ahead = f", {load.waiting} wait" if load.waiting > 1 else ""
+        return f"waits for a free search process: {load.running} at work{ahead}"
+    return "waits until a search process has loaded the game"
+
+
 async def find_move(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[wire.Thinking], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
@@ -168,9 +226,12 @@ async def find_move(
     while tries < max(1, ports.settings.ai_tries):
         if not is_absent:
             is_warm = job.strategy is not None or ports.engines.is_warm(job.game)
-            reporter.report_waiting(is_warm)
+            load = ports.engines.load()
+            is_busy = load.running >= load.workers
+            reporter.report_waiting(is_warm, wait_text(load) if is_busy else "")
         try:
-            result = await ports.engines.search(job, reporter.report_info)
+            with reports_of_waiting(ports, room, job, reporter):
+                result = await ports.engines.search(job, reporter.report_info)
         except EngineUnavailable:
             if not is_absent:
                 log.warning("no engine", room=room.id, game=job.game)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from client.terminal.transcript import THINKING_INTERVAL_S, SearchReports
 from server.protocol.messages import Thinking
@@ -50,3 +51,13 @@ def test_waiting_is_printed_once(state: str) -> None:
 def test_the_wait_for_a_free_engine_is_not_printed() -> None:
     """A wait behind the searches of other rooms is short and is not printed."""
     assert printed((100.0, "queued", 0), (101.0, "searching", 0)) == []
+
+
+def test_a_long_wait_in_the_queue_is_printed_once() -> None:
+    """A wait that lasts is printed once with what it is for, and again in the next turn."""
+    reports, waits = SearchReports(), thinking("queued")
+    waits = replace(waits, wait="waits for a free search process: 2 at work")
+    messages = [thinking("queued"), waits, waits, thinking("searching"), waits, waits]
+    assert [reports.is_due(each, 100.0 + at) for at, each in enumerate(messages)] == [
+        False, True, False, False, False, True,
+    ]  # fmt: skip

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 
 from engine.compiler import native_lanes  # noqa: F401  (registers the operations with numba)
-from engine.compiler.native import Memory
+from engine.compiler.intrinsics import Memory
 from engine.lanes import Lanes, lanes, lanes_at, lanes_of, leading_zeros, nonzero_mask, reduce_or
 
 U = np.uint64

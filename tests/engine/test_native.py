@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 from engine.compiler import code_cache
-from engine.compiler.native import CACHE, Memory, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import CACHE, compile_game
 from engine.game import Game, GameFault
 from engine.games import tic_tac_toe
 from engine.rules.registry import load_game
@@ -35,7 +37,7 @@ IMPORTS = (
 )
 
 
-def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs code in another process, with additional environment variables."""
     inherited = {
         name: value
@@ -43,7 +45,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         if name not in ("PLYROOM_CACHE", "NUMBA_CACHE_DIR")
     }
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
         env={**inherited, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
@@ -53,7 +55,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/*.nb[ci]"))
+    return sorted(folder.rglob("*.nb[ci]"))
 
 
 def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
@@ -82,9 +84,9 @@ def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damag
     """Code that is damaged, or whose checksums are, is discarded and compiled again."""
     cache = tmp_path / "code"
     shutil.copytree(small_cache, cache)
-    code = max(cache.glob("*/*.nbc"), key=lambda path: path.stat().st_size)
-    index = next(cache.glob("*/*.nbi"))
-    sums = next(cache.glob("*.sums"))
+    code = max(cache.rglob("*.nbc"), key=lambda path: path.stat().st_size)
+    index = next(cache.rglob("*.nbi"))
+    sums = next(cache.rglob("*.sums"))
     content = code.read_bytes()
     match damage:
         case "truncated":
@@ -102,20 +104,18 @@ def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damag
     completed = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
     assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
     assert code.stat().st_size == pytest.approx(len(content), rel=0.01)
-    assert next(cache.glob("*.sums")).read_text().startswith("{")
+    assert next(cache.rglob("*.sums")).read_text().startswith("{")
 
 
 def test_any_damage_is_detected(tmp_path: Path, small_cache: Path) -> None:
     """A file that is truncated or empty, or has one flipped bit, is discarded and never loaded."""
-    tag = next(small_cache.glob("*.sums")).name.removesuffix(".sums")
-    assert not code_cache.discard_damaged(small_cache, tag)
-    names = [
-        path.relative_to(small_cache)
-        for path in [*files_of(small_cache), *small_cache.glob("*.sums")]
-    ]
+    (intact,) = small_cache.glob("code-*")
+    tag = next(intact.glob("*.sums")).name.removesuffix(".sums")
+    assert not code_cache.discard_damaged(intact, tag)
+    names = [path.relative_to(intact) for path in [*files_of(intact), *intact.glob("*.sums")]]
     assert {name.suffix for name in names} == {".nbi", ".nbc", ".sums"}
     for name in names:
-        content = (small_cache / name).read_bytes()
+        content = (intact / name).read_bytes()
         end = content.index(b'"floats"') if name.suffix == ".sums" else len(content)
         flips = [(at, 1 << at % 7) for at in range(0, end, max(1, end // 20))]
         damaged = [content[: end // 2], content[: end - 1], b""]
@@ -124,7 +124,7 @@ def test_any_damage_is_detected(tmp_path: Path, small_cache: Path) -> None:
         ]
         for number, wrong in enumerate(damaged):
             cache = tmp_path / f"{name.suffix}-{number}"
-            shutil.copytree(small_cache, cache)
+            shutil.copytree(intact, cache)
             (cache / name).write_bytes(wrong)
             assert code_cache.discard_damaged(cache, tag), (name, number)
             assert files_of(cache) == []
@@ -208,6 +208,62 @@ def test_old_versions_are_pruned(tmp_path: Path) -> None:
     assert {path.name.removesuffix(".sums") for path in tmp_path.glob("*.sums")} == remaining
 
 
+def test_unused_installations_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new installation removes the folders that nothing has used for UNUSED_DAYS, no others."""
+    monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
+    own = code_cache.code_folder()
+    day_s, now_s = 86_400, time.time()
+    for name, age_days in (("code-old", 61), ("code-used", 59), ("other", 400)):
+        (tmp_path / name).mkdir()
+        description = tmp_path / name / code_cache.DESCRIPTION
+        description.write_text("{}")
+        os.utime(description, (now_s - age_days * day_s,) * 2)
+    os.utime(own / code_cache.DESCRIPTION, (now_s - 61 * day_s,) * 2)
+    code_cache.mark_used(own)
+    assert (own / code_cache.DESCRIPTION).stat().st_mtime > now_s - day_s
+    code_cache.remove_unused(tmp_path, own)
+    assert {path.name for path in tmp_path.iterdir()} == {own.name, "code-used", "other"}
+
+
+@pytest.mark.parametrize("name", ["engine", "python", "numba", "processor"])
+def test_another_installation_has_its_own_folder(name: str) -> None:
+    """Code is shared only by installations that are alike in all that numba's files depend on."""
+    installation = code_cache.installation()
+    changed = {**installation, name: f"{installation[name]} other"}
+    assert code_cache.installation_id(changed) != code_cache.installation_id(installation)
+
+
+def test_code_that_numba_does_not_find_is_not_compiled_by_a_loader(tmp_path: Path) -> None:
+    """A process that may only load raises NotCached, though the seal says that all is there.
+
+    The sealed code is that of another source path, as in a cache that another checkout has filled.
+    """
+    program = (
+        "import sys; from engine.compiler import code_cache; from engine.compiler.native import *;"
+        "from engine.rules.registry import load_game; game = load_game('tic-tac-toe');"
+        "native = compile_game(game)\n"
+        "with code_cache.with_access(code_cache.Access[sys.argv[1]]):\n"
+        "    try:\n"
+        "        print(native.function('rule_status')((7, 0)))\n"
+        "    except code_cache.NotCached as error:\n"
+        "        print('not cached', 'numba' in str(error))\n"
+    )
+
+    def output(access: str) -> str:
+        cache = str(tmp_path / "code")
+        return run(program, access, PLYROOM_CACHE=cache).stdout.strip()
+
+    assert output("LOAD") == "not cached False", "nothing is sealed"
+    assert output("COMPILE_AT_ONCE") == "0"
+    assert output("LOAD") == "0"
+    (folder,) = (tmp_path / "code").glob("code-*")
+    (compiled,) = {path.parent for path in files_of(folder)}
+    compiled.rename(folder / "elsewhere")
+    (sums,) = folder.glob("*.sums")
+    sums.write_text(sums.read_text().replace(f"{compiled.name}/", "elsewhere/"))
+    assert output("LOAD") == "not cached True"
+
+
 def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
     """Two processes that need the same game at once both get its code, and store it once."""
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
@@ -223,7 +279,7 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
     ]
     outputs = [process.communicate(timeout=120)[0] for process in processes]
     assert outputs == ["0\n", "0\n"]
-    assert len(list((tmp_path / "code").glob("*/*rule_status*.nbc"))) == 1
+    assert len(list((tmp_path / "code").rglob("*rule_status*.nbc"))) == 1
 
 
 def test_rules_that_do_not_compile(plug_in: Callable[[str, str], Path]) -> None:
@@ -381,24 +437,30 @@ def test_a_step_is_ready_when_its_code_is_complete(
 ) -> None:
     """A compilation step is ready once it is noted as ready, not when some code is in the cache.
 
-    It is no longer ready after its code was damaged and discarded.
+    A solver that could not be loaded is no longer ready; nothing is after the search was lost.
     """
     monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
-    tag = code_cache.tag_of("planted", "d1")
-    code = tmp_path / "m" / f"kernel.root.{tag}-1.py311.1.nbc"
+    folder, tag = code_cache.code_folder(), code_cache.tag_of("planted", "d1")
+    code = folder / "m" / f"kernel.root.{tag}-1.py311.1.nbc"
     code.parent.mkdir()
     code.write_text("code")
-    code_cache.seal(tmp_path, tag)
+    code_cache.seal(folder, tag)
     assert not code_cache.is_ready("planted", "d1", "search")
     code_cache.note_ready("planted", "d1", "search")
     code_cache.note_ready("planted", "d1", "solver")
-    code_cache.seal(tmp_path, tag, ["x"])
+    code_cache.seal(folder, tag, ["x"])
     assert code_cache.is_ready("planted", "d1", "search")
     assert code_cache.is_ready("planted", "d1", "solver")
     assert not code_cache.is_ready("planted", "d1", "persona")
     assert not code_cache.is_ready("planted", "d2", "search")
-    assert code_cache.has_search("planted", "d1")
+    assert code_cache.is_intact(folder, tag)
     code.write_text("other")
-    assert not code_cache.has_search("planted", "d1")
+    assert not code_cache.is_intact(folder, tag)
+    code_cache.forget_ready("planted", "d1", "solver")
+    assert code_cache.is_ready("planted", "d1", "search")
+    assert not code_cache.is_ready("planted", "d1", "solver")
+    code_cache.note_ready("planted", "d1", "solver")
+    code_cache.forget_ready("planted", "d1", "search")
+    assert not code_cache.is_ready("planted", "d1", "search")
     assert not code_cache.is_ready("planted", "d1", "solver")
     assert not code.exists()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.compiler import code_cache
+from engine.pool import transport
 from engine.pool.compile_queue import WarmState
 from engine.pool.messages import CompileCommand, Compiled, NotCompiled, SearchCommand, WorkerCommand
 from engine.pool.pool import Pool
@@ -203,7 +205,7 @@ async def test_a_game_that_the_cache_has_lost(
         workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
     ) as own_pool:
         await own_pool.warm("planted")
-        folder, tag = code_cache.cache_folder(), code_cache.tag_of("planted", game.digest)
+        folder, tag = code_cache.code_folder(), code_cache.tag_of("planted", game.digest)
         files = code_cache.code_files(folder, tag)
         assert files
         for file in files:
@@ -305,3 +307,107 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
         await until(lambda: len(states) >= 2)  # the pool reports a state in the loop's next round
         assert states == ["warming", "warm"]
         assert (await cold).move
+
+
+async def test_code_of_another_installation_is_not_used(
+    plug_in: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another checkout has filled the cache: this one compiles for itself, and plays meanwhile.
+
+    The other checkout's code is under its own source paths, where numba would not find it, although
+    the digests of the rules are equal.
+    """
+    file = plug_in("planted", f"{SOURCE}# in two checkouts {os.getpid()}\n")
+    cache, clone = tmp_path / "cache", tmp_path / "clone"
+    shutil.copytree(
+        ROOT / "engine", clone / "engine", ignore=shutil.ignore_patterns("__pycache__", "results")
+    )
+    code = (
+        "from engine.compiler import code_cache; from engine.rules.registry import load_game;"
+        "from engine.compiler.native import compile_game; game = load_game('planted');"
+        "compile_game(game).function('rule_status');"
+        "code_cache.note_ready('planted', game.digest, 'search'); print(game.digest)"
+    )
+    other = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, cwd=clone, stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": f"{clone}:{file.parent}", "PLYROOM_CACHE": str(cache)},
+    )  # fmt: skip
+    output, _ = await other.communicate()
+    assert output.decode().strip() == load_game("planted").digest, "both have the same rules"
+    monkeypatch.setenv("PLYROOM_CACHE", str(cache))
+    states: list[WarmState] = []
+    async with Pool(
+        workers=2, warm=(), on_warm=lambda game_id, state: states.append(state),
+        start_method="spawn",  # a fork server has the cache folder of its start
+    ) as own_pool:  # fmt: skip
+        result = await own_pool.search(job_of("planted", level=3))
+        assert result.info.warming, "the move did not wait for the compiler"
+        await until(lambda: bool(states))
+        assert states[0] == "warming"
+    assert len(list(cache.glob("code-*"))) == 2
+
+
+async def test_a_locked_game_is_played_uncompiled(plug_in: Callable[[str, str], Path]) -> None:
+    """Another process holds the lock of a game's files: no live job waits for it.
+
+    While it is compiled, and after it was compiled, the game is played uncompiled, and other games
+    are compiled in the meantime. A job that needs the compiled search waits.
+    """
+    plug_in("planted", f"{SOURCE}# locked {os.getpid()}\n")
+    states: list[tuple[str, WarmState]] = []
+    async with Pool(
+        workers=2, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
+    ) as own_pool:
+        with code_cache.locked(code_cache.code_folder(), "planted"):
+            assert (await own_pool.search(job_of("planted", level=3))).info.warming
+            await own_pool.warm("tic-tac-toe")
+            await until(lambda: states.count(("planted", "cold")) > 0)
+            assert own_pool.warm_state("planted") != "warm"
+        await own_pool.warm("planted")
+        with code_cache.locked(code_cache.code_folder(), "planted"):
+            assert (await own_pool.search(job_of("planted", level=3))).info.warming
+            waiting = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=2))))
+            assert (await own_pool.search(job_of("planted", level=3))).info.warming
+            assert not waiting.done()
+        assert (await waiting).info.depth == 2
+
+
+async def test_not_all_workers_load_one_game(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one of two workers loads a game, the other one does not load it too.
+
+    A live job waits a moment for the first worker, and is then searched uncompiled.
+    """
+    plug_in("planted", f"{SOURCE}# locked {os.getpid()}\n")  # compiled by the test before
+    held: list[tuple[WorkerProcess, WorkerCommand]] = []
+    sent: list[SearchCommand] = []
+    send = WorkerProcess.send
+
+    def hold_first(process: WorkerProcess, command: WorkerCommand) -> None:
+        if isinstance(command, SearchCommand) and not held:
+            held.append((process, command))
+            slot = own_pool._workers.slot_of(process)
+            assert slot is not None
+            slot.unwatch()  # the worker is silent on purpose
+            return
+        if isinstance(command, SearchCommand):
+            sent.append(command)
+        send(process, command)
+
+    monkeypatch.setattr(transport, "LOADING_PATIENCE_S", 1000.0)
+    async with Pool(workers=2, warm=()) as own_pool:
+        await own_pool.warm("planted")
+        await until(lambda: own_pool.ready_worker_count == 2)
+        monkeypatch.setattr(WorkerProcess, "send", hold_first)
+        first = asyncio.create_task(own_pool.search(job_of("planted", "a", level=3)))
+        await until(lambda: bool(held))
+        second = asyncio.create_task(own_pool.search(job_of("planted", "b", level=3)))
+        await until(lambda: own_pool.waiting_count == 1)
+        assert not sent, "the second worker waits for the first"
+        monkeypatch.setattr(transport, "LOADING_PATIENCE_S", 0.0)
+        own_pool._transport.dispatch()
+        assert [command.uncompiled for command in sent] == [True]
+        assert (await second).info.warming
+        send(*held[0])
+        assert not (await first).info.warming

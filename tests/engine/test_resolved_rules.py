@@ -17,7 +17,8 @@ ENGINE = Path(__file__).parents[2] / "engine"
 #: The defaults of constants as `OptionalRules` documents them. The default of a function is None.
 CONSTANTS = {
     "PARTS": (), "REPETITION": 0, "LEVEL_TABLE": (), "CLAIM_REPETITION": 0, "MARGIN": 0,
-    "TOP_LEVEL_TIME_MS": 1000, "SOLVER": "", "NUMBERING": "move", "DISABLED": (),
+    "TOP_LEVEL_TIME_MS": 1000, "SOLVER": "", "SOLVER_NODES": 0, "POINTS_UNIT": "points",
+    "NUMBERING": "move", "DISABLED": (),
     "EXTRA_TURNS": False, "SEARCH": "production", "CAN_BE_DRAWN": True, "ALIASES": (),
 }  # fmt: skip
 #: The modules that read a rules file before its names are resolved.

@@ -15,9 +15,9 @@ import { isReadable } from "./readable.js";
  * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
  * and null when the game is compiled. `number` is the move's label in the list of moves, "3...".
  * `assessment` is the search in words, or null before it has arrived. `withheld` says why the server
- * does not show you the search; it is empty if it does.
+ * does not show you the search; it is empty if it does. `wait` says what a queued search waits for.
  * @typedef {Required<Omit<Info, "counts" | "depths">> & {seat: number | null, state: Thinking["state"], ready: number | null,
- *     number?: string, assessment: Assessment | null, withheld: string}} Thought
+ *     number?: string, assessment: Assessment | null, withheld: string, wait: string}} Thought
  */
 
 /**
@@ -538,6 +538,7 @@ export function thoughtsOf(infos) {
                 ready: null,
                 assessment: null,
                 withheld: "",
+                wait: "",
             },
         ]),
     );
@@ -554,13 +555,13 @@ function applyThinking(room, message) {
     if (message.match !== room.match?.id) return room;
     const before = room.thoughts[message.ply];
     const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = message;
-    const { warming = false, ready = null, value = "", log = "", assessment = null, withheld = "" } = message;
+    const { warming = false, ready = null, value = "", log = "", assessment = null, withheld = "", wait = "" } = message;
     const label = number ? { number } : null;
     const words = { value, log, assessment, withheld };
     const thought =
         depth === 0 && !assessment && before
-            ? { ...before, seat, state, ready, withheld }
-            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, ...words, ...label };
+            ? { ...before, seat, state, ready, withheld, wait }
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, wait, ...words, ...label };
     return { ...room, thoughts: { ...room.thoughts, [message.ply]: thought } };
 }
 

@@ -102,7 +102,7 @@ export class ThinkingPanel {
                 null,
                 "Thinking",
                 h("span", { class: "muted" }, isHidden ? "" : heading),
-                isRunning ? h("span", { class: "pulse state" }, STATE_TEXTS[thought.state]) : null,
+                isRunning ? h("span", { class: "pulse state" }, thought.wait || STATE_TEXTS[thought.state]) : null,
                 h("button", { class: "small quiet toggle", "aria-pressed": !isHidden, onclick: toggle }, isHidden ? "Show" : "Hide"),
             ),
             thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compiler.native import Memory, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import compile_game
 from engine.game import Game, Position
 from engine.rules.data import load_data, number_files
 from engine.rules.registry import load_game

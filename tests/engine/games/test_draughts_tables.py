@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compiler.native import Memory, NativeGame, compile_game
+from engine.compiler.intrinsics import Memory
+from engine.compiler.native import NativeGame, compile_game
 from engine.game import Game, Outcome, Position
 from engine.match.description import parse_description
 from engine.match.making import make_player
