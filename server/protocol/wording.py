@@ -23,9 +23,9 @@ MAX_CANDIDATES = 3
 #: Maximum number of further moves that an assessment lists. The notation of a move of chess takes
 #: a server 40 us, once a search.
 MAX_OTHERS = 3
-#: Maximum number of expected replies in a sentence and in a line. They take most of the time of an
+#: Maximum number of expected moves in a sentence and in a line. They take most of the time of an
 #: assessment, and the line of the best move is that of the sentence.
-MAX_REPLIES = 2
+MAX_EXPECTED = 2
 #: Judgements of a position by the least chance to win, in percent; those below 50 mirror them.
 JUDGEMENTS = ((90, "winning", "losing"), (75, "clearly better", "clearly worse"),
               (58, "a little better", "a little worse"))  # fmt: skip
@@ -119,9 +119,9 @@ class Wording:
 
     def _sentence(self, report: SearchReport) -> str:
         best, _ = self._show(report.pv[0])
-        replies = self._line(report.pv[: 1 + MAX_REPLIES])
+        line = self._line(report.pv[: 1 + MAX_EXPECTED])
         it, expects = ("they", "expect") if self._is_plural else ("it", "expects")
-        expectation = f": {it} {expects} {replies} and" if replies else " and"
+        expectation = f": {it} {expects} {line} and" if line else " and"
         return f"{self._side} {self._verb('like')} {best}{expectation} {self._judgement(report)}."
 
     def _judgement(self, report: SearchReport) -> str:
@@ -160,7 +160,7 @@ class Wording:
         return Candidate(
             move=move.move, text=text, says=says(self._game, move.score, move.bound),
             chance=bounded_percent(self._game, move.score, move.bound), bound=move.bound,
-            cells=cells, line=self._line(line[: 1 + MAX_REPLIES]) if line else "",
+            cells=cells, line=self._line(line[: 1 + MAX_EXPECTED]) if line else "",
         )  # fmt: skip
 
     def _depth(self, best: DepthBest) -> DepthWords:

@@ -115,7 +115,11 @@ MISTAKE = (
     " {better}{line}.",
 )
 #: The refutation of a mistake.
-REFUTED = " {move} is answered by {line}."
+REFUTED = " {move} is answered by {reply}."
+#: The same where the player has further moves before the opponent's reply.
+REFUTED_LATER = " {move} goes on with {further} and is answered by {reply}."
+#: The player's further moves, if no reply is known.
+GOES_ON = " {move} goes on with {further}."
 #: The coach's comment on the only good move.
 ONLY_MOVE = (
     "Coach: well seen! {move} was the only good move; any other has {bound} % to win or less.",
@@ -183,13 +187,21 @@ def expected_reply(game: str, best: Verdict) -> str:
     return text + expected
 
 
-def mistake(move: str, better: Verdict, loss: float, refutation: str, seed: str) -> str:
-    """The coach's sentences about a move that lowers the chance to win by `loss`, 0 to 1."""
+def mistake(move: str, better: Verdict, loss: float, further: str, reply: str, seed: str) -> str:
+    """The coach's sentences about a move that lowers the chance to win by `loss`, 0 to 1.
+
+    `further` are the moves that the same player makes next, in a game with extra turns; `reply` are
+    those from the opponent's reply on.
+    """
     line = f", with {better.line} to follow" if better.line else ""
     text = pick(seed, "mistake", MISTAKE).format(
         move=move, better=better.text, loss=round(100 * loss), line=line
     )
-    return text + (REFUTED.format(move=move, line=refutation) if refutation else "")
+    if further:
+        refuted = REFUTED_LATER if reply else GOES_ON
+    else:
+        refuted = REFUTED if reply else ""
+    return text + refuted.format(move=move, further=further, reply=reply)
 
 
 def only_move(move: str, bound: int, seed: str) -> str:
