@@ -147,7 +147,8 @@ NO_COUNTS = Counts()
 class Info(Struct, frozen=True, omit_defaults=True):
     """The progress of a search, after a completed depth or during one; `pv` begins with the best
     move. `warming` means that the game is not compiled yet, so the search is less deep than its
-    level. A strategy reports its `value`, in its own units, and its `log` as text.
+    level. A strategy reports its `value`, in its own units, and its `log` as text. The persona
+    `average` reports its value as text, because its scores are means over the opponent's replies.
 
     `depths` are the last 32 depths of the search.
     """

@@ -525,7 +525,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - The persona `average` has both: its scores are means over the opponent's replies, and its `value` says so: "+312 on average". A mean has no chance to win, and proves no forced win. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -805,7 +805,7 @@ export interface Said {
     links?: boolean;
 }
 
-/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. `depths` are the last 32 depths of the search. */
+/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. The persona `average` reports its value as text, because its scores are means over the opponent's replies. `depths` are the last 32 depths of the search. */
 export interface Info {
     depth: number;
     score: number;

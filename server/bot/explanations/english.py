@@ -41,8 +41,8 @@ SWINDLE = (
 OTHER = ("{side} played {move}, with {verdict}. The search preferred {best}, with {best_verdict}.",)
 #: The choice of a persona that expects errors of its opponent.
 AVERAGE = (
-    "{player} expects the opponent to err; on average {move} gave {side} {verdict}.",
-    "{side} chose {move} against an opponent who errs: on average {verdict}.",
+    "{player} expects the opponent to err; {move} gave {side} {verdict}.",
+    "{side} chose {move} against an opponent who errs, with {verdict}.",
 )
 #: A move without a search.
 RANDOM = ("{side} played {move} at random.", "{move} was a random choice of {side}.")
@@ -210,7 +210,11 @@ def only_move(move: str, bound: int, seed: str) -> str:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win in 3 moves"."""
+    """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win in 3 moves",
+    "+312 on average".
+    """
+    if verdict.mean:
+        return verdict.mean
     assert verdict.chance is not None, "the bound says something"
     if verdict.forced:
         return f"a forced {verdict.forced} {verdict.length}".rstrip()
@@ -286,7 +290,7 @@ def _second(facts: MoveFacts, seed: str) -> str:
         return ""
     if facts.losing == facts.others > 0:
         return ""
-    if second.chance is None or facts.is_no_better:
+    if (second.chance is None and not second.mean) or facts.is_no_better:
         return (
             pick(seed, "second", NO_BETTER).format(text=second.text) if facts.is_no_better else ""
         )
