@@ -12,6 +12,8 @@ PERSONAS: tuple[Persona, ...] = get_args(Persona)
 
 #: The capability of a program that can search several lines, as named in `Job.needs`.
 LINES = "lines"
+#: The capability of a program that can search the position after a null move.
+NULL_MOVE = "null-move"
 
 #: What a search is for, which is its class: an AI's move (live), a person who waits for an answer
 #: (ask), or the analysis of a match (study).
@@ -73,6 +75,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     with fixed nodes, its result depends on nothing but the job.
     `lines` is the number of best moves that get exact scores and lines (multi-PV), for a job with a
     `limit` of its own. Such a job needs the capability LINES.
+    With `null_move` the position to search is that of `digest` with the other side to move
+    (`engine.null_move`). Such a job needs the capability NULL_MOVE.
     """
 
     game: str
@@ -91,6 +95,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     evaluator: str = ""
     use: Use = "live"
     lines: int = 1
+    null_move: bool = False
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):

@@ -119,7 +119,7 @@ REFUTED = " {move} is answered by {reply}."
 #: The same where the player has further moves before the opponent's reply.
 REFUTED_LATER = " {move} goes on with {further} and is answered by {reply}."
 #: The player's further moves, if no reply is known.
-GOES_ON = " {move} goes on with {further}."
+CONTINUED = " {move} goes on with {further}."
 #: The coach's comment on the only good move.
 ONLY_MOVE = (
     "Coach: well seen! {move} was the only good move; any other has {bound} % to win or less.",
@@ -180,9 +180,12 @@ def threat(side: str, best: Verdict, *, is_their_turn: bool) -> str:
     return f"{moves} {best.text}: {_with_judgement(best)}."
 
 
-def expected_reply(game: str, best: Verdict) -> str:
-    """The sentences about a threat if the side to move cannot pass."""
-    text = f"In this position of {game} the turn cannot be passed, so nothing is known of a threat."
+def expected_reply(other: str, reason: str, best: Verdict) -> str:
+    """The sentences about a threat in a position without a null move, for this reason.
+
+    `other` is the name of the side that is not to move.
+    """
+    text = f"No threat is known here: if {other} were to move, {reason}."
     expected = f" After your best move {best.text}, {best.line} is expected." if best.line else ""
     return text + expected
 
@@ -198,7 +201,7 @@ def mistake(move: str, better: Verdict, loss: float, further: str, reply: str, s
         move=move, better=better.text, loss=round(100 * loss), line=line
     )
     if further:
-        refuted = REFUTED_LATER if reply else GOES_ON
+        refuted = REFUTED_LATER if reply else CONTINUED
     else:
         refuted = REFUTED if reply else ""
     return text + refuted.format(move=move, further=further, reply=reply)
