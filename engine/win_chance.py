@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.game import Game
-from engine.search.layout import MATE_BOUND
+from engine.search.layout import MATE, MATE_BOUND
 
 #: The name of the file of scales, in the folder of a rules file.
 FILE_NAME = "data/win_scale.json"
@@ -60,6 +60,19 @@ class WinScale(Struct, frozen=True):
 def is_forced(score: int) -> bool:
     """Whether a score is a forced win or a forced loss."""
     return abs(score) > MATE_BOUND
+
+
+def mean_text(score: int) -> str:
+    """Returns the value of a move against an opponent that errs as text: "+312 on average".
+
+    Such a value is the mean of scores over all replies, in the units of the game's evaluation. It
+    has no chance to win: a single reply of thirty that loses at once adds 1000 points to the mean,
+    whether or not the opponent would ever play it. A move that ends the match has no replies: its
+    text is "a win at once" or "a loss at once".
+    """
+    if abs(score) == MATE - 1:
+        return f"a {'win' if score > 0 else 'loss'} at once"
+    return f"{score:+d} on average" if score else "0 on average"
 
 
 def win_chance(game: Game, score: int) -> float:

@@ -12,6 +12,8 @@ PERSONAS: tuple[Persona, ...] = get_args(Persona)
 
 #: The capability of a program that can search several lines, as named in `Job.needs`.
 LINES = "lines"
+#: The capability of a program that can search the position after a null move.
+NULL_MOVE = "null-move"
 
 #: What a search is for, which is its class: an AI's move (live), a person who waits for an answer
 #: (ask), or the analysis of a match (study).
@@ -75,6 +77,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     `limit` of its own. Such a job needs the capability LINES.
     With `solver_nodes` above 0 a job that is not live asks the game's solver first, which has that
     many nodes for each part of its answer (`Solver.study`); what it proves is the answer.
+    With `null_move` the position to search is that of `digest` with the other side to move
+    (`engine.null_move`). Such a job needs the capability NULL_MOVE.
     """
 
     game: str
@@ -94,6 +98,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     use: Use = "live"
     lines: int = 1
     solver_nodes: int = 0
+    null_move: bool = False
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):
@@ -153,7 +158,8 @@ NO_COUNTS = Counts()
 class Info(Struct, frozen=True, omit_defaults=True):
     """The progress of a search, after a completed depth or during one; `pv` begins with the best
     move. `warming` means that the game is not compiled yet, so the search is less deep than its
-    level. A strategy reports its `value`, in its own units, and its `log` as text.
+    level. A strategy reports its `value`, in its own units, and its `log` as text. The persona
+    `average` reports its value as text, because its scores are means over the opponent's replies.
 
     `depths` are the last 32 depths of the search.
     """

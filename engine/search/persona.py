@@ -38,6 +38,7 @@ from engine.search.job import PERSONAS, Info, Job, Limit, Result, RootMove, Sear
 from engine.search.levels import ANY_MARGIN, TIME_MS, level_of, random_below
 from engine.search.report import Report, nodes_per_second, resolve, to_info
 from engine.search.uncompiled import plays_in_full
+from engine.win_chance import mean_text
 
 #: The node limit of `average`, which completes at least one ply.
 AVERAGE_NODES = 200_000
@@ -275,7 +276,8 @@ class Personas:
         best = request.pick(values)
         ordered = sorted(values, key=lambda move: (-values[move], move != best))
         scores = tuple(
-            RootMove(request.position.format_move(move), round(values[move])) for move in ordered
+            RootMove(request.position.format_move(move), _mean_score(values[move]))
+            for move in ordered
         )
         seconds = request.clock() - request.begun_s
         nodes = self._expectimax.nodes
@@ -288,7 +290,19 @@ class Personas:
             round(seconds * 1000),
             (scores[0].move,),
             scores,
+            value=mean_text(scores[0].score),
         )
+
+
+def _mean_score(value: Fraction) -> int:
+    """A mean in points, never beyond MATE_BOUND: it proves no forced end.
+
+    Only a move that ends the match keeps its score, because no other value is as far from 0.
+    """
+    score = round(value)
+    if abs(score) == layout.MATE - 1:
+        return score
+    return max(-layout.MATE_BOUND, min(layout.MATE_BOUND, score))
 
 
 def _random(request: _Request) -> Result:

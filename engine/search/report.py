@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, Position
+from engine.null_move import NoNullMove, null_move
 from engine.search import layout
 from engine.search.job import (
     MAX_LINE_MOVES,
@@ -93,7 +94,12 @@ def resolve(job: Job, game: Game) -> Position:
         raise SearchFailed(f"the job cannot be searched: {error}") from error
     if job.digest and position.digest() != job.digest:
         raise SearchFailed("the moves of the job lead to a position with another digest")
-    return position
+    if not job.null_move:
+        return position
+    try:
+        return null_move(position)
+    except (NoNullMove, GameFault) as error:
+        raise SearchFailed(f"the job has no null move: {error}") from error
 
 
 def best_so_far(job: Job, game: Game, info: Info) -> Result:

@@ -40,8 +40,10 @@ CONFIRM_NODES = 60_000
 MISTAKE_LOSS = 0.10
 #: The least gap between the only good move and every other one, as a chance to win from 0 to 1.
 ONLY_GAP = 0.20
-#: Number of moves of a refutation that the coach names.
+#: Number of moves of a refutation that the coach names, from the opponent's reply on.
 REFUTATION_PLIES = 2
+#: Maximum number of the player's own further moves before the reply that the coach names.
+OWN_PLIES = 4
 #: Maximum number of moves that the coach of a node reviews at a time; it skips further ones.
 MAX_TASKS = 16
 
@@ -93,7 +95,7 @@ class MoveReview(Struct, frozen=True):
         loss = self.loss()
         if loss >= MISTAKE_LOSS:
             better = findings.best
-            words = english.mistake(text, better, loss, self._refutation(), seed)
+            words = english.mistake(text, better, loss, *self._refutation(), seed)
             # No arrow: clients draw them on the newest position, and this move is past.
             return Answer(words, candidates=findings.candidates[:1])
         if not self.is_only_move():
@@ -115,11 +117,22 @@ class MoveReview(Struct, frozen=True):
         chance = win_chance(self.before.game, result.info.score)
         return chance if after.turn == self.before.turn else 1 - chance
 
-    def _refutation(self) -> str:
-        """The moves that answer the played one, in notation and with their numbers."""
+    def _refutation(self) -> tuple[str, str]:
+        """The player's own further moves where the move keeps the turn, and the moves from the
+        opponent's reply on, in notation with their numbers; "" where the search expects none.
+        """
         played = self.after if self.confirmed is None else self.confirmed[1]
-        line = (self.move, *played.info.pv[:REFUTATION_PLIES])
-        return line_text(self.before, self.ply, line)
+        line = (self.move, *played.info.pv)
+        last, position = self.before, self.before.replay(self.move)
+        own = 0
+        while position.turn == self.before.turn and own < min(OWN_PLIES, len(line) - 1):
+            own += 1
+            last, position = position, position.replay(line[own])
+        further = line_text(self.before, self.ply, line[: own + 1])
+        if position.turn == self.before.turn:
+            return further, ""
+        reply = line[own : own + 1 + REFUTATION_PLIES]
+        return further, line_text(last, self.ply + own, reply)
 
 
 async def review_move(

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
+from engine.null_move import null_move
 from engine.rules.registry import load_game
 from engine.search.job import Info, Result, RootMove
 from server.bot.api import Ask, Search
@@ -37,12 +38,14 @@ def sample_ask(
 def sample_result(search: Search) -> Result:
     """Returns a made-up result for a search: the first legal move is the best, with an even score.
 
-    The job must have moves that are legal. Raises GameError for others.
+    The job must have moves that are legal. Raises GameError for others, and NoNullMove.
     """
     job = search.job
     position = load_game(job.game).position(job.start, job.options)
     for token in job.moves:
         position = position.replay(token)
+    if job.null_move:
+        position = null_move(position)
     best, *others = position.tokens()
     moves = RootMove(best, 0), *(RootMove(token, 0, "upper") for token in others)
     return Result(best, Info(1, 0, job.limit.nodes or 1, 1, 1, (best,), moves))

@@ -1,8 +1,9 @@
 """The searches behind the help with positions: their jobs, and their results in words. Pure."""
 
-from engine.game import Game, GameError, GameFault, Position
-from engine.rules.call import RulesCall
-from engine.search.job import LINES, Job, Limit, Result, RootMove
+from msgspec.structs import replace
+
+from engine.game import GameFault, Position
+from engine.search.job import LINES, NULL_MOVE, Job, Limit, Result, RootMove
 from server.bot.explanations.facts import Verdict, side_name, verdict
 from server.protocol.assessments import Candidate
 from server.protocol.messages import Arrow
@@ -19,8 +20,14 @@ THREAT_NODES = 60_000
 
 def match_job(room: Room, match: Match, ply: int, nodes: int, lines: int = 1) -> Job:
     """The job for the position of a match at a ply."""
-    digest = match.digest if ply == match.ply else ""
-    return _job(_game_of(room), room, match.start, _moves(match, ply), nodes, lines, digest)
+    game = room.game
+    assert game is not None, "help needs the game"
+    return Job(
+        game=game.id, rules=game.digest, options=dict(room.options), start=match.start,
+        moves=tuple(played.move for played in match.moves[:ply]), affinity="",
+        limit=Limit(nodes=nodes), digest=match.digest if ply == match.ply else "",
+        needs=(LINES,) if lines > 1 else (), use="ask", lines=lines,
+    )  # fmt: skip
 
 
 def hint_job(room: Room, match: Match) -> Job:
@@ -28,31 +35,10 @@ def hint_job(room: Room, match: Match) -> Job:
     return match_job(room, match, match.ply, HINT_NODES, HINT_LINES)
 
 
-def position_job(room: Room, start: str, nodes: int) -> Job:
-    """The job for a position that does not occur in the match."""
-    return _job(_game_of(room), room, start, (), nodes, 1, "")
-
-
-def passed_position(position: Position) -> Position | None:
-    """The same position with the other side to move.
-
-    None if the rules allow no pass in this position, or if the match would then be over.
-    """
-    game = position.game
-    may_pass, pass_turn = game.rules.may_pass, game.rules.pass_turn
-    if may_pass is None or pass_turn is None:
-        return None
-    try:
-        with RulesCall(game.id, "may_pass") as call:
-            if not may_pass(position.state):
-                return None
-            call.hook = "pass_turn"
-            passed = Position(game, position.options, pass_turn(position.state))
-        is_playable = passed.turn != position.turn and bool(passed.moves())
-        read_back = game.position(passed.text(), position.options)
-        return read_back if is_playable and read_back.state == passed.state else None
-    except (GameError, GameFault):
-        return None
+def threat_job(room: Room, match: Match) -> Job:
+    """The job for the current position of a match with the other side to move."""
+    job = match_job(room, match, match.ply, THREAT_NODES)
+    return replace(job, needs=(NULL_MOVE,), null_move=True)
 
 
 class Findings:
@@ -60,7 +46,6 @@ class Findings:
 
     def __init__(self, position: Position, ply: int, result: Result) -> None:
         self.side = side_name(position, position.turn)
-        self.title = position.game.title
         self._position = position
         info = result.info
         assessment = Wording(position, ply).assessment(info)
@@ -105,22 +90,3 @@ class Findings:
             return f"{board.kinds[kind].name} on {cells[0]}"
         except (GameFault, KeyError):
             return ""
-
-
-def _game_of(room: Room) -> Game:
-    assert room.game is not None, "help needs the game"
-    return room.game
-
-
-def _moves(match: Match, ply: int) -> tuple[str, ...]:
-    return tuple(played.move for played in match.moves[:ply])
-
-
-def _job(
-    game: Game, room: Room, start: str, moves: tuple[str, ...], nodes: int, lines: int, digest: str
-) -> Job:
-    needs = (LINES,) if lines > 1 else ()
-    return Job(
-        game=game.id, rules=game.digest, options=dict(room.options), start=start, moves=moves,
-        affinity="", limit=Limit(nodes=nodes), digest=digest, needs=needs, use="ask", lines=lines,
-    )  # fmt: skip

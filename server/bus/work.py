@@ -21,7 +21,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Meta, Struct
 
-from engine.search.job import LINES, Info, Job, Result
+from engine.search.job import LINES, NULL_MOVE, Info, Job, Result
 from server.bus.broker import ROOT
 from server.protocol.messages import Count
 
@@ -39,7 +39,7 @@ QUEUED_PER_CORE = 2
 #: such a search gives way to live ones.
 BACKGROUND_DEADLINE_S = 600.0
 #: The capabilities of this program beyond those of the first version, as named in `Job.needs`.
-CAPABILITIES: tuple[str, ...] = (LINES,)
+CAPABILITIES: tuple[str, ...] = (LINES, NULL_MOVE)
 
 Id = Annotated[str, Meta(min_length=1, max_length=80)]
 Name = Annotated[str, Meta(max_length=64)]

@@ -23,9 +23,9 @@ class Candidate(Struct, frozen=True, omit_defaults=True, kw_only=True):
     - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves".
     - `cells` are the cells of the board that show the move, in order: one for a piece that is
       placed, more for one that moves.
-    - `line` are the replies, at most 2, that the search expected after it when it last was the best
+    - `line` are the moves, at most 2, that the search expected after it when it last was the best
       move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was
-      never the best one.
+      never the best one. In a game with extra turns, moves of the same side can be among them.
     """
 
     move: str
@@ -52,7 +52,7 @@ class DepthWords(Struct, frozen=True, kw_only=True):
 class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A search in words for people.
 
-    - `sentence` says which move the side likes, which replies it expects, and how it judges its
+    - `sentence` says which move the side likes, which moves it expects next, and how it judges its
       position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better."
     - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a
       forced loss, null for a move without a search. `says` is the same in words.

@@ -278,6 +278,8 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator
       `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the
       strategy writes about its search, when it is done: lines of text, at most 16 KiB.
+    - The persona `average` has both: its scores are means over the opponent's replies, and its
+      `value` says so: "+312 on average". A mean has no chance to win, and proves no forced win.
     - `depths` are the last 32 depths of the search.
     - `assessment` is the search in words. A server of an earlier version omits it.
     - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.rules.call import RulesCall
 from engine.rules.numbering import move_number
 from engine.search.job import MATE, NO_COUNTS, Bound, Counts, DepthBest, RootMove
 from engine.search.levels import level_of
-from engine.win_chance import is_forced, win_chance
+from engine.win_chance import is_forced, mean_text, win_chance
 from server.protocol.assessments import Assessment, Candidate, DepthWords
 
 #: Maximum number of moves that an assessment lists.
@@ -23,9 +24,9 @@ MAX_CANDIDATES = 3
 #: Maximum number of further moves that an assessment lists. The notation of a move of chess takes
 #: a server 40 us, once a search.
 MAX_OTHERS = 3
-#: Maximum number of expected replies in a sentence and in a line. They take most of the time of an
+#: Maximum number of expected moves in a sentence and in a line. They take most of the time of an
 #: assessment, and the line of the best move is that of the sentence.
-MAX_REPLIES = 2
+MAX_EXPECTED = 2
 #: Judgements of a position by the least chance to win, in percent; those below 50 mirror them.
 JUDGEMENTS = ((90, "winning", "losing"), (75, "clearly better", "clearly worse"),
               (58, "a little better", "a little worse"))  # fmt: skip
@@ -35,7 +36,9 @@ class SearchReport(Protocol):
     """The fields of a report that the words need: `Info`, `Thinking` and `StoredThought` have them.
 
     `score` is that of the first move of `pv`, for the side to move. `value` is in its place where
-    the units of the search are not the game's: it is text, and there is no chance to win.
+    the units of the search are not the game's, or where it is a mean over the opponent's replies:
+    it is text, and there is no chance to win. Only a report of means has `moves` beside a `value`,
+    and their scores are means too.
     """
 
     @property
@@ -66,6 +69,17 @@ class StoredThought(Struct, frozen=True):
     counts: Counts = NO_COUNTS
     depths: tuple[DepthBest, ...] = ()
     move: str = ""
+
+
+def with_mean(thought: StoredThought, persona: str | None) -> StoredThought:
+    """The stored report of a seat with this persona, whose value is text if it is a mean.
+
+    Nodes of earlier versions stored the means of the persona `average` without a `value`, as if
+    they were scores.
+    """
+    if persona != "average" or thought.value or not thought.pv:
+        return thought
+    return replace(thought, value=mean_text(thought.score))
 
 
 class Wording:
@@ -112,16 +126,26 @@ class Wording:
         )
 
     def _with_value(self, report: SearchReport, note: str) -> Assessment:
-        """The report of a search with units of its own."""
-        text, cells = self._show(report.pv[0])
-        best = Candidate(move=report.pv[0], text=text, says=report.value, cells=cells)
-        return Assessment(sentence=self._sentence(report), candidates=(best,), note=note)
+        """The report of a search with units of its own, or of means."""
+        best = report.pv[0]
+        values = [(best, report.value)]
+        values += [(each.move, mean_text(each.score)) for each in report.moves if each.move != best]
+        candidates = []
+        for move, value in values[: MAX_CANDIDATES + MAX_OTHERS]:
+            text, cells = self._show(move)
+            candidates.append(Candidate(move=move, text=text, says=value, cells=cells))
+        return Assessment(
+            sentence=self._sentence(report),
+            candidates=tuple(candidates[:MAX_CANDIDATES]),
+            note=note,
+            others=tuple(candidates[MAX_CANDIDATES:]),
+        )
 
     def _sentence(self, report: SearchReport) -> str:
         best, _ = self._show(report.pv[0])
-        replies = self._line(report.pv[: 1 + MAX_REPLIES])
+        line = self._line(report.pv[: 1 + MAX_EXPECTED])
         it, expects = ("they", "expect") if self._is_plural else ("it", "expects")
-        expectation = f": {it} {expects} {replies} and" if replies else " and"
+        expectation = f": {it} {expects} {line} and" if line else " and"
         return f"{self._side} {self._verb('like')} {best}{expectation} {self._judgement(report)}."
 
     def _judgement(self, report: SearchReport) -> str:
@@ -160,7 +184,7 @@ class Wording:
         return Candidate(
             move=move.move, text=text, says=says(self._game, move.score, move.bound),
             chance=bounded_percent(self._game, move.score, move.bound), bound=move.bound,
-            cells=cells, line=self._line(line[: 1 + MAX_REPLIES]) if line else "",
+            cells=cells, line=self._line(line[: 1 + MAX_EXPECTED]) if line else "",
         )  # fmt: skip
 
     def _depth(self, best: DepthBest) -> DepthWords:

@@ -6,6 +6,7 @@ The server passes nothing from a worker to a room or a client unchecked. Pure.
 from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, Position
+from engine.null_move import NoNullMove, null_move
 from engine.search.job import (
     MATE,
     MAX_DEPTHS,
@@ -42,7 +43,7 @@ class ImpossibleAnswer(Exception):
 
 
 def position_of(job: Job, game: Game) -> Position:
-    """The position of a job after its moves. Raises SearchFailed if the job has no position."""
+    """The position that a job searches. Raises SearchFailed if the job has no position."""
     try:
         position = game.position(job.start, job.options)
         for token in job.moves:
@@ -51,7 +52,12 @@ def position_of(job: Job, game: Game) -> Position:
         raise SearchFailed(f"the job cannot be searched: {error}") from error
     if job.digest and position.digest() != job.digest:
         raise SearchFailed("the job's moves do not lead to the position of its digest")
-    return position
+    if not job.null_move:
+        return position
+    try:
+        return null_move(position)
+    except (NoNullMove, GameFault) as error:
+        raise SearchFailed(f"the job has no null move: {error}") from error
 
 
 def clean_text(text: str) -> str:

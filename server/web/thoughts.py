@@ -13,7 +13,7 @@ from server.identity.guests import find_guest
 from server.ids import MatchId
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.wording import StoredThought, Wording, careless_note
+from server.protocol.wording import StoredThought, Wording, careless_note, with_mean
 from server.rooms.events import Occupant, Started, parse_event_body
 from server.rooms.thinking import AFTER, reason_while_running, search_seed
 from server.store.base import StoredMatch, Thought
@@ -150,6 +150,7 @@ def _assess(
         return None
     turn = position.turn
     level = seats[turn].level if turn < len(seats) and not report.warming else None
+    report = with_mean(report, seats[turn].persona if turn < len(seats) else None)
     seed = search_seed(match.match, thought.ply)
     note = careless_note(position.game, level, seed, position.digest(), report.depth)
     return Wording(position, thought.ply).assessment(report, note)

@@ -10,11 +10,12 @@ from engine.game import Position
 from engine.rules.registry import load_game, production_ids
 from engine.search import persona as personas_module
 from engine.search.driver import Cancelled, Control, Running, Searcher
-from engine.search.job import PERSONAS, Info, Job, Persona, Result, SearchFailed
+from engine.search.job import MATE, PERSONAS, Info, Job, Persona, Result, SearchFailed
 from engine.search.levels import level_of
 from engine.search.persona import Expectimax, Personas
 from engine.teach.explain import Plan, explain
 from engine.teach.state import GameState
+from engine.win_chance import is_forced, mean_text
 
 #: Games whose search compiles in a few seconds.
 QUICK_GAMES = ("connect-four", "sticks", "tic-tac-toe")
@@ -173,3 +174,18 @@ def test_jobs_without_an_answer() -> None:
     job = structs.replace(job_at(game.start(), "random"), persona="bold")
     with pytest.raises(SearchFailed, match="there are average, swindler, random"):
         personas_of(game.id).answer(job, Control())
+
+
+def test_means_are_no_scores() -> None:
+    """`average` reports its means as text; only a move that ends the match has a forced score."""
+    game = load_game("tic-tac-toe")
+    for text in (".X.....OX", "X.O.X.O..", "XXO.O...."):
+        position = game.position(text)
+        info = answer_to(position, "average").info
+        assert info.value == mean_text(info.score)
+        for move in info.moves:
+            is_end = position.replay(move.move).outcome() is not None
+            assert is_forced(move.score) == (is_end and move.score != 0)
+    assert [mean_text(score) for score in (MATE - 1, 1 - MATE, 312, -7, 0)] == [
+        "a win at once", "a loss at once", "+312 on average", "-7 on average", "0 on average",
+    ]  # fmt: skip

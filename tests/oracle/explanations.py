@@ -24,6 +24,7 @@ LADDER = (
 VERDICT = (
     r"(?:(?P<bound>at most|at least) )?(?P<chance>\d+) % to win(?: \((?P<judged>[\w ]+)\))?"
     r"|a forced (?P<end>win|loss)(?: (?P<length>at once|(?:in|within) \d+ moves?))?"
+    r"|(?P<mean>[+-]?\d+ on average|a (?:win|loss) at once)"
 )
 #: Moves with their numbers: "4... Nf6 5. Bf4".
 LINE = r"\d+\.(?:\.\.)? \S+?(?: (?:\d+\.(?:\.\.)? )?\S+?)*"
@@ -80,8 +81,8 @@ for _text in (
 ):
     _sentence(_text, "played=only")
 for _text in (
-    "{p} expects the opponent to err; on average {m} gave {s} {v}.",
-    "{s} chose {m} against an opponent who errs: on average {v}.",
+    "{p} expects the opponent to err; {m} gave {s} {v}.",
+    "{s} chose {m} against an opponent who errs, with {v}.",
 ):
     _sentence(_text, "played")
 for _text in (
@@ -195,8 +196,8 @@ def _note(claims: Claims, groups: dict[str, str], role: str, last: str) -> str:
 
 @dataclass
 class Oracle:
-    """Checks texts about one stored thought: the position before the move, at a ply, and whether
-    the level was careless there.
+    """Checks texts about one stored thought: the position before the move, at a ply, whether the
+    level was careless there, and whether the scores are means over the opponent's replies.
     """
 
     position: Position
@@ -204,6 +205,7 @@ class Oracle:
     thought: StoredThought
     player: str
     is_careless: bool = False
+    has_means: bool = False
 
     def check(self, text: str) -> Claims:
         """Asserts that every claim of the text is true, and returns the claims."""
@@ -213,7 +215,8 @@ class Oracle:
         assert claims.is_careless == self.is_careless, f"careless: {text}"
         assert claims.is_shortened == self.thought.warming, f"cut short: {text}"
         assert claims.depth in (None, self.thought.depth), f"the depth: {text}"
-        assert claims.value == self.thought.value, f"the value: {text}"
+        if not self.has_means:
+            assert claims.value == self.thought.value, f"the value: {text}"
         for role, move in claims.roles.items():
             assert self._has_role(role, self._token(move)), f"{role} {move}: {text}"
         for move, verdict in claims.verdicts:
@@ -276,6 +279,7 @@ class Oracle:
         ]
 
     def _check_losing(self, losing: str, played: str, text: str) -> None:
+        assert not self.has_means, f"a mean proves no loss: {text}"
         losers = [token for token in self._losers() if token != played]
         legal = len(self.position.tokens())
         expected = legal - 1 if losing == "all" else int(losing)
@@ -283,6 +287,8 @@ class Oracle:
 
     def _is_true(self, token: str, verdict: dict[str, str | None]) -> bool:
         move = self._moves[token]
+        if self.has_means or verdict["mean"] is not None:
+            return self.has_means and verdict["mean"] == self._mean(move.score)
         bounds = {"at most": "upper", "at least": "lower", None: "exact"}
         if verdict["end"] is not None:
             return self._is_forced(move, verdict["end"], verdict["length"] or "")
@@ -297,6 +303,12 @@ class Oracle:
             return False
         judged = next(words for least, words in LADDER if chance >= least)
         return verdict["judged"] in (None, judged)
+
+    def _mean(self, score: int) -> str:
+        """A mean as text; only a move that ends the match has no replies to average over."""
+        if MATE - abs(score) == 1:
+            return "a win at once" if score > 0 else "a loss at once"
+        return f"{'+' if score > 0 else ''}{score} on average"
 
     def _is_forced(self, move: RootMove, end: str, length: str) -> bool:
         """Whether the score is this forced end, at this distance; a bound is an end "within"."""

@@ -1,5 +1,6 @@
 """server/bot/coach.py: searches four times as long confirm the coach's comments."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -134,3 +135,37 @@ def test_a_loss_is_the_lesser_of_two_estimates() -> None:
     assert replace(case, confirmed=(far, played)).loss() == loss
     assert replace(case, confirmed=(close, close)).loss() < MISTAKE_LOSS
     assert replace(case, move="e2e4").loss() == 0.0
+
+
+#: Moves of games with extra turns: the moves before, the played move, the line that the search
+#: expects after it, and the coach's last sentence.
+FURTHER_MOVES = (
+    ("kalah", (), "c1", ("f1", "e2", "f2"), "c1 goes on with 2. f1 and is answered by 3. e2 4. f2"),
+    ("kalah", (), "c1", ("f1",), "c1 goes on with 2. f1"),
+    ("kalah", (), "a1", ("a2", "b1"), "a1 is answered by 2. a2 3. b1"),
+    ("kalah", (), "c1", (), ""),
+    (
+        "dots-and-boxes", ("a1b1", "b1b2", "a2b2"), "a1a2", ("c1c2", "d1d2"),
+        "a1a2 goes on with 5. c1c2 and is answered by 6. d1d2",
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("game_id", "moves", "move", "line", "says"), FURTHER_MOVES)
+def test_a_players_own_next_move_is_no_answer(
+    game_id: str, moves: tuple[str, ...], move: str, line: tuple[str, ...], says: str
+) -> None:
+    """In a game with extra turns the coach tells the player's further moves from the answer."""
+    game = load_game(game_id)
+    before = game.start()
+    for token in moves:
+        before = before.replay(token)
+    best = next(token for token in before.tokens() if token != move)
+    first = result(400, RootMove(best, 400), RootMove(move, -400))
+    is_same_side = before.replay(move).turn == before.turn
+    score = -400 if is_same_side else 400
+    after = Result((*line, "")[0], Info(5, score, 1, 1, 1, line))
+    comment = MoveReview(before, len(moves), move, first, after).comment("seed")
+    assert comment is not None
+    said = re.findall(r"\S+ (?:goes on|is answered) .*(?=\.$)", comment.text)
+    assert said == ([says] if says else [])

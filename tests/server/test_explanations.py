@@ -46,7 +46,8 @@ class Case(msgspec.Struct):
         is_careless = bool(note) and len(self.position.moves()) > 1
         if self.occupant.persona:
             name = f"The {self.occupant.persona}"
-        return Oracle(self.position, self.ply, self.thought, name, is_careless)
+        has_means = self.occupant.persona == "average"
+        return Oracle(self.position, self.ply, self.thought, name, is_careless, has_means)
 
     def check(self, seed: str) -> str:
         """Asserts that the sentences that this seed chooses are true, and returns them."""
@@ -184,6 +185,12 @@ FAULTS: dict[str, Callable[[str], str]] = {
     ),
     "the wrong move is best": lambda text: re.sub(
         r"preferred (\S+),(.*?)(?=For comparison, (\S+) had)", r"preferred \3,\2", text
+    ),
+    "a mean is called a chance": lambda text: re.sub(
+        r"(\d+) on average", lambda m: f"{int(m[1]) % 100} % to win", text
+    ),
+    "a mean is off by one": lambda text: re.sub(
+        r"(\d+) on average", lambda m: f"{int(m[1]) + 1} on average", text
     ),
     "the careless move is not named": lambda text: re.sub(
         r" ?Level \d was careless here on purpose\.", "", text

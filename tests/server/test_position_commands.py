@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
-from engine.search.job import Job, Load, Result, SearchFailed
+from engine.search.job import NULL_MOVE, Job, Load, Result, SearchFailed
 from server.bot.coach import open_coach
 from server.bot.hints import NO_HINT, open_hints
 from server.ids import RoomId
@@ -19,6 +19,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.commands import MySeat, OpenSeat
 from server.runtime.hub import Hub
+from server.seats.answers import position_of
 from tests.oracle.explanations import read_claims
 from tests.support.analyses import made_up_result
 from tests.support.bots import AGAINST_AI, bot_lines, bot_of, private_answer
@@ -131,7 +132,7 @@ async def test_why_is_silent_where_the_thinking_is_hidden() -> None:
 
 @virtual
 async def test_questions_about_a_position_are_answered_alone() -> None:
-    """/eval, /best, /hint and /threat answer the asker alone, from one search of the position."""
+    """/eval, /best and /hint answer the asker alone, from one search of the position."""
     async with bot_room() as room:
         ben = Client(room.hub, "ben")
         await ben.ack(ben.join(room.room_id))
@@ -144,18 +145,67 @@ async def test_questions_about_a_position_are_answered_alone() -> None:
         assert hint["text"].count("\n") == 3
         assert (await room.ask("/hint piece"))["text"].startswith("One of these is the best move")
         assert len(room.engines.asks) == 1, "the result is kept"
-        assert "cannot be passed" in (await room.ask("/threat"))["text"]
         assert ben.of("answer") == []
 
 
+#: The games in which the turn can be passed, and the side that moves second.
+NULL_MOVES = {
+    "breakthrough": "Black", "chess": "Black", "dots-and-boxes": "Blue", "draughts": "White",
+    "gomoku": "White", "international-draughts": "Black", "kalah": "North", "othello": "White",
+    "sticks": "Second",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("game_id", NULL_MOVES)
 @virtual
-async def test_a_threat_is_the_opponents_move_after_a_pass() -> None:
-    """Where the rules can pass the turn, /threat searches the position with the turn passed."""
-    async with bot_room("chess") as room:
+async def test_a_threat_is_the_opponents_move_after_a_pass(game_id: str) -> None:
+    """/threat searches the same position with the other side to move."""
+    async with bot_room(game_id) as room:
         answer = await room.ask("/threat")
-        assert answer["text"].startswith("If Black could move now")
-        assert [arrow["kind"] for arrow in answer["arrows"]] == ["threat"]
-        assert " b " in room.engines.asks[-1].start
+        assert answer["text"].startswith(f"If {NULL_MOVES[game_id]} could move now")
+        (job,) = room.engines.asks
+        assert job.null_move
+        assert job.needs == (NULL_MOVE,)
+        passed = position_of(job, load_game(game_id))
+        assert passed.turn == 1
+        assert passed.view().pieces == load_game(game_id).start().view().pieces
+        assert {each["move"] for each in answer["candidates"]} <= set(passed.tokens())
+        assert {arrow["kind"] for arrow in answer.get("arrows", ())} <= {"threat"}
+
+
+@pytest.mark.parametrize("game_id", ["connect-four", "tic-tac-toe"])
+@virtual
+async def test_no_threat_is_offered_where_no_turn_can_be_passed(game_id: str) -> None:
+    """In a game without null moves /help does not list /threat, and the bot says why."""
+    async with bot_room(game_id) as room:
+        assert "/threat" not in (await room.ask("/help"))["text"]
+        assert "the turn cannot be passed" in (await room.ask("/threat"))["text"]
+        assert room.engines.asks == []
+
+
+#: Positions in which the turn cannot be passed, and the reason.
+NO_NULL_MOVES = {
+    "chess": (
+        "rnb1kbnr/pppp1ppp/8/4p3/7q/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 1",
+        "if Black were to move, it would not be legal (the side that is not to move is in check)",
+    ),
+    "nine-mens-morris": (
+        ".../.../.../.../.../.../.../... white 9-9 0 flying",
+        "if Black were to move, it would not be legal (White places a man first, then Black)",
+    ),
+}
+
+
+@pytest.mark.parametrize("game_id", NO_NULL_MOVES)
+@virtual
+async def test_no_threat_is_known_where_a_pass_would_be_illegal(game_id: str) -> None:
+    """The bot says why, in check for example, and searches the position as it is."""
+    start, reason = NO_NULL_MOVES[game_id]
+    async with bot_room(game_id, start=start) as room:
+        assert "/threat" in (await room.ask("/help"))["text"]
+        text = (await room.ask("/threat"))["text"]
+        assert text.startswith(f"No threat is known here: {reason}.")
+        assert not any(job.null_move for job in room.engines.asks)
 
 
 @virtual

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from server.bot import registry
+from server.bot.commands import positions
 from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
 from server.rooms import permissions
@@ -223,6 +224,7 @@ async def check_silence(name: str, is_rated: bool) -> None:
 def test_a_bot_that_forgets_the_condition_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a condition that never refuses, the tests above fail: the planted fault is found."""
     monkeypatch.setattr(permissions, "position_help", lambda room, viewer=None: None)
+    monkeypatch.setattr(positions, "has_null_moves", lambda game, options: True)
     room = FORBIDDEN["two people"]()
     viewer = viewer_of(room, IdentityId("ada"))
     assert permissions.hint(room, viewer) is None

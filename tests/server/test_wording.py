@@ -13,6 +13,7 @@ from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import MATE, Bound, Counts, DepthBest, Info, Job, RootMove
 from engine.search.levels import level_of
+from engine.search.persona import Personas
 from engine.search.report import line_tokens
 from engine.win_chance import win_chance
 from server.protocol.messages import Assessment
@@ -24,6 +25,7 @@ from server.protocol.wording import (
     bounded_percent,
     careless_note,
     says,
+    with_mean,
     work_text,
 )
 from server.seats.ai import _stored_analysis
@@ -305,3 +307,30 @@ def test_words_without_rules_are_tokens() -> None:
     assert assessment is not None
     assert assessment.sentence.startswith("White likes e2e4 and thinks")
     assert assessment.candidates[0].cells == ()
+
+
+def test_a_mean_over_the_replies_is_no_chance() -> None:
+    """The persona `average` has no percentage: its best move may only draw."""
+    game = load_game("tic-tac-toe")
+    position = game.start().replay("b3")
+    personas = Personas(Searcher(game, compiled=False))
+    job = Job(game.id, game.digest, {}, position.text(), (), "", persona="average")
+    result = personas.answer(job, Control())
+    assert win_chance(game, result.info.score) > 0.9, "the mean would read as a won position"
+    body = msgspec.json.encode(_stored_analysis(result))
+    thought = msgspec.json.decode(body, type=StoredThought)
+    older = msgspec.structs.replace(thought, value="")
+    for report in (result.info, thought, with_mean(older, "average")):
+        words = Wording(position, 1).assessment(report)
+        assert words is not None
+        assert words.chance is None
+        assert words.says == ""
+        assert re.fullmatch(
+            r"Noughts like \S+ and value the position at \+\d+ on average\.", words.sentence
+        )
+        assert len(words.candidates) == MAX_CANDIDATES
+        for candidate in (*words.candidates, *words.others):
+            assert candidate.chance is None
+            assert re.fullmatch(r"[+-]?\d+ on average", candidate.says)
+    assert with_mean(older, "swindler") == older
+    assert with_mean(older, None) == older

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from engine.null_move import null_move
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
 from server.ids import MatchId
@@ -48,6 +49,8 @@ def made_up_result(job: Job) -> Result:
     position = load_game(job.game).position(job.start, job.options)
     for token in job.moves:
         position = position.replay(token)
+    if job.null_move:
+        position = null_move(position)
     scores = {
         token: (sum(map(ord, token)) * 37 + 101 * len(job.moves)) % 700 - 350
         for token in position.tokens()

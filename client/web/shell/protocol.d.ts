@@ -525,7 +525,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - The persona `average` has both: its scores are means over the opponent's replies, and its `value` says so: "+312 on average". A mean has no chance to win, and proves no forced win. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -576,7 +576,7 @@ export interface DepthBest {
     line: string[];
 }
 
-/** A search in words for people. - `sentence` says which move the side likes, which replies it expects, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at most 3. - `depths` are the best moves of the depths, as in `thinking`. - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 % of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing counts that. - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was careless here on purpose." */
+/** A search in words for people. - `sentence` says which move the side likes, which moves it expects next, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at most 3. - `depths` are the best moves of the depths, as in `thinking`. - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 % of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing counts that. - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was careless here on purpose." */
 export interface Assessment {
     sentence: string;
     chance?: number | null;
@@ -588,7 +588,7 @@ export interface Assessment {
     work?: string;
 }
 
-/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. - `line` are the replies, at most 2, that the search expected after it when it last was the best move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the best one. */
+/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. - `line` are the moves, at most 2, that the search expected after it when it last was the best move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the best one. In a game with extra turns, moves of the same side can be among them. */
 export interface Candidate {
     move: string;
     text: string;
@@ -805,7 +805,7 @@ export interface Said {
     links?: boolean;
 }
 
-/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. `depths` are the last 32 depths of the search. */
+/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. The persona `average` reports its value as text, because its scores are means over the opponent's replies. `depths` are the last 32 depths of the search. */
 export interface Info {
     depth: number;
     score: number;

@@ -4,26 +4,34 @@ import re
 from collections.abc import Callable, Sequence
 
 from engine.game import Position
+from engine.null_move import NoNullMove, has_null_moves, null_move
 from engine.search.job import Result
 from server.bot.api import Answer, Arrow, Ask, Search, command, with_help
 from server.bot.explanations import english
-from server.bot.explanations.facts import move_facts
-from server.bot.searches import (
-    THREAT_NODES,
-    Findings,
-    hint_job,
-    passed_position,
-    position_job,
-)
+from server.bot.explanations.facts import move_facts, side_name
+from server.bot.searches import Findings, hint_job, threat_job
+from server.codes import Code
 from server.rooms.events import Occupant
-from server.rooms.model import Match
+from server.rooms.model import Match, Room, Viewer
 from server.rooms.permissions import see_thinking
+from server.rooms.refusals import Refusal
 from server.rooms.thinking import ALL
 
 #: The answer if this server has no position to search.
 NO_POSITION = "This server cannot play the match, so the bot cannot help with it."
 #: The answer if the game is over in the position.
 GAME_OVER = "The game is over in this position: there is no move left."
+
+
+def with_threats(room: Room, viewer: Viewer) -> Refusal | None:
+    """Allows a command about threats: help with the position of a game that has null moves."""
+    refusal = with_help(room, viewer)
+    game = room.game
+    if refusal is not None or game is None or has_null_moves(game, room.options):
+        return refusal
+    return Refusal(
+        Code.HELP_NONE, f"in {game.title} the turn cannot be passed, so no threat is known"
+    )
 
 
 @command(
@@ -89,7 +97,9 @@ def hint(ask: Ask) -> Answer | Search:
     return _search(ask, lambda findings: hint_answer(findings, what))
 
 
-@command("threat", "shows what the opponent would play now, for you alone", when=with_help, cost=1)
+@command(
+    "threat", "shows what the opponent would play now, for you alone", when=with_threats, cost=1
+)
 def threat(ask: Ask) -> Answer | Search:
     """Shows the move that the opponent would play if it were their turn."""
     match, position = ask.match, _position(ask)
@@ -98,15 +108,16 @@ def threat(ask: Ask) -> Answer | Search:
     seat = position.turn if ask.viewer.seat is None else ask.viewer.seat
     if seat != position.turn:
         return _search(ask, lambda findings: _threat_answer(findings, is_their_turn=True))
-    passed = passed_position(position)
-    if passed is None:
-        return _search(ask, _expected_reply)
-    job = position_job(ask.room, passed.text(), THREAT_NODES)
+    try:
+        passed = null_move(position)
+    except NoNullMove as error:
+        other, reason = side_name(position, 1 - position.turn), str(error)
+        return _search(ask, lambda findings: _expected_reply(findings, other, reason))
 
     def then(result: Result) -> Answer:
         return _threat_answer(Findings(passed, match.ply + 1, result), is_their_turn=False)
 
-    return Search(job, then)
+    return Search(threat_job(ask.room, match), then)
 
 
 def hint_answer(findings: Findings, what: str) -> Answer:
@@ -152,9 +163,9 @@ def _threat_answer(findings: Findings, *, is_their_turn: bool) -> Answer:
     )  # fmt: skip
 
 
-def _expected_reply(findings: Findings) -> Answer:
-    """The answer if the side to move cannot pass: the reply that the engine expects."""
-    return Answer(english.expected_reply(findings.title, findings.best))
+def _expected_reply(findings: Findings, other: str, reason: str) -> Answer:
+    """The answer without a null move: the reason, and the reply that the engine expects."""
+    return Answer(english.expected_reply(other, reason, findings.best))
 
 
 def _chosen_ply(match: Match, plies: Sequence[int], word: str) -> int | None:

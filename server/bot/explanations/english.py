@@ -41,8 +41,8 @@ SWINDLE = (
 OTHER = ("{side} played {move}, with {verdict}. The search preferred {best}, with {best_verdict}.",)
 #: The choice of a persona that expects errors of its opponent.
 AVERAGE = (
-    "{player} expects the opponent to err; on average {move} gave {side} {verdict}.",
-    "{side} chose {move} against an opponent who errs: on average {verdict}.",
+    "{player} expects the opponent to err; {move} gave {side} {verdict}.",
+    "{side} chose {move} against an opponent who errs, with {verdict}.",
 )
 #: A move without a search.
 RANDOM = ("{side} played {move} at random.", "{move} was a random choice of {side}.")
@@ -115,7 +115,11 @@ MISTAKE = (
     " {better}{line}.",
 )
 #: The refutation of a mistake.
-REFUTED = " {move} is answered by {line}."
+REFUTED = " {move} is answered by {reply}."
+#: The same where the player has further moves before the opponent's reply.
+REFUTED_LATER = " {move} goes on with {further} and is answered by {reply}."
+#: The player's further moves, if no reply is known.
+CONTINUED = " {move} goes on with {further}."
 #: The coach's comment on the only good move.
 ONLY_MOVE = (
     "Coach: well seen! {move} was the only good move; any other has {bound} % to win or less.",
@@ -176,20 +180,31 @@ def threat(side: str, best: Verdict, *, is_their_turn: bool) -> str:
     return f"{moves} {best.text}: {_with_judgement(best)}."
 
 
-def expected_reply(game: str, best: Verdict) -> str:
-    """The sentences about a threat if the side to move cannot pass."""
-    text = f"In this position of {game} the turn cannot be passed, so nothing is known of a threat."
+def expected_reply(other: str, reason: str, best: Verdict) -> str:
+    """The sentences about a threat in a position without a null move, for this reason.
+
+    `other` is the name of the side that is not to move.
+    """
+    text = f"No threat is known here: if {other} were to move, {reason}."
     expected = f" After your best move {best.text}, {best.line} is expected." if best.line else ""
     return text + expected
 
 
-def mistake(move: str, better: Verdict, loss: float, refutation: str, seed: str) -> str:
-    """The coach's sentences about a move that lowers the chance to win by `loss`, 0 to 1."""
+def mistake(move: str, better: Verdict, loss: float, further: str, reply: str, seed: str) -> str:
+    """The coach's sentences about a move that lowers the chance to win by `loss`, 0 to 1.
+
+    `further` are the moves that the same player makes next, in a game with extra turns; `reply` are
+    those from the opponent's reply on.
+    """
     line = f", with {better.line} to follow" if better.line else ""
     text = pick(seed, "mistake", MISTAKE).format(
         move=move, better=better.text, loss=round(100 * loss), line=line
     )
-    return text + (REFUTED.format(move=move, line=refutation) if refutation else "")
+    if further:
+        refuted = REFUTED_LATER if reply else CONTINUED
+    else:
+        refuted = REFUTED if reply else ""
+    return text + refuted.format(move=move, further=further, reply=reply)
 
 
 def only_move(move: str, bound: int, seed: str) -> str:
@@ -198,7 +213,11 @@ def only_move(move: str, bound: int, seed: str) -> str:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win in 3 moves"."""
+    """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win in 3 moves",
+    "+312 on average".
+    """
+    if verdict.mean:
+        return verdict.mean
     assert verdict.chance is not None, "the bound says something"
     if verdict.forced:
         return f"a forced {verdict.forced} {verdict.length}".rstrip()
@@ -274,7 +293,7 @@ def _second(facts: MoveFacts, seed: str) -> str:
         return ""
     if facts.losing == facts.others > 0:
         return ""
-    if second.chance is None or facts.is_no_better:
+    if (second.chance is None and not second.mean) or facts.is_no_better:
         return (
             pick(seed, "second", NO_BETTER).format(text=second.text) if facts.is_no_better else ""
         )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.search.job import Bound, RootMove
-from engine.win_chance import is_forced
+from engine.win_chance import is_forced, mean_text
 from server.protocol.assessments import Candidate, Percent
 from server.protocol.wording import (
     StoredThought,
@@ -20,6 +20,7 @@ from server.protocol.wording import (
     bounded_percent,
     careless_note,
     forced_length,
+    with_mean,
 )
 from server.rooms.events import Occupant
 from server.rooms.thinking import search_seed
@@ -43,6 +44,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     - `forced` is a forced end that the search has found, and `length` its distance: "at once", "in
       3 moves". For a bound it is the greatest distance: "within 3 moves".
     - `line` has the moves that the search expected next, in notation and with their numbers.
+    - `mean` is the value as text where it is a mean over the opponent's replies: "+312 on average".
+      Such a verdict has no chance.
     """
 
     text: str
@@ -51,6 +54,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     forced: Forced = ""
     length: str = ""
     line: str = ""
+    mean: str = ""
 
 
 class MoveFacts(Struct, frozen=True, kw_only=True):
@@ -96,17 +100,19 @@ def move_facts(
     `position` is the position at `ply`, before the move; `occupant` is the AI that chose the move.
     """
     game = position.game
-    reader = _Reader(position, ply, thought)
+    thought = with_mean(thought, occupant.persona)
+    has_means = occupant.persona == "average"
+    reader = _Reader(position, ply, thought, has_means)
     level = None if thought.warming else occupant.level
     seed = search_seed(match, ply)
     note = careless_note(game, level, seed, position.digest(), thought.depth)
     facts = MoveFacts(
         side=side_name(position, position.turn), player=player_name(occupant),
         move=reader.notation(thought.move), reason=_reason(position, occupant, thought, note),
-        note=note, value=thought.value, depth=thought.depth, is_shortened=thought.warming,
-        others=len(position.moves()) - 1,
+        note=note, value="" if has_means else thought.value, depth=thought.depth,
+        is_shortened=thought.warming, others=len(position.moves()) - 1,
     )  # fmt: skip
-    if thought.depth == 0 or thought.value or not thought.pv:
+    if thought.depth == 0 or facts.value or not thought.pv:
         return facts
     return reader.with_verdicts(facts)
 
@@ -149,7 +155,7 @@ def _reason(position: Position, occupant: Occupant, thought: StoredThought, note
     """Why the player chose its move."""
     if len(position.moves()) == 1:
         return "only"
-    if thought.value:
+    if thought.value and occupant.persona != "average":
         return "strategy"
     if thought.depth == 0 or not thought.pv:
         return "random"
@@ -165,11 +171,17 @@ def _reason(position: Position, occupant: Occupant, thought: StoredThought, note
 
 
 class _Reader:
-    """Reads the verdicts of a stored thought about the moves of its position."""
+    """Reads the verdicts of a stored thought about the moves of its position.
 
-    def __init__(self, position: Position, ply: int, thought: StoredThought) -> None:
+    With `has_means` the scores of the moves are means, which prove no forced end.
+    """
+
+    def __init__(
+        self, position: Position, ply: int, thought: StoredThought, has_means: bool
+    ) -> None:
         self._position = position
         self._thought = thought
+        self._has_means = has_means
         best = thought.pv[:1]
         #: The search's score of each move, by token. The best move has the thought's score.
         self._moves = {move.move: move for move in thought.moves}
@@ -185,7 +197,7 @@ class _Reader:
         thought = self._thought
         best, token = thought.pv[0], thought.move
         others = [move for move in self._moves.values() if move.move != token]
-        losing = [move for move in others if loses_by_force(move)]
+        losing = [move for move in others if loses_by_force(move) and not self._has_means]
         loser = min(losing, key=lambda move: move.score, default=None)
         second = self._second(token, best)
         second_verdict = None if second is None else self._verdict(second.move)
@@ -211,6 +223,8 @@ class _Reader:
         move = self._moves.get(token)
         if move is None:
             return None
+        if self._has_means:
+            return Verdict(text=self.notation(token), chance=None, mean=mean_text(move.score))
         shown = self._shown.get(token)
         line = "" if shown is None else shown.line
         found = verdict(self._position.game, self.notation(token), move, line)
