@@ -8,6 +8,8 @@ The loss of a move is the chance to win of the best move minus that of the playe
   move that the search scored.
 - If the best move wins by force, a move that does not has the chance of the position after it. The
   search ended at the depth of the forced win, so its other scores mean little.
+- Where the result of the position after the move is proven, the move has that result. So a move
+  that keeps a proven result loses nothing.
 
 The accuracy of a side is 100 x (1 - mean loss).
 """
@@ -34,12 +36,17 @@ MISTAKE_LOSS = 0.10
 class PositionJudgement(Struct, frozen=True):
     """The judgement of a position: the seat to move, its chance to win, and its scored moves with
     their chances, the best one first. A position in which the match is over has no moves.
+
+    `is_proven` says that the result is known, because a solver has proved it or the match is over.
+    With `is_partial` it is not known how good the moves are that have no chance here.
     """
 
     seat: int
     chance: float
     moves: tuple[tuple[str, float], ...] = ()
     is_forced: bool = False
+    is_proven: bool = False
+    is_partial: bool = False
 
     def chance_of(self, seat: int) -> float:
         """The chance to win of a seat."""
@@ -48,7 +55,7 @@ class PositionJudgement(Struct, frozen=True):
     @property
     def has_only_move(self) -> bool:
         """Whether every move but the best one is a mistake; False for the only legal move."""
-        if self.is_forced or len(self.moves) < 2:
+        if self.is_forced or self.is_partial or len(self.moves) < 2:
             return False
         return self.moves[0][1] - self.moves[1][1] >= MISTAKE_LOSS
 
@@ -86,20 +93,26 @@ def judge_position(position: Position, result: PlyResult) -> PositionJudgement:
     if outcome is not None or not result.pv:
         winner = outcome.winner if outcome is not None else None
         chance = 0.5 if winner is None else float(winner == position.turn)
-        return PositionJudgement(position.turn, chance)
+        return PositionJudgement(position.turn, chance, is_proven=True)
     game = position.game
     moves = tuple((move.move, win_chance(game, move.score)) for move in result.moves)
-    is_forced = len(position.moves()) == 1
-    return PositionJudgement(position.turn, win_chance(game, result.score), moves, is_forced)
+    return PositionJudgement(
+        position.turn, win_chance(game, result.score), moves,
+        is_forced=len(position.moves()) == 1,
+        is_proven=any(move.proven and move.move == result.pv[0] for move in result.moves),
+        is_partial=result.is_partial,
+    )  # fmt: skip
 
 
 def judge_move(before: PositionJudgement, token: str, after: PositionJudgement) -> PlayedMove:
     """Judges a move by the judgements of the positions before and after it."""
     scored, following = dict(before.moves), after.chance_of(before.seat)
-    if before.chance == 1.0 and scored.get(token) != 1.0:
+    if after.is_proven or (before.chance == 1.0 and scored.get(token) != 1.0):
         played = following
     elif token in scored:
         played = scored[token]
+    elif before.is_partial:
+        played = following
     else:
         played = min([following, *scored.values()])
     return PlayedMove(before.seat, before.chance, played)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.game import Game, Position
 from engine.search.job import LINES, Job, Limit, Result, RootMove
@@ -27,12 +28,16 @@ class CannotAnalyse(Exception):
 class PlyResult(Struct, frozen=True, omit_defaults=True):
     """The result of the search of a position: the score for the side to move, the best line, and
     the best moves with exact scores. It is empty if the match is over in the position.
+
+    Where a solver has proved the result, `moves` are the best of those whose result it has proved,
+    and `is_partial` says that it has not proved that of every move.
     """
 
     depth: int = 0
     score: int = 0
     pv: tuple[str, ...] = ()
     moves: tuple[RootMove, ...] = ()
+    is_partial: bool = False
 
 
 class Subject(Struct, frozen=True):
@@ -60,12 +65,13 @@ class Subject(Struct, frozen=True):
             game=self.game.id, rules=self.game.digest, options=dict(self.options),
             start=self.start, moves=self.moves[:ply], affinity=f"study:{identity}",
             limit=Limit(nodes=NODES), needs=(LINES,), use="study", lines=SCORED_MOVES,
+            solver_nodes=self.game.rules.SOLVER_NODES,
         )  # fmt: skip
 
 
 def engine_key(game: Game) -> str:
     """What the results of a game's searches depend on besides the moves."""
-    return f"{game.digest}/{NODES}/{SCORED_MOVES}"
+    return f"{game.digest}/{NODES}/{SCORED_MOVES}/{game.rules.SOLVER_NODES}"
 
 
 def changed_rules(title: str) -> CannotAnalyse:
@@ -75,14 +81,16 @@ def changed_rules(title: str) -> CannotAnalyse:
     )
 
 
-def ply_result(result: Result) -> PlyResult:
-    """The stored part of a search's result."""
+def ply_result(position: Position, result: Result) -> PlyResult:
+    """The stored part of the result of a position's search."""
     info = result.info
-    exact = [move for move in info.moves if move.bound == "exact"]
-    best = sorted(exact, key=lambda move: -move.score)[:SCORED_MOVES]
+    known = [move for move in info.moves if move.bound == "exact" or move.proven]
+    best = sorted(known, key=lambda move: -move.score)[:SCORED_MOVES]
+    is_proven = any(move.proven and move.move in info.pv[:1] for move in info.moves)
     return PlyResult(
         info.depth, info.score, info.pv[:MAX_LINE],
-        tuple(RootMove(move.move, move.score, line=move.line) for move in best),
+        tuple(replace(move, nodes=0, exact=()) for move in best),
+        is_proven and len(info.moves) < len(position.moves()),
     )  # fmt: skip
 
 

@@ -156,13 +156,14 @@ class AnalysisRunner:
 
     async def _search(self, analysis: Analysis, subject: Subject, ply: int) -> PlyResult:
         """The result of a position. Raises LeaseLost; raises SearchError after TRIES failures."""
-        if subject.positions[ply].outcome() is not None:
+        position = subject.positions[ply]
+        if position.outcome() is not None:
             return PlyResult()
         job = subject.job(ply, analysis.asked_by)
         tries = 0
         while True:
             try:
-                return ply_result(await self._search_with_lease(analysis, job))
+                return ply_result(position, await self._search_with_lease(analysis, job))
             except (EngineUnavailable, QueueFull):
                 await self._wait_for_engines(analysis)
             except RulesChanged:

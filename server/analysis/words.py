@@ -18,7 +18,14 @@ from server.analysis.accuracy import (
 )
 from server.analysis.positions import PlyResult
 from server.protocol.assessments import Candidate
-from server.protocol.wording import StoredThought, Wording, forced_length, percent, says
+from server.protocol.wording import (
+    StoredThought,
+    Wording,
+    best_of,
+    percent,
+    result_length,
+    says,
+)
 
 #: Maximum number of turning points of a match.
 MAX_TURNING_POINTS = 5
@@ -142,12 +149,12 @@ def _position_fields(analysed: Analysed) -> dict[str, Any]:
     if not judgement.moves or not result.pv:
         return fields | {"chance": round(100 * first_chance)}
     wording = Wording(position, analysed.ply)
-    thought = StoredThought(result.depth, score, result.pv, result.moves)
+    thought = _thought(result)
     assessment = wording.assessment(thought)
     candidates = assessment.candidates if assessment is not None else ()
     return fields | {
         "chance": percent(first_chance, score),
-        "says": says(position.game, score, suffix=" to win"),
+        "says": says(position.game, best_of(thought), suffix=" to win"),
         "best": result.pv[0],
         "text": candidates[0].text if candidates else result.pv[0],
         "cells": candidates[0].cells if candidates else (),
@@ -157,6 +164,11 @@ def _position_fields(analysed: Analysed) -> dict[str, Any]:
         "depth": result.depth,
         "only": judgement.has_only_move,
     }
+
+
+def _thought(result: PlyResult) -> StoredThought:
+    """A result as the report of a search, for its words."""
+    return StoredThought(result.depth, result.score, result.pv, result.moves)
 
 
 def numbered_line(position: Position, ply: int, tokens: Sequence[str]) -> str:
@@ -205,12 +217,16 @@ def _loss_text(before: Analysed, move: PlayedMove, after: Analysed) -> str:
     other = side_name(before.position, 1 - move.seat)
     is_win = is_forced(before.result.score) and before.result.score > 0
     if is_win:
-        length = forced_length(game, before.result.score)
-        return f"{name} could have won {length}"
+        length = result_length(game, best_of(_thought(before.result)))
+        return f"{name} could have won {length}".rstrip()
     sign = 1 if after.judgement.seat == move.seat else -1
     score = sign * after.result.score
     if after.result.pv and is_forced(score) and score < 0 and move.played == 0.0:
-        return f"{other} can now win {forced_length(game, -score)}"
+        return (
+            f"{other} can now win {result_length(game, best_of(_thought(after.result)))}".rstrip()
+        )
+    if after.judgement.is_proven and move.played == EVEN:
+        return f"{name} now only draws"
     if not after.judgement.moves and after.judgement.chance_of(move.seat) == 0.0:
         return "it loses at once"
     start, end = _percents(move)

@@ -6,7 +6,7 @@ move was the only good one, it praises the player. `open_coach` runs the coach.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from engine.game import Position
 from engine.search.job import Result, RootMove
-from engine.win_chance import win_chance
+from engine.win_chance import is_forced, win_chance
 from server.bot.api import Answer
 from server.bot.bot import Bot
 from server.bot.commands.actions import COACH
@@ -23,7 +23,7 @@ from server.bot.hints import answer_or_reason, unasked_answer
 from server.bot.searches import Findings, match_job
 from server.ids import IdentityId
 from server.ports import RunSearch, SearchRefused
-from server.protocol.wording import bounded_percent, line_text
+from server.protocol.wording import best_of, bounded_percent, line_text, says
 from server.rooms import permissions
 from server.rooms.events import Moved
 from server.rooms.evolve import position_at
@@ -66,11 +66,14 @@ class MoveReview(Struct, frozen=True):
     def loss(self) -> float:
         """How far the chance to win falls with the move, from 0 to 1.
 
-        With `confirmed` it is the lesser of two estimates, those of the first and of the longer
-        searches.
+        Where the result of the position is proven, it falls only if the move is proven to give that
+        away. With `confirmed` it is the lesser of two estimates, those of the first and of the
+        longer searches.
         """
         if self.move == self.first.info.pv[0]:
             return 0.0
+        if self._best.proven:
+            return max(0.0, self._chance(self._best) - self._chance(self._proven() or self._best))
         best = win_chance(self.before.game, self.first.info.score)
         losses = [best - self._chance_after(self.move, self.after)]
         if self.confirmed is not None:
@@ -95,14 +98,47 @@ class MoveReview(Struct, frozen=True):
         loss = self.loss()
         if loss >= MISTAKE_LOSS:
             better = findings.best
-            words = english.mistake(text, better, loss, *self._refutation(), seed)
+            played = self._proven() if self._best.proven else None
+            if played is not None:
+                result = "only draws" if played.score == 0 else says(self.before.game, played)
+                words = english.proven_mistake(text, result, better, *self._refutation(), seed)
+            else:
+                words = english.mistake(text, better, loss, *self._refutation(), seed)
             # No arrow: clients draw them on the newest position, and this move is past.
             return Answer(words, candidates=findings.candidates[:1])
         if not self.is_only_move():
             return None
         game = self.before.game
+        if self._best.proven:
+            others = _result_words(self._others())
+            return Answer(english.only_move_with_result(text, findings.best.says, others, seed))
         score = max(each.score for each in self._others())
         return Answer(english.only_move(text, bounded_percent(game, score, "upper") or 0, seed))
+
+    @property
+    def _best(self) -> RootMove:
+        """The best move of the first search."""
+        return best_of(self.first.info)
+
+    def _proven(self) -> RootMove | None:
+        """The proven result of the played move, from either search; None if it is not proven."""
+        known = [each for each in self.first.info.moves if each.move == self.move and each.proven]
+        if known:
+            return known[0]
+        after = best_of(self.after.info)
+        if not after.proven:
+            return None
+        score = after.score
+        if is_forced(score):  # one ply more from the position before
+            score -= 1 if score > 0 else -1
+        if self.before.replay(self.move).turn == self.before.turn:
+            return replace(after, move=self.move, score=score)
+        lead = None if after.lead is None else -after.lead
+        bound = {"lower": "upper", "upper": "lower"}.get(after.bound, after.bound)
+        return replace(after, move=self.move, score=-score, bound=bound, lead=lead)
+
+    def _chance(self, move: RootMove) -> float:
+        return win_chance(self.before.game, move.score)
 
     def _others(self) -> list[RootMove]:
         """The verdicts of the first search on all other moves; empty if some are missing."""
@@ -135,6 +171,12 @@ class MoveReview(Struct, frozen=True):
         return further, line_text(last, self.ply + own, reply)
 
 
+def _result_words(moves: Sequence[RootMove]) -> str:
+    """What moves are proven to do, none of which wins: "loses", "only draws", "draws or loses"."""
+    draws = [each.score == 0 for each in moves]
+    return "only draws" if all(draws) else "draws or loses" if any(draws) else "loses"
+
+
 async def review_move(
     room: Room, match: Match, ply: int, search: RunSearch
 ) -> MoveReview | None:  # fmt: skip
@@ -149,11 +191,12 @@ async def review_move(
     first = await search(match_job(room, match, ply, COACH_NODES, lines=2))
     after = await search(match_job(room, match, ply + 1, COACH_NODES))
     review = MoveReview(before, ply, move, first, after)
-    best = first.info.pv[0]
-    if review.loss() < MISTAKE_LOSS or not before.replay(best).moves():
+    best = best_of(first.info)
+    is_estimate = not best.proven and bool(before.replay(best.move).moves())
+    if not is_estimate or review.loss() < MISTAKE_LOSS:
         return review
     job = match_job(room, match, ply, CONFIRM_NODES)
-    better = await search(replace(job, moves=(*job.moves, best)))
+    better = await search(replace(job, moves=(*job.moves, best.move)))
     played = await search(match_job(room, match, ply + 1, CONFIRM_NODES))
     return replace(review, confirmed=(better, played))
 

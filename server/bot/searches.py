@@ -3,11 +3,11 @@
 from msgspec.structs import replace
 
 from engine.game import GameFault, Position
-from engine.search.job import LINES, NULL_MOVE, Job, Limit, Result, RootMove
+from engine.search.job import LINES, NULL_MOVE, Job, Limit, Result
 from server.bot.explanations.facts import Verdict, side_name, verdict
 from server.protocol.assessments import Candidate
 from server.protocol.messages import Arrow
-from server.protocol.wording import Wording
+from server.protocol.wording import Wording, best_of
 from server.rooms.model import Match, Room
 
 #: Node limit of the search for a hint.
@@ -27,6 +27,7 @@ def match_job(room: Room, match: Match, ply: int, nodes: int, lines: int = 1) ->
         moves=tuple(played.move for played in match.moves[:ply]), affinity="",
         limit=Limit(nodes=nodes), digest=match.digest if ply == match.ply else "",
         needs=(LINES,) if lines > 1 else (), use="ask", lines=lines,
+        solver_nodes=game.rules.SOLVER_NODES,
     )  # fmt: skip
 
 
@@ -52,7 +53,7 @@ class Findings:
         #: The best moves, the best one first. There is at least one.
         self.candidates: tuple[Candidate, ...] = () if assessment is None else assessment.candidates
         self._scores = {move.move: move for move in info.moves}
-        self._scores[info.pv[0]] = RootMove(info.pv[0], info.score)
+        self._scores[info.pv[0]] = best_of(info)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -63,7 +63,8 @@ async def analyse(parsed: ParsedGame, engines: Engines) -> AsyncIterator[Analysi
     for ply in reversed(range(subject.plies)):
         position, result = subject.positions[ply], PlyResult()
         if position.outcome() is None:
-            result = ply_result(await engines.search(subject.job(ply, "file"), lambda info: None))
+            answer = await engines.search(subject.job(ply, "file"), lambda info: None)
+            result = ply_result(position, answer)
         analysed[ply] = Analysed.of(ply, position, result)
         yield _report(subject, analysed, (ply,))
     yield _report(subject, analysed, tuple(range(subject.plies)))

@@ -20,7 +20,8 @@ class Candidate(Struct, frozen=True, omit_defaults=True, kw_only=True):
     - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts
       as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher.
       It is null where the bound says nothing.
-    - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves".
+    - `says` is the same in words: "62 %", "worse than 30 %", "wins within 3 moves"; and where a
+      solver has proved the result, "wins in 3 moves", "wins by 12 discs", "draws", "loses".
     - `cells` are the cells of the board that show the move, in order: one for a piece that is
       placed, more for one that moves.
     - `line` are the moves, at most 2, that the search expected after it when it last was the best

@@ -117,7 +117,7 @@ class Wording:
         return Assessment(
             sentence=self._sentence(report),
             chance=percent(win_chance(self._game, report.score), report.score),
-            says=says(self._game, report.score, suffix=" to win"),
+            says=says(self._game, best_of(report), suffix=" to win"),
             candidates=candidates[:MAX_CANDIDATES],
             note=note,
             others=candidates[MAX_CANDIDATES:],
@@ -151,10 +151,11 @@ class Wording:
     def _judgement(self, report: SearchReport) -> str:
         if report.value:
             return f"{self._verb('value')} the position at {report.value}"
+        best = best_of(report)
+        if best.proven:
+            return f"{'have' if self._is_plural else 'has'} proved {result_noun(self._game, best)}"
         if is_forced(report.score):
-            length = forced_length(self._game, report.score)
-            is_win = report.score > 0
-            return f"{self._verb('see')} a {'win' if is_win else 'loss'} {length}"
+            return f"{self._verb('see')} {result_noun(self._game, best)}"
         return f"{self._verb('think')} {self._judge(report.score)}"
 
     def _judge(self, score: int) -> str:
@@ -168,10 +169,10 @@ class Wording:
         return "the chances are even"
 
     def _candidates(self, report: SearchReport) -> tuple[Candidate, ...]:
-        best = RootMove(report.pv[0], report.score)
+        best = best_of(report)
         others = sorted(
             (move for move in report.moves if move.move != best.move),
-            key=lambda move: (move.bound == "upper", -move.score),
+            key=lambda move: (move.bound == "upper" and not move.proven, -move.score),
         )
         lines = {led.line[0]: led.line for led in report.depths if led.line}
         lines |= {move.move: move.line for move in report.moves if move.line}
@@ -182,7 +183,7 @@ class Wording:
     def _candidate(self, move: RootMove, line: tuple[str, ...]) -> Candidate:
         text, cells = self._show(move.move)
         return Candidate(
-            move=move.move, text=text, says=says(self._game, move.score, move.bound),
+            move=move.move, text=text, says=says(self._game, move),
             chance=bounded_percent(self._game, move.score, move.bound), bound=move.bound,
             cells=cells, line=self._line(line[: 1 + MAX_EXPECTED]) if line else "",
         )  # fmt: skip
@@ -254,25 +255,59 @@ def bounded_percent(game: Game, score: int, bound: Bound) -> int | None:
     return min(99, max(1, rounded))
 
 
-def says(game: Game, score: int, bound: Bound = "exact", suffix: str = "") -> str:
-    """A score in words: "62 %", "wins in 3 moves", and for bounds "worse than 30 %"."""
-    chance = bounded_percent(game, score, bound)
+def best_of(report: SearchReport) -> RootMove:
+    """The best move of a report, which has a move, with its score.
+
+    While a depth is unfinished, `moves` may have an older score of it. A solver's result is final.
+    """
+    best = report.pv[0]
+    known = next((move for move in report.moves if move.move == best and move.proven), None)
+    return RootMove(best, report.score) if known is None else known
+
+
+def says(game: Game, move: RootMove, suffix: str = "") -> str:
+    """A score in words: "62 %", "wins within 3 moves", and for bounds "worse than 30 %".
+
+    What a solver has proved is "wins in 3 moves", "wins by 12 discs", "draws" or "loses".
+    """
+    chance = bounded_percent(game, move.score, move.bound)
     if chance is None:
-        return "no faster win" if bound == "upper" else "not known"
-    if is_forced(score):
-        verb = "wins" if score > 0 else "loses"
-        return f"{verb} {forced_length(game, score)}" if bound == "exact" else verb
-    comparison = {"exact": "", "upper": "worse than ", "lower": "better than "}[bound]
+        return "no faster win" if move.bound == "upper" else "not known"
+    if move.proven or is_forced(move.score):
+        verb = "draws" if move.score == 0 else "wins" if move.score > 0 else "loses"
+        has_length = move.bound == "exact"
+        return f"{verb} {result_length(game, move)}".rstrip() if has_length else verb
+    comparison = {"exact": "", "upper": "worse than ", "lower": "better than "}[move.bound]
     return f"{comparison}{chance} %{suffix}"
 
 
-def forced_length(game: Game, score: int) -> str:
-    """How far the end of a forced win or loss is: "at once", "in 3 moves", as the game counts."""
-    plies = MATE - abs(score)
+def result_noun(game: Game, move: RootMove) -> str:
+    """A result as a noun: "a win in 3 moves", "a loss by 2 discs", "a draw"."""
+    noun = "draw" if move.score == 0 else "win" if move.score > 0 else "loss"
+    return f"a {noun} {result_length(game, move)}".rstrip()
+
+
+def result_length(game: Game, move: RootMove) -> str:
+    """How a result comes about: "at once", "in 3 moves", "by 12 discs"; "" where that is not known.
+
+    A forced end that only the search has found may be nearer: "within 3 moves".
+    """
+    if move.score == 0:
+        return ""
+    if move.lead is not None:
+        return f"by {_counted(abs(move.lead), game.rules.POINTS_UNIT)}"
+    if move.proven and move.bound != "exact":
+        return ""
+    plies = MATE - abs(move.score)
     if plies <= 1:
         return "at once"
     moves = plies if game.rules.NUMBERING == "ply" else (plies + 1) // 2
-    return f"in {moves} move{'' if moves == 1 else 's'}"
+    return f"{'in' if move.proven else 'within'} {_counted(moves, 'moves')}"
+
+
+def _counted(count: int, plural: str) -> str:
+    """A count with its unit: "1 move", "12 discs"."""
+    return f"{count} {plural.removesuffix('s') if count == 1 else plural}"
 
 
 def work_text(counts: Counts) -> str:

@@ -73,5 +73,6 @@ def test_the_result_depends_on_the_job_alone(searcher_of: Searchers) -> None:
     first = run(searcher, study("othello", (), 3))
     run(searcher, study("othello", ("d3",), 3, nodes=20_000))
     again = run(searcher, study("othello", (), 3))
-    stored = [ply_result(Result(info.pv[0], info)) for info in (first, again)]
+    start = searcher.game.start()
+    stored = [ply_result(start, Result(info.pv[0], info)) for info in (first, again)]
     assert stored[0] == stored[1]

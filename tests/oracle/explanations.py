@@ -23,8 +23,9 @@ LADDER = (
 )  # fmt: skip
 VERDICT = (
     r"(?:(?P<bound>at most|at least) )?(?P<chance>\d+) % to win(?: \((?P<judged>[\w ]+)\))?"
-    r"|a forced (?P<end>win|loss)(?: (?P<length>at once|(?:in|within) \d+ moves?))?"
-    r"|(?P<mean>[+-]?\d+ on average|a (?:win|loss) at once)"
+    r"|a forced (?P<end>win|loss)(?: (?P<length>at once|within \d+ moves?))?"
+    r"|(?P<mean>[+-]?\d+ on average)"
+    r"|a (?P<result>win|loss|draw)(?: (?P<how>at once|in \d+ moves?|by \d+ \w+))?"
 )
 #: Moves with their numbers: "4... Nf6 5. Bf4".
 LINE = r"\d+\.(?:\.\.)? \S+?(?: (?:\d+\.(?:\.\.)? )?\S+?)*"
@@ -236,8 +237,11 @@ class Oracle:
 
     @property
     def _moves(self) -> dict[str, RootMove]:
-        best = {token: RootMove(token, self.thought.score) for token in self.thought.pv[:1]}
-        return {move.move: move for move in self.thought.moves} | best
+        moves = {move.move: move for move in self.thought.moves}
+        for token in self.thought.pv[:1]:
+            if token not in moves or not moves[token].proven:
+                moves[token] = RootMove(token, self.thought.score)
+        return moves
 
     def _has_role(self, role: str, token: str) -> bool:
         roles: dict[str, Callable[[], bool]] = {
@@ -288,7 +292,10 @@ class Oracle:
     def _is_true(self, token: str, verdict: dict[str, str | None]) -> bool:
         move = self._moves[token]
         if self.has_means or verdict["mean"] is not None:
-            return self.has_means and verdict["mean"] == self._mean(move.score)
+            said = verdict["mean"] or f"a {verdict['result']} {verdict['how']}"
+            return self.has_means and said == self._mean(move.score)
+        if move.proven or verdict["result"] is not None:
+            return move.proven and self._is_result(move, verdict["result"], verdict["how"])
         bounds = {"at most": "upper", "at least": "lower", None: "exact"}
         if verdict["end"] is not None:
             return self._is_forced(move, verdict["end"], verdict["length"] or "")
@@ -311,15 +318,33 @@ class Oracle:
         return f"{'+' if score > 0 else ''}{score} on average"
 
     def _is_forced(self, move: RootMove, end: str, length: str) -> bool:
-        """Whether the score is this forced end, at this distance; a bound is an end "within"."""
+        """Whether the score is this forced end, within this distance."""
         sign = 1 if end == "win" else -1
         if sign * move.score <= FORCED or move.bound == ("upper" if sign > 0 else "lower"):
             return False
         plies = MATE - abs(move.score)
         count = plies if self.position.game.rules.NUMBERING == "ply" else math.ceil(plies / 2)
-        word = "in" if move.bound == "exact" else "within"
-        distance = f"{word} {count} move{'s' if count > 1 else ''}"
+        distance = f"within {count} move{'s' if count > 1 else ''}"
         return length == ("at once" if plies <= 1 else distance)
+
+    def _is_result(self, move: RootMove, result: str | None, how: str | None) -> bool:
+        """Whether a solver has proved this result, with this lead or at this exact distance."""
+        sign = (move.score > 0) - (move.score < 0)
+        if result != {0: "draw", 1: "win", -1: "loss"}[sign]:
+            return False
+        if sign == 0 or move.bound != "exact":
+            return how is None
+        rules = self.position.game.rules
+        if move.lead is not None:
+            assert (move.lead > 0) == (sign > 0)
+            lead = abs(move.lead)
+            return (
+                how
+                == f"by {lead} {rules.POINTS_UNIT.rstrip('s') if lead == 1 else rules.POINTS_UNIT}"
+            )
+        plies = MATE - abs(move.score)
+        count = plies if rules.NUMBERING == "ply" else math.ceil(plies / 2)
+        return how == ("at once" if plies <= 1 else f"in {count} move{'s' if count > 1 else ''}")
 
     def _is_expected(self, token: str, line: str) -> bool:
         """Whether the search expected this line after the move, numbers included."""

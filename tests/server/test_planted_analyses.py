@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from engine.game import Position
 from engine.search.job import Job, Result
 from server.analysis import accuracy, positions, report, runner, subjects, words
 from server.analysis.accuracy import SideSummary
@@ -133,9 +134,9 @@ def stored_depth_of_time(patch: Patch) -> None:
     """A stored result has something that depends on time."""
     real = positions.ply_result
 
-    def result(answer: Result) -> Any:
+    def result(position: Position, answer: Result) -> Any:
         at = int(asyncio.get_running_loop().time() * 1000)
-        return replace(real(answer), depth=1 + at % 97)
+        return replace(real(position, answer), depth=1 + at % 97)
 
     patch.setattr(runner, "ply_result", result)
 

@@ -34,12 +34,15 @@ from tests.support.room_log import altered_game, failing_rule
 SENTENCE = re.compile(
     r"(?P<side>[\w ]+?) likes? (?P<best>\S+)"
     r"(?:: (?:it expects|they expect) (?P<line>.+?) and| and) "
-    r"(?:thinks? (?P<judged>.+)|sees? a (?P<end>win|loss) (?P<length>at once|in \d+ moves?))\."
+    r"(?:thinks? (?P<judged>.+)|sees? (?P<found>a (?:win|loss) (?:at once|within \d+ moves?))"
+    r"|(?:has|have) "
+    r"(?P<proved>proved a (?:win|loss|draw)(?: (?:at once|in \d+ moves?|by \d+ \w+))?))\."
 )
 #: An exact chance, a bound of one, and a forced end.
 SAYS = re.compile(
     r"(?:(?P<bound>worse|better) than )?(?P<chance>\d+) %"
-    r"|(?P<verb>wins|loses)(?: (?P<length>at once|in \d+ moves?))?|no faster win|not known"
+    r"|(?P<verb>wins|loses|draws)(?: (?P<length>at once|(?:in|within) \d+ moves?|by \d+ \w+))?"
+    r"|no faster win|not known"
 )
 #: The judgements from the best to the worst, with the least chance in percent of each.
 LADDER = (
@@ -69,7 +72,7 @@ def parse_sentence(text: str, position: Position, ply: int) -> Parsed:
     match = SENTENCE.fullmatch(text)
     assert match is not None, text
     tokens = read_line(f"{match['best']} {match['line'] or ''}", position, ply)
-    judged = match["judged"] or f"{match['end']} {match['length']}"
+    judged = match["judged"] or match["found"] or match["proved"]
     return Parsed(match["side"], tokens, re.sub(r"^(it is|they are) ", "", judged))
 
 
@@ -97,13 +100,23 @@ def counted(position: Position, ply: int) -> str:
     return f"{ply // 2 + 1}{'...' if position.turn else '.'}"
 
 
-def expected_judgement(game: Game, score: int) -> str:
-    """The judgement of a score, from the chance that the game's scale gives it."""
+def expected_judgement(game: Game, best: RootMove) -> str:
+    """The judgement of a move: what a solver has proved, a forced end, or what the chance says that
+    the game's scale gives its score.
+    """
+    score = best.score
     plies = MATE - abs(score)
+    moves = plies if game.rules.NUMBERING == "ply" else (plies + 1) // 2
+    word = "in" if best.proven else "within"
+    length = " at once" if plies <= 1 else f" {word} {moves} move{'s' if moves > 1 else ''}"
+    if best.proven:
+        noun = {0: "draw", 1: "win", -1: "loss"}[(score > 0) - (score < 0)]
+        if best.lead is not None:
+            unit = game.rules.POINTS_UNIT
+            length = f" by {abs(best.lead)} {unit.rstrip('s') if abs(best.lead) == 1 else unit}"
+        return f"proved a {noun}{length if score and best.bound == 'exact' else ''}"
     if plies < 1_000:
-        moves = plies if game.rules.NUMBERING == "ply" else (plies + 1) // 2
-        length = "at once" if plies <= 1 else f"in {moves} move{'s' if moves > 1 else ''}"
-        return f"{'win' if score > 0 else 'loss'} {length}"
+        return f"a {'win' if score > 0 else 'loss'}{length}"
     chance = min(99, max(1, round(100 * win_chance(game, score))))
     return next(words for least, words in LADDER if chance >= least)
 
@@ -116,11 +129,11 @@ def assert_says_what_it_knows(
     board = position.game.board(position.options)
     assert parsed.side == board.seats[position.turn].name
     assert tuple(parsed.line) == report.pv[:3]
-    assert parsed.judgement == expected_judgement(position.game, report.score)
+    known = {move.move: move for move in report.moves}
+    if not known[report.pv[0]].proven:
+        known[report.pv[0]] = RootMove(report.pv[0], report.score)
+    assert parsed.judgement == expected_judgement(position.game, known[report.pv[0]])
     assert [each.move for each in assessment.candidates][:1] == [report.pv[0]]
-    known = {move.move: move for move in report.moves} | {
-        report.pv[0]: RootMove(report.pv[0], report.score)
-    }
     listed = [*assessment.candidates, *assessment.others]
     assert len(assessment.candidates) == min(MAX_CANDIDATES, len(known))
     assert len(listed) == min(MAX_CANDIDATES + MAX_OTHERS, len(known))
@@ -131,13 +144,17 @@ def assert_says_what_it_knows(
         )
         assert position.format_move(position.parse_move(each.text)) == each.move
         assert each.bound == known[each.move].bound
-        assert SAYS.fullmatch(each.says), each.says
+        words = SAYS.fullmatch(each.says)
+        assert words, each.says
+        if known[each.move].proven:
+            sign = (known[each.move].score > 0) - (known[each.move].score < 0)
+            assert words["verb"] == {0: "draws", 1: "wins", -1: "loses"}[sign]
     assert [(each.depth, each.move) for each in assessment.depths] == [
         (best.depth, best.line[0]) for best in report.depths
     ]
-    for words, best in zip(assessment.depths, report.depths, strict=True):
-        assert position.format_move(position.parse_move(words.text)) == words.move
-        assert words.chance == bounded_percent(position.game, best.score, "exact")
+    for led, best in zip(assessment.depths, report.depths, strict=True):
+        assert position.format_move(position.parse_move(led.text)) == led.move
+        assert led.chance == bounded_percent(position.game, best.score, "exact")
 
 
 # --- random reports -------------------------------------------------------------------------------
@@ -159,6 +176,8 @@ def reports(draw: st.DrawFn, game: Game) -> tuple[Position, int, Info]:
         line.append(moves[choice % len(moves)])
         current = current.play(line[-1])
     pv = line_tokens(position, line)
+    if draw(st.booleans()):
+        return position, ply, draw(proven_reports(position, pv))
     score = draw(SCORES)
     others = [token for token in position.tokens() if token != pv[0]][:10]
     moves_known = [RootMove(pv[0], score)]
@@ -169,6 +188,23 @@ def reports(draw: st.DrawFn, game: Game) -> tuple[Position, int, Info]:
     led = draw(st.lists(st.sampled_from(leaders), max_size=6))
     depths = tuple(DepthBest(depth, draw(SCORES), line) for depth, line in enumerate(led, 1))
     return position, ply, Info(7, score, 100, 1000, 5, pv, tuple(moves_known), depths=depths)
+
+
+@st.composite
+def proven_reports(draw: st.DrawFn, position: Position, pv: tuple[str, ...]) -> Info:
+    """Draws what a solver proves: exact results and bounds, with leads in games that have them."""
+    unit = position.game.rules.POINTS_UNIT
+    moves = []
+    for token in [pv[0], *[token for token in position.tokens() if token != pv[0]][:10]]:
+        score = draw(st.just(0) | st.integers(1, 60).map(lambda plies: MATE - plies))
+        score *= draw(st.sampled_from((1, -1)))
+        bounds: dict[int, Bound] = {0: "exact", 1: "lower", -1: "upper"}
+        bound = bounds[(score > 0) - (score < 0)] if draw(st.booleans()) else "exact"
+        lead = draw(st.integers(1, 64)) if unit != "points" and bound == "exact" else None
+        lead = 0 if lead and not score else -lead if lead and score < 0 else lead
+        moves.append(RootMove(token, score, bound, proven=True, lead=lead))
+    line = pv if moves[0].bound == "exact" else pv[:1]
+    return Info(30, moves[0].score, 100, 1000, 5, line, tuple(moves))
 
 
 @pytest.mark.parametrize("game_id", game_ids())
@@ -208,7 +244,7 @@ def test_a_bound_is_never_worded_as_exact(
     holds for every score within the bound.
     """
     game = load_game(game_id)
-    text = says(game, score, bound)  # type: ignore[arg-type]
+    text = says(game, RootMove("", score, bound))  # type: ignore[arg-type]
     match = SAYS.fullmatch(text)
     assert match is not None, text
     assert match["length"] is None, "the length of a forced win is exact"
@@ -216,7 +252,7 @@ def test_a_bound_is_never_worded_as_exact(
         assert match["bound"] == {"upper": "worse", "lower": "better"}[bound]
     if (true_score > score) if bound == "upper" else (true_score < score):
         return
-    exact = says(game, true_score)
+    exact = says(game, RootMove("", true_score))
     chance = bounded_percent(game, score, bound)  # type: ignore[arg-type]
     true_chance = bounded_percent(game, true_score, "exact")
     assert true_chance is not None

@@ -114,6 +114,12 @@ MISTAKE = (
     "Coach: after {move} the chance to win is about {loss} points lower. Better was"
     " {better}{line}.",
 )
+#: The coach's comment on a move that gives a proven result away.
+PROVEN_MISTAKE = (
+    "Coach: {move} {result}, but {better} {best}{line}.",
+    "Coach: after {move} the result is worse: it {result}. {better} {best}{line}.",
+    "Coach: {better} {best}{line}. {move} {result}.",
+)
 #: The refutation of a mistake.
 REFUTED = " {move} is answered by {reply}."
 #: The same where the player has further moves before the opponent's reply.
@@ -126,6 +132,12 @@ ONLY_MOVE = (
     "Coach: {move} was the only good move, and you found it. The others have {bound} % to win or"
     " less.",
     "Coach: very good. Without {move} the chance to win would be {bound} % or less.",
+)
+#: The coach's comment on the only move that keeps a proven result.
+PROVEN_ONLY_MOVE = (
+    "Coach: well seen! {move} was the only move that {result}; every other one {others}.",
+    "Coach: {move} was the only move that {result}, and you found it. Every other one {others}.",
+    "Coach: very good. Only {move} {result}; every other move {others}.",
 )
 
 
@@ -143,19 +155,20 @@ def explain_move(facts: MoveFacts, seed: str) -> str:
 
 def evaluation(side: str, best: Verdict) -> str:
     """The sentence about a position: the chance of the side to move."""
-    return f"{side} to move has {_with_judgement(best)}."
+    return f"{side} to move {best.says or f'has {_with_judgement(best)}'}."
 
 
 def best_move(best: Verdict) -> str:
     """The sentences about the best move of a position."""
     expected = f" After it, {best.line} is expected." if best.line else ""
-    return f"The best move is {best.text}: {_with_judgement(best)}.{expected}"
+    return f"The best move is {best.text}: {_judged(best)}.{expected}"
 
 
 def best_moves(verdicts: Sequence[Verdict]) -> str:
     """The best moves of a position, one in each line, the best one first."""
     lines = [
-        f"{number}. {each.text}: {verdict_text(each)}{f', then {each.line}' if each.line else ''}"
+        f"{number}. {each.text}: {each.says or verdict_text(each)}"
+        f"{f', then {each.line}' if each.line else ''}"
         for number, each in enumerate(verdicts, 1)
         if each.chance is not None
     ]
@@ -177,7 +190,7 @@ def threat(side: str, best: Verdict, *, is_their_turn: bool) -> str:
     moves = f"{side} is to move, and its best move is" if is_their_turn else (
         f"If {side} could move now, it would play"
     )  # fmt: skip
-    return f"{moves} {best.text}: {_with_judgement(best)}."
+    return f"{moves} {best.text}: {_judged(best)}."
 
 
 def expected_reply(other: str, reason: str, best: Verdict) -> str:
@@ -200,11 +213,35 @@ def mistake(move: str, better: Verdict, loss: float, further: str, reply: str, s
     text = pick(seed, "mistake", MISTAKE).format(
         move=move, better=better.text, loss=round(100 * loss), line=line
     )
+    return text + _refutation(move, further, reply)
+
+
+def _refutation(move: str, further: str, reply: str) -> str:
+    """The sentence about the moves after a mistake; "" if none are known."""
     if further:
         refuted = REFUTED_LATER if reply else CONTINUED
     else:
         refuted = REFUTED if reply else ""
-    return text + refuted.format(move=move, further=further, reply=reply)
+    return refuted.format(move=move, further=further, reply=reply)
+
+
+def proven_mistake(
+    move: str, result: str, better: Verdict, further: str, reply: str, seed: str
+) -> str:
+    """The coach's sentences about a move that gives a proven result away.
+
+    `result` is what the move is proven to do, such as "only draws"; the rest is as in `mistake`.
+    """
+    line = f", with {better.line} to follow" if better.line else ""
+    text = pick(seed, "mistake", PROVEN_MISTAKE).format(
+        move=move, result=result, better=better.text, best=better.says, line=line
+    )
+    return text + _refutation(move, further, reply)
+
+
+def only_move_with_result(move: str, result: str, others: str, seed: str) -> str:
+    """The coach's praise of the only move with this proven result, such as "wins"."""
+    return pick(seed, "only", PROVEN_ONLY_MOVE).format(move=move, result=result, others=others)
 
 
 def only_move(move: str, bound: int, seed: str) -> str:
@@ -213,9 +250,11 @@ def only_move(move: str, bound: int, seed: str) -> str:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win in 3 moves",
-    "+312 on average".
+    """A verdict as a noun: "62 % to win", "at most 30 % to win", "a forced win within 3 moves", "a
+    win by 12 discs", "+312 on average".
     """
+    if verdict.says:
+        return f"a {verdict.forced} {verdict.length}".rstrip()
     if verdict.mean:
         return verdict.mean
     assert verdict.chance is not None, "the bound says something"
@@ -277,6 +316,11 @@ def _with_judgement(verdict: Verdict) -> str:
     if verdict.forced or verdict.bound != "exact" or verdict.chance is None:
         return text
     return f"{text} ({judgement(verdict.chance)})"
+
+
+def _judged(verdict: Verdict) -> str:
+    """A verdict after a move and a colon: "it wins in 3 moves", "62 % to win (a little better)"."""
+    return f"it {verdict.says}" if verdict.says else _with_judgement(verdict)
 
 
 def _next(facts: MoveFacts, seed: str) -> str:

@@ -17,16 +17,18 @@ from server.protocol.assessments import Candidate, Percent
 from server.protocol.wording import (
     StoredThought,
     Wording,
+    best_of,
     bounded_percent,
     careless_note,
-    forced_length,
+    result_length,
+    says,
     with_mean,
 )
 from server.rooms.events import Occupant
 from server.rooms.thinking import search_seed
 
-#: How a forced result ends for the side that searches.
-Forced = Literal["", "win", "loss"]
+#: How a decided match ends for the side that searches; "draw" only where a solver has proved it.
+Forced = Literal["", "win", "loss", "draw"]
 #: Why a player chose a move. It looked best, or was the only one. A level picks among moves that
 #: look nearly equal ("near"), or is careless. A persona sets traps ("swindle") or expects errors
 #: ("average"). "other" is a choice without a known reason, such as that of an unknown kind of
@@ -41,8 +43,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     - `chance` is the chance to win in percent. With the `bound` "upper" the true chance is at most
       that, with "lower" at least. None if the bound says nothing.
-    - `forced` is a forced end that the search has found, and `length` its distance: "at once", "in
-      3 moves". For a bound it is the greatest distance: "within 3 moves".
+    - `forced` is a forced end that the search has found, and `length` its greatest distance: "at
+      once", "within 3 moves".
+    - `says` is a result that a solver has proved: "wins in 3 moves", "draws". `length` is then the
+      exact distance, or the lead: "by 12 discs". It is "" where the solver knows only who wins.
     - `line` has the moves that the search expected next, in notation and with their numbers.
     - `mean` is the value as text where it is a mean over the opponent's replies: "+312 on average".
       Such a verdict has no chance.
@@ -55,6 +59,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     length: str = ""
     line: str = ""
     mean: str = ""
+    says: str = ""
 
 
 class MoveFacts(Struct, frozen=True, kw_only=True):
@@ -136,14 +141,13 @@ def verdict(game: Game, text: str, move: RootMove, line: str = "") -> Verdict:
     """The verdict of a search on a move with this notation."""
     chance = bounded_percent(game, move.score, move.bound)
     forced: Forced = ""
-    if is_forced(move.score) and chance is not None:
-        forced = "win" if move.score > 0 else "loss"
-    length = forced_length(game, move.score) if forced else ""
-    if move.bound != "exact":
-        length = length.replace("in ", "within ")
+    if (is_forced(move.score) and chance is not None) or move.proven:
+        forced = "draw" if move.score == 0 else "win" if move.score > 0 else "loss"
     return Verdict(
-        text=text, chance=chance, bound=move.bound, forced=forced, length=length, line=line
-    )
+        text=text, chance=chance, bound=move.bound, forced=forced, line=line,
+        length=result_length(game, move) if forced else "",
+        says=says(game, move) if move.proven else "",
+    )  # fmt: skip
 
 
 def loses_by_force(move: RootMove) -> bool:
@@ -182,11 +186,10 @@ class _Reader:
         self._position = position
         self._thought = thought
         self._has_means = has_means
-        best = thought.pv[:1]
         #: The search's score of each move, by token. The best move has the thought's score.
         self._moves = {move.move: move for move in thought.moves}
-        for token in best:
-            self._moves[token] = RootMove(token, thought.score)
+        if thought.pv:
+            self._moves[thought.pv[0]] = best_of(thought)
         assessment = Wording(position, ply).assessment(thought)
         shown = () if assessment is None else (*assessment.candidates, *assessment.others)
         self._shown = {candidate.move: candidate for candidate in shown}
