@@ -110,8 +110,8 @@ class MoveReview(Struct, frozen=True):
             return None
         game = self.before.game
         if self._best.proven:
-            others = _result_words(self._others())
-            return Answer(english.only_move_with_result(text, findings.best.says, others, seed))
+            verb, others = findings.best.says.split()[0], _result_words(self._others())
+            return Answer(english.only_move_with_result(text, verb, others, seed))
         score = max(each.score for each in self._others())
         return Answer(english.only_move(text, bounded_percent(game, score, "upper") or 0, seed))
 

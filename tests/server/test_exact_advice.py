@@ -123,7 +123,15 @@ class Contradictions:
         """The coach calls no move a mistake that keeps the result, and none the only good one
         beside another.
         """
-        names_best = re.search(r"(\S+) was better|Better was (\S+?)[,.]", text)
+        praise = re.search(r"very other (?:one|move) (loses|only draws|draws or loses)[.,]", text)
+        if praise is not None:
+            self.check_praise(praise[1], token, text)
+            return
+        names_best = re.search(
+            r"(\S+) was better|Better was (\S+?)[,.]"
+            r"|(?:but|worse: it [^.]+\.|Coach:) (\S+) (?:wins|draws)",
+            text,
+        )
         bound = re.search(r"(\d+) % (?:to win )?or less", text)
         if bound is not None:
             if self.decisive.kept != [token]:
@@ -134,9 +142,19 @@ class Contradictions:
         elif token in self.decisive.kept:
             self.add("coach: a move that keeps the result is a mistake", text)
         elif names_best is not None:
-            name = names_best[1] or names_best[2]
+            name = names_best[1] or names_best[2] or names_best[3]
             position = self.decisive.position
             self.check_best("coach", position.format_move(position.parse_move(name)))
+
+    def check_praise(self, others: str, token: str, text: str) -> None:
+        """The praised move is the only one with its result; the others do what is said of them."""
+        verb = {1: "wins", 0: "draws"}.get(self.decisive.result, "nothing")
+        results = {exact.result for move, exact in self.decisive.moves.items() if move != token}
+        expected = {(0,): "only draws", (-1,): "loses", (-1, 0): "draws or loses"}
+        if self.decisive.kept != [token] or not re.search(rf"\b{verb}\b", text):
+            self.add("coach: praise of one of several moves", text)
+        if others != expected.get(tuple(sorted(results))):
+            self.add("coach: what the other moves do", text)
 
     def check_entry(self, entry: PositionEntry, token: str) -> None:
         """The analysis of the position, and its mark of the move that was played."""
