@@ -204,9 +204,8 @@ async def test_no_threat_is_known_where_a_pass_would_be_illegal(game_id: str) ->
     async with bot_room(game_id, start=start) as room:
         assert "/threat" in (await room.ask("/help"))["text"]
         text = (await room.ask("/threat"))["text"]
-        assert text.startswith(
-            f"No threat is known here: with Black to move, the position would not be legal ({reason})."
-        )
+        assert text.startswith("No threat is known here: with Black to move, the position would")
+        assert f" ({reason})." in text
         assert not any(job.null_move for job in room.engines.asks)
 
 
