@@ -27,8 +27,8 @@ SEEN_POSITIONS = 3
 
 
 class NoNullMove(Exception):
-    """The position has no null move. The message says why, of the position with the other side to
-    move: "it would not be legal (the side that is not to move is in check)".
+    """The position has no null move. The message says what would be wrong with the other side to
+    move: "the position would not be legal (the side that is not to move is in check)".
     """
 
 
@@ -76,7 +76,7 @@ def _by_rule(position: Position) -> Position:
     text = passed.text()
     read_back = _read(position, text)
     if read_back.state != passed.state:
-        raise NoNullMove(f"it would not be legal ({text} is another position)")
+        raise NoNullMove(f"the position would not be legal ({text} is another position)")
     return read_back
 
 
@@ -85,12 +85,12 @@ def _by_text(position: Position) -> Position:
     options = tuple(sorted(position.options.items()))
     field = _side_field(position.game, options)
     if field is None:
-        raise NoNullMove("it would have the same text")
+        raise NoNullMove("the position would have the same text")
     index, sides = field
     text, turn = position.text(), position.turn
     fields = list(FIELD.finditer(text))
     if len(fields) <= index or fields[index][0] != sides[turn]:
-        raise NoNullMove("it would have the same text")
+        raise NoNullMove("the position would have the same text")
     start, end = fields[index].span()
     return _read(position, text[:start] + sides[1 - turn] + text[end:])
 
@@ -100,7 +100,7 @@ def _read(position: Position, text: str) -> Position:
     try:
         return position.game.position(text, position.options)
     except PositionError as error:
-        raise NoNullMove(f"it would not be legal ({error.__cause__ or error})") from error
+        raise NoNullMove(f"the position would not be legal ({error.__cause__ or error})") from error
 
 
 @lru_cache(maxsize=256)

@@ -145,6 +145,10 @@ FURTHER_MOVES = (
     ("kalah", (), "a1", ("a2", "b1"), "a1 is answered by 2. a2 3. b1"),
     ("kalah", (), "c1", (), ""),
     (
+        "kalah", ("e1", "a2", "c1"), "d2", ("a2", "e2", "a2", "f2", "a2", "a1"),
+        "d2 goes on with 5. a2 6. e2 7. a2 8. f2",
+    ),
+    (
         "dots-and-boxes", ("a1b1", "b1b2", "a2b2"), "a1a2", ("c1c2", "d1d2"),
         "a1a2 goes on with 5. c1c2 and is answered by 6. d1d2",
     ),

@@ -198,7 +198,7 @@ def expected_reply(other: str, reason: str, best: Verdict) -> str:
 
     `other` is the name of the side that is not to move.
     """
-    text = f"No threat is known here: if {other} were to move, {reason}."
+    text = f"No threat is known here: with {other} to move, {reason}."
     expected = f" After your best move {best.text}, {best.line} is expected." if best.line else ""
     return text + expected
 
