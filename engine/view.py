@@ -5,12 +5,19 @@ A game describes its board once for each room (`BoardView`) and then every posit
 Clients match prefixes of these sequences, so one rule serves placements, from-to moves, multiple
 jumps and promotions. A new field needs a default; a field is never removed and never changes its
 meaning.
+
+Rules compute with the numbers of numpy, which no encoder knows: the fields that are numbers take
+them and keep Python's.
 """
 
-from typing import Literal
+from numbers import Integral, Real
+from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+#: The types of numbers that are encoded, and None for a field without one.
+_PLAIN = (int, float, type(None))
 #: Seats at every board, one for each side.
 SEATS = 2
 #: The look of a board; with "points" the cells of a grid are the intersections of its lines.
@@ -21,6 +28,20 @@ Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
 Shape = Literal["disc", "cross", "ring", "stick", "stack", "line", "rock", "paper", "scissors"]
 Sprite = Literal["king", "queen", "rook", "bishop", "knight", "pawn"]
 SiteShape = Literal["square", "hex", "point", "round"]
+
+
+def _plain_number(value: Any) -> Any:
+    """The int or float that is equal to a number; any other value as it is."""
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
+
+
+def _keep_plain_numbers(view: Struct, *fields: str) -> None:
+    """Replaces the numbers of numpy in these fields of a new view."""
+    for field in fields:
+        if type(value := getattr(view, field)) not in _PLAIN:
+            force_setattr(view, field, _plain_number(value))
 
 
 class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"):
@@ -39,6 +60,9 @@ class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"
     #: The second seat sees the board from the other side.
     flips: bool = False
 
+    def __post_init__(self) -> None:
+        _keep_plain_numbers(self, "cols", "rows")
+
 
 class Site(Struct, frozen=True, omit_defaults=True):
     """A cell of a free-form board; x grows to the right, y downwards, in cell widths."""
@@ -48,6 +72,10 @@ class Site(Struct, frozen=True, omit_defaults=True):
     y: float
     shape: SiteShape = "square"
 
+    def __post_init__(self) -> None:
+        if type(self.x) not in _PLAIN or type(self.y) not in _PLAIN:
+            _keep_plain_numbers(self, "x", "y")
+
 
 class Border(Struct, frozen=True, omit_defaults=True):
     """An edge of the board that belongs to a side: the sites along it, whose outer edges are drawn
@@ -56,6 +84,9 @@ class Border(Struct, frozen=True, omit_defaults=True):
 
     side: int
     sites: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _keep_plain_numbers(self, "side")
 
 
 class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sites"):
@@ -83,6 +114,9 @@ class Kind(Struct, frozen=True, omit_defaults=True):
     text: str | None = None
     angle: int = 0
     count: int = 0
+
+    def __post_init__(self) -> None:
+        _keep_plain_numbers(self, "side", "angle", "count")
 
 
 class SeatView(Struct, frozen=True, omit_defaults=True):
@@ -126,6 +160,13 @@ class PositionView(Struct, frozen=True, omit_defaults=True):
     hands: dict[str, int] = {}
     #: The last move in the notation of the game, if that differs from its token.
     played: str = ""
+
+    def __post_init__(self) -> None:
+        if type(self.turn) not in _PLAIN:
+            force_setattr(self, "turn", _plain_number(self.turn))
+        if self.hands and any(type(count) is not int for count in self.hands.values()):
+            hands = {kind: _plain_number(count) for kind, count in self.hands.items()}
+            force_setattr(self, "hands", hands)
 
 
 class MoveView(Struct, frozen=True, omit_defaults=True):

@@ -133,12 +133,15 @@ class Progress:
         self._is_shown = sys.stderr.isatty()
 
     def show(self, report: "AnalysisReport") -> None:
-        """Shows the progress."""
+        """Shows the progress, cut at the edge of the terminal: only one line can be erased."""
+        import shutil
+
         from client.terminal.analysis import progress_text
         from client.terminal.output import ERASE_LINE
 
         if self._is_shown:
-            click.echo(f"{ERASE_LINE}{progress_text(report)}", nl=False, err=True)
+            text = progress_text(report)[: shutil.get_terminal_size().columns - 1]
+            click.echo(f"{ERASE_LINE}{text}", nl=False, err=True)
 
     def during(self, work: Callable[[], T]) -> T:
         """Does the work, then erases the line."""

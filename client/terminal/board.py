@@ -6,10 +6,12 @@ neither does the case of a letter: where two kinds of pieces have the same lette
 has its side's letter, as in `wK` and `bK`.
 """
 
-from collections.abc import Iterable, Mapping
-from unicodedata import east_asian_width
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from client.terminal.colours import NO_COLOURS, side_codes
 from client.terminal.layout import Layout, lay_out
+from client.terminal.wrapping import RESET, character_width, visible_width
 from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
 
 #: By mark: the characters to the left and right of a cell, and the text in the legend. The most
@@ -27,42 +29,60 @@ EMPTY = "."
 BLANK = " "
 #: Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees.
 STROKES: Mapping[Shape, str] = {"line": "-\\|/", "stick": "|/-\\"}
-#: The terminal's codes for bold text and for normal text.
-BOLD, RESET = "\x1b[1m", "\x1b[0m"
+#: The terminal's code for bold text.
+BOLD = "\x1b[1m"
 
 #: Characters by (row, column), each with its colour codes if it has any.
 Page = dict[tuple[int, int], str]
 
 
-def board_text(
+@dataclass(frozen=True, slots=True)
+class DrawnBoard:
+    """A position as text: the rows of the board, which must not be wrapped, and the lines below."""
+
+    rows: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of columns that the rows need on a terminal."""
+        return max(map(visible_width, self.rows))
+
+    def __str__(self) -> str:
+        return "\n".join((*self.rows, *self.notes))
+
+
+def draw_board(
     board: BoardView,
     position: PositionView,
-    colour: bool = False,
+    colours: int = NO_COLOURS,
     flip: bool = False,
     state: str | None = None,
-) -> str:
-    """The position as text.
+) -> DrawnBoard:
+    """Draws the position as text.
 
     Below the board it lists each side's edges, the pieces in hand, the meaning of the marks, and
-    the position's own line of text, or `state` instead. `flip` turns a grid by 180 degrees.
+    the position's own line of text, or `state` instead. `flip` turns a grid by 180 degrees. With
+    `colours` the pieces have the colours of their sides.
     """
     letters = piece_letters(board)
-    layout = lay_out(board.board, flip, max(map(_width, letters.values()), default=1))
+    layout = lay_out(board.board, flip, max(map(visible_width, letters.values()), default=1))
     page: Page = {}
     _draw_board_lines(page, layout)
     for row, col, label in layout.labels:
         _write(page, row, col, label)
     marks = _marks_by_cell(board, position)
+    codes = side_codes(board, colours) if colours else []
+    styles = [f"{BOLD}\x1b[{code}m" for code in codes]
     for cell, (row, col) in layout.cells.items():
-        _draw_cell(page, row, col, cell, board, position, letters, marks, layout, colour)
-    lines = [
-        *_page_lines(page),
+        _draw_cell(page, row, col, cell, board, position, letters, marks, layout, styles)
+    notes = (
         *_border_lines(board),
         *_hand_lines(board, position),
         *_legend_lines(board, position),
         position.text if state is None else state,
-    ]
-    return "\n".join(lines)
+    )
+    return DrawnBoard(tuple(_page_lines(page)), notes)
 
 
 def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str:
@@ -81,19 +101,6 @@ def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str
     return ", ".join(pieces) if pieces else f"{part or 'The board'} is empty."
 
 
-def colour_code(hex_colour: str) -> int:
-    """The terminal colour (31 to 36) nearest to #rrggbb by hue; 39, the default, for greys."""
-    if len(hex_colour) != 7:
-        return 39
-    try:
-        red, green, blue = (int(hex_colour[i : i + 2], 16) for i in (1, 3, 5))
-    except ValueError:
-        return 39
-    middle = (max(red, green, blue) + min(red, green, blue)) / 2
-    bits = (red > middle) | (green > middle) << 1 | (blue > middle) << 2
-    return 30 + bits if 0 < bits < 7 else 39
-
-
 # --- drawing
 
 
@@ -107,30 +114,36 @@ def _draw_cell(
     letters: Mapping[str, str],
     marks: Mapping[str, list[tuple[str, str]]],
     layout: Layout,
-    colour: bool,
+    styles: Sequence[str],
 ) -> None:
     kind = _kind(board, position.pieces[cell]) if cell in position.pieces else None
     empty = cell if layout.shows_ids else BLANK if cell in layout.blank else EMPTY
     text = letters.get(position.pieces[cell], "?") if kind else empty
-    style = BOLD + _side_colour(board, kind) if colour and kind else ""
+    style = _style(kind, styles) if kind else ""
     if kind and kind.shape == "line" and text == "-":  # from edge to edge of its cell
         margin = max(0, layout.cell_width // 2 - 1)
         _write(page, row, col - margin, text * (2 * margin + 1), style)
     else:
         # The letter of the side stands left of the cell, so that the other letters are in a column.
-        col -= 1 if kind and len(text) == 2 else 0
+        # So does the first digit of a square's number, as on a board of draughts.
+        col -= 1 if visible_width(text) == 2 and (kind or isinstance(board.board, Grid)) else 0
         _write(page, row, col, text, style)
     cell_marks = marks.get(cell)
     if cell_marks:
         page[row, col - 1] = cell_marks[0][0]
-        page[row, col + _width(text)] = cell_marks[-1][1]
+        page[row, col + visible_width(text)] = cell_marks[-1][1]
 
 
 def _write(page: Page, row: int, col: int, text: str, style: str = "") -> None:
     for character in text:
-        page[row, col] = f"{style}{character}{RESET}" if style else character
-        col += _width(character)
-        if _width(character) == 2:
+        styled = f"{style}{character}{RESET}" if style else character
+        width = character_width(character)
+        if width == 0:  # it belongs to the character before it
+            page[row, col - 1] = page.get((row, col - 1), "") + styled
+            continue
+        page[row, col] = styled
+        col += width
+        if width == 2:
             page[row, col - 1] = ""
 
 
@@ -147,11 +160,10 @@ def _draw_board_lines(page: Page, layout: Layout) -> None:
 
 
 def _page_lines(page: Page) -> list[str]:
-    top, bottom = min(row for row, _ in page), max(row for row, _ in page)
-    return [
-        _page_line({col: text for (line, col), text in page.items() if line == row})
-        for row in range(top, bottom + 1)
-    ]
+    rows: dict[int, dict[int, str]] = {}
+    for (row, col), text in page.items():
+        rows.setdefault(row, {})[col] = text
+    return [_page_line(rows.get(row, {})) for row in range(min(rows), max(rows) + 1)]
 
 
 def _page_line(characters: Mapping[int, str]) -> str:
@@ -201,14 +213,11 @@ def _side_letter(board: BoardView, side: int | None) -> str:
     return initials[side] if len(set(initials)) == len(initials) else str(side + 1)
 
 
-def _side_colour(board: BoardView, kind: Kind | None) -> str:
-    if kind is None or kind.side is None or kind.side >= len(board.seats):
+def _style(kind: Kind, styles: Sequence[str]) -> str:
+    """The codes for a piece; bold text for one of no side, nothing without colours."""
+    if not styles:
         return ""
-    return f"\x1b[{colour_code(board.seats[kind.side].colour)}m"
-
-
-def _width(text: str) -> int:
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+    return styles[kind.side] if kind.side is not None and kind.side < len(styles) else BOLD
 
 
 # --- marks and the lines below the board

@@ -32,7 +32,7 @@ from client.terminal.commands import (
 from client.terminal.helping import help_command
 from client.terminal.muting import mute_command
 from client.terminal.output import Output
-from client.terminal.queries import query_text
+from client.terminal.queries import answer_query
 from client.terminal.seats import seat_command
 from client.terminal.transcript import Transcript
 from server.protocol.messages import (
@@ -317,7 +317,7 @@ class LineMode:
                 parse(name, argument, self._model, self._connection.new_id())
             )
         else:
-            self._output.print(query_text(self._model, name, argument, self._output.colour))
+            self._output.print(answer_query(self._model, name, argument, self._output.colours))
             self._transcript.prompt(self._model)
 
     async def _send_or_report(self, command: RoomCommand | str) -> None:

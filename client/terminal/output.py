@@ -3,24 +3,27 @@
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Mapping
 from typing import TextIO
 
+from client.terminal.board import DrawnBoard
+from client.terminal.colours import ANSI_COLOURS, FIXED_COLOURS, NO_COLOURS
+from client.terminal.wrapping import count_rows, wrap
+
 #: Returns to the beginning of the line and erases it.
 ERASE_LINE = "\r\x1b[K"
-#: The width of a line if the output is not a terminal, in characters.
+#: Goes to the line above and erases it.
+ERASE_LINE_ABOVE = "\x1b[A\x1b[K"
+#: The width of a line if the output is not a terminal, in columns.
 PIPE_WIDTH = 80
-#: The least width to which text is wrapped, in characters.
-MIN_WIDTH = 20
 
 
 class Output:
     """Prints lines to a stream for data and a stream for messages.
 
     On a terminal a line interrupts an open prompt, which is then shown again, and a line that is
-    longer than the terminal is wide is wrapped between words. Elsewhere a prompt is a line that
-    begins with "? ".
+    wider than the terminal is wrapped between words, except the rows of a board. Elsewhere a prompt
+    is a line that begins with "? ".
 
     With `erases`, a line replaces a prompt that only says what the program waits for, so that such
     prompts do not remain between the lines.
@@ -31,16 +34,18 @@ class Output:
         data: TextIO,
         messages: TextIO,
         interactive: bool,
-        colour: bool = False,
+        colours: int = NO_COLOURS,
         erases: bool = False,
     ) -> None:
-        self.colour = colour
+        self.colours = colours
         self.interactive = interactive
         self._data = data
         self._messages = messages
         self._prompt = ""
         self._erases = erases
         self._is_erasable = False
+        #: The boards that were reported as too wide: their width and the terminal's, in columns.
+        self._too_wide: set[tuple[int, int]] = set()
 
     @property
     def has_prompt(self) -> bool:
@@ -49,8 +54,8 @@ class Output:
 
     @property
     def width(self) -> int:
-        """The width of a line in characters: the terminal's less one, elsewhere PIPE_WIDTH."""
-        return shutil.get_terminal_size().columns - 1 if self._data.isatty() else PIPE_WIDTH
+        """The width of a line in columns: the terminal's less one, elsewhere PIPE_WIDTH."""
+        return _columns() - 1 if self._data.isatty() else PIPE_WIDTH
 
     @property
     def has_blocks(self) -> bool:
@@ -61,13 +66,20 @@ class Output:
             return False
         return True
 
-    def print(self, text: str) -> None:
-        """Prints data: moves, boards, results, chat, the output of commands."""
-        self._print_to(self._data, text)
+    def print(self, text: str | DrawnBoard) -> None:
+        """Prints data: moves, boards, results, chat, the output of commands.
+
+        The rows of a board are not wrapped. A message below a board that is wider than the terminal
+        says how many columns it needs, once for both widths.
+        """
+        if isinstance(text, DrawnBoard):
+            self._print_board(text)
+        else:
+            self._print_lines((self._data, _wrapped(text, self._data)))
 
     def report(self, text: str) -> None:
         """Prints a message for the user: about progress, or about an error."""
-        self._print_to(self._messages, text)
+        self._print_lines((self._messages, _wrapped(text, self._messages)))
 
     def prompt(self, prompt: str, is_waiting: bool = False) -> None:
         """Shows a prompt for input; on a terminal, nothing if it is shown already.
@@ -95,14 +107,28 @@ class Output:
 
     def _leave_prompt(self) -> None:
         """Ends the line of the prompt, or erases it."""
-        self._write(self._data, ERASE_LINE if self._is_erasable else "\n")
+        if self._is_erasable:
+            rows = count_rows(self._prompt, _columns())
+            self._write(self._data, ERASE_LINE + ERASE_LINE_ABOVE * (rows - 1))
+        else:
+            self._write(self._data, "\n")
 
-    def _print_to(self, stream: TextIO, text: str) -> None:
+    def _print_board(self, board: DrawnBoard) -> None:
+        notes = _wrapped("\n".join(board.notes), self._data)
+        lines = [(self._data, "\n".join((*board.rows, notes)))]
+        widths = (board.width, _columns())
+        if self._data.isatty() and widths[0] > widths[1] and widths not in self._too_wide:
+            self._too_wide.add(widths)
+            advice = f"The board needs {widths[0]} columns; here are {widths[1]}."
+            lines.append((self._messages, _wrapped(advice, self._messages)))
+        self._print_lines(*lines)
+
+    def _print_lines(self, *lines: tuple[TextIO, str]) -> None:
+        """Prints lines, each to its stream, in place of an open prompt or below it."""
         if self._prompt:
             self._leave_prompt()
-        if self.interactive:
-            text = wrap(text, shutil.get_terminal_size().columns)
-        self._write(stream, f"{text}\n")
+        for stream, text in lines:
+            self._write(stream, f"{text}\n")
         if self._prompt:
             self._write(self._data, self._prompt)
 
@@ -117,36 +143,25 @@ class Output:
         stream.flush()
 
 
-def wrap(text: str, width: int) -> str:
-    """Wraps each line that is longer than `width` characters between its words.
+def _columns() -> int:
+    """The width of the terminal."""
+    return shutil.get_terminal_size().columns
 
-    The continuation of a line is indented by two more spaces than the line. A line without a space
-    is left as it is.
+
+def _wrapped(text: str, stream: TextIO) -> str:
+    """The text for a stream: wrapped to the width of a terminal, elsewhere as it is."""
+    return wrap(text, _columns()) if stream.isatty() else text
+
+
+def count_colours(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
+    """The number of colours to use on a stream: none unless it is a terminal that has colours, and
+    none if NO_COLOR is set.
     """
-    return "\n".join(_wrap_line(line, width) for line in text.split("\n"))
-
-
-def _wrap_line(line: str, width: int) -> str:
-    if len(line) <= width:
-        return line
-    indent = line[: len(line) - len(line.lstrip())]
-    wrapped = textwrap.wrap(
-        line,
-        max(width, MIN_WIDTH),
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(wrapped)
-
-
-def should_use_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether to use colour: on a terminal that has colours, unless NO_COLOR is set."""
-    return (
-        stream.isatty()
-        and not environ.get("NO_COLOR")
-        and environ.get("TERM", "") not in ("", "dumb")
-    )
+    term = environ.get("TERM", "")
+    if not stream.isatty() or environ.get("NO_COLOR") or term in ("", "dumb"):
+        return NO_COLOURS
+    has_fixed = "256color" in term or environ.get("COLORTERM") in ("truecolor", "24bit")
+    return FIXED_COLOURS if has_fixed else ANSI_COLOURS
 
 
 def standard_output() -> Output:
@@ -156,6 +171,6 @@ def standard_output() -> Output:
         sys.stdout,
         sys.stderr,
         interactive,
-        should_use_colour(sys.stdout),
+        count_colours(sys.stdout),
         erases=os.environ.get("TERM", "") not in ("", "dumb"),
     )

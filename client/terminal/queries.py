@@ -2,13 +2,13 @@
 
 from client.model import Model
 from client.terminal import words
-from client.terminal.board import board_text, pieces_text
+from client.terminal.board import DrawnBoard, draw_board, pieces_text
 from client.terminal.commands import CommandName, help_text, no_moves_reason, sorted_ids
 from engine.view import Grid
 
 
-def current_board_text(model: Model, colour: bool) -> str:
-    """The current board, seen from the viewer's side."""
+def draw_current_board(model: Model, colours: int) -> DrawnBoard | str:
+    """The current board, seen from the viewer's side; a sentence if there is none."""
     board = words.board_of(model)
     if board is None or model.view is None:
         return "There is no board yet."
@@ -16,15 +16,15 @@ def current_board_text(model: Model, colour: bool) -> str:
     flip = isinstance(grid, Grid) and grid.flips and model.my_seat == 1
     over = model.match.over if model.match is not None else None
     state = model.view.text if over is None else words.result_text(board, over, model.my_seat)
-    return board_text(board, model.view, colour, flip, state)
+    return draw_board(board, model.view, colours, flip, state)
 
 
-def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> str:
+def answer_query(model: Model, name: CommandName, argument: str, colours: int) -> DrawnBoard | str:
     """The output of a command that only shows a part of the room."""
     board = words.board_of(model)
     match name:
         case CommandName.BOARD:
-            return current_board_text(model, colour)
+            return draw_current_board(model, colours)
         case CommandName.PIECES if board is not None and model.view is not None:
             return pieces_text(board, model.view, argument)
         case CommandName.MOVES:

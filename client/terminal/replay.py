@@ -8,7 +8,8 @@ from client.analyses import AnalysisReport
 from client.api import MatchRecord
 from client.terminal import words
 from client.terminal.analysis import position_lines, report_lines
-from client.terminal.board import board_text
+from client.terminal.board import DrawnBoard, draw_board
+from client.terminal.colours import NO_COLOURS
 from client.terminal.output import Output
 from engine.view import PositionView
 
@@ -57,12 +58,12 @@ def ply_lines(
     record: MatchRecord,
     views: Views,
     ply: int,
-    colour: bool = False,
+    colours: int = NO_COLOURS,
     report: AnalysisReport | None = None,
-) -> list[str]:
+) -> list[str | DrawnBoard]:
     """The position after `ply` plies: last move, AI's search, analysis, board, and final result."""
     after = views[ply] if ply < len(views) else None
-    lines = ["Start"]
+    lines: list[str | DrawnBoard] = ["Start"]
     if ply > 0:
         played = record.moves[ply - 1]
         lines = [
@@ -84,7 +85,7 @@ def ply_lines(
     if ply == len(record.moves) and record.over is not None:
         result = words.result_text(record.view, record.over)
     if record.view is not None and ply < len(views):
-        lines.append(board_text(record.view, views[ply], colour, state=result))
+        lines.append(draw_board(record.view, views[ply], colours, state=result))
     elif result is not None:
         lines.append(result)
     return lines
@@ -101,7 +102,7 @@ def print_match(
     _print_head(record, output, report)
     for ply in range(len(record.moves) + 1) if only is None else [only]:
         output.print("")
-        for line in ply_lines(record, views, ply, output.colour, report):
+        for line in ply_lines(record, views, ply, output.colours, report):
             output.print(line)
 
 
@@ -151,7 +152,7 @@ def step_through(
     numbers = move_numbers(record)
     while True:
         output.print("")
-        for line in ply_lines(record, views, ply, output.colour, report):
+        for line in ply_lines(record, views, ply, output.colours, report):
             output.print(line)
         chosen = _prompt_for_ply(output, read, ply, numbers, length_text(record))
         if chosen is None:

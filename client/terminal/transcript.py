@@ -12,7 +12,7 @@ from client.terminal import names, words
 from client.terminal.commands import CommandName
 from client.terminal.muted import MutedFile
 from client.terminal.output import Output
-from client.terminal.queries import current_board_text
+from client.terminal.queries import draw_current_board
 from client.tokens import state_folder
 from server.protocol.messages import (
     AiTookOver,
@@ -269,7 +269,7 @@ class Transcript:
             or message.view.turn in (None, my_seat)
             or message.ply == 0
         ):
-            self._output.print(current_board_text(model, self._output.colour))
+            self._output.print(draw_current_board(model, self._output.colours))
             self._is_result_unprinted = False  # it stands below the board
         self._print_result(model)
         if self._output.interactive:

@@ -1,17 +1,21 @@
 """Checks of the board view: its encoding, its cells, the clicks that make moves, and its time."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from statistics import median
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from engine.conformance.playouts import expect, playouts, positions, spread
 from engine.game import Game, Position
 from engine.view import BoardView, MoveView, PositionView, cell_ids
 
+#: The types of the parts of a view that JSON carries.
+PLAIN = (str, int, float, bool, type(None))
 #: Maximum time for the move list and view of a position, in seconds.
 MAX_VIEW_S = 0.005
 #: Positions that are timed.
@@ -26,7 +30,7 @@ def check_views(game: Game) -> None:
     """
     for line in playouts(game):
         board = game.board(line[0].options)
-        expect(survives_encoding(board, BoardView), "a board view survives encoding", board)
+        check_encoding(board, BoardView, "a board view survives encoding")
         cells = set(cell_ids(board.board))
         expect(len(board.seats) == 2, "a board has two seats", board.seats)
         for label, target_cells in board.targets.items():
@@ -47,7 +51,7 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
     """Checks one position's view and clicks."""
     view = position.view()
     where = position.text()
-    expect(survives_encoding(view, PositionView), "a view survives encoding", where, view)
+    check_encoding(view, PositionView, "a view survives encoding", where)
     expect(set(view.pieces) <= cells, "pieces stand on cells", where, view.pieces)
     expect(
         set(view.pieces.values()) <= set(board.kinds),
@@ -91,12 +95,7 @@ def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
     """Checks the clicks of one position: they are on the board and lead to every legal move."""
     where = position.text()
     move_views = position.move_views()
-    expect(
-        survives_encoding(move_views, list[MoveView]),
-        "move views survive encoding",
-        where,
-        move_views,
-    )
+    check_encoding(move_views, list[MoveView], "move views survive encoding", where)
     expect(
         [move_view.id for move_view in move_views] == position.tokens(),
         "each legal move has its clicks",
@@ -185,8 +184,57 @@ def clickable_moves(
     return tokens
 
 
-def survives_encoding(value: Any, kind: Any) -> bool:
-    return bool(msgspec.json.decode(msgspec.json.encode(value), type=kind) == value)
+def check_encoding(views: Any, kind: Any, promise: str, *where: object) -> None:
+    """Views are the same after JSON. The message names the first part that is not, and says what to
+    write in its place.
+    """
+    try:
+        if msgspec.json.decode(msgspec.json.encode(views), type=kind) == views:
+            return
+        fault: object = views
+    except (TypeError, msgspec.ValidationError) as error:
+        fault = error
+    wrong = next(((name, part) for name, part in leaves(views) if type(part) not in PLAIN), None)
+    if wrong is not None:
+        fault = f"{wrong[0]} is {describe_type(wrong[1])}"
+    expect(False, promise, *where, fault)
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the parts of a view that consist of no others, each with its name: `hands['R']`."""
+    if isinstance(value, Struct):
+        for field_name in value.__struct_fields__:
+            prefix = f"{name}." if name else ""
+            yield from leaves(getattr(value, field_name), f"{prefix}{field_name}")
+    elif type(value) is dict:
+        for key, each in value.items():
+            yield f"a key of {name}", key
+            yield from leaves(each, f"{name}[{key!r}]")
+    elif type(value) is tuple:
+        for number, each in enumerate(value):
+            yield from leaves(each, f"{name}[{number}]")
+    elif type(value) is list and not name:  # the views of several moves
+        for each in value:
+            yield from leaves(each)
+    else:
+        yield name, value
+
+
+def describe_type(value: object) -> str:
+    """The type of a part that JSON cannot carry, and what to write in its place."""
+    kind = type(value)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    if isinstance(value, str):
+        plain = "str(...)"
+    elif isinstance(value, Integral):
+        plain = "int(...)"
+    elif isinstance(value, Real):
+        plain = "float(...)"
+    elif isinstance(value, Iterable):
+        plain = "tuple(...) of plain texts and numbers"
+    else:
+        plain = "int(...) for a number, bool(...) for yes or no, or str(...)"
+    return f"a {module}{kind.__name__}; write {plain}"
 
 
 def check_budget(game: Game, clock: Callable[[], float] = time.thread_time) -> None:

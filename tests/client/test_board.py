@@ -1,6 +1,5 @@
 """Boards as text: a golden picture of each game, and properties of random positions."""
 
-import re
 from typing import Literal
 
 import pytest
@@ -9,15 +8,16 @@ from hypothesis import strategies as st
 
 from client.terminal.board import (
     STROKES,
-    board_text,
-    colour_code,
+    draw_board,
     piece_letters,
     pieces_text,
 )
+from client.terminal.colours import HUES, colour_code, side_codes
 from client.terminal.layout import COLS, ROWS, lay_out
 from engine.game import Position
 from engine.rules.registry import game_ids, load_game
 from engine.view import BoardView, Border, Grid, Kind, PositionView, SeatView, Site, Sites
+from tests.support.terminals import EmulatedTerminal
 
 #: Game, options, moves, and the picture of the position after them.
 GOLDEN: list[tuple[str, dict[str, str], str, str]] = [
@@ -89,9 +89,9 @@ Black to move, 3 to 3"""),
 32      wM      wM      wM      wM    29
 28  wM      wM      wM      wM        25
 24      wM      wM     [bM]     wM    21
-20   20      19      18      17       17
-16       16     [15]     14      13   13
-12  bM       11     bM      bM        9
+20  20      19      18      17        17
+16      16     [15]     14      13    13
+12  bM      11      bM      bM        9
  8      bM      bM      bM      bM    5
  4  bM      bM      bM      bM        1
 [ ] last move
@@ -101,9 +101,9 @@ White to move"""),
  6  bM      bM      bM      bM      bM        10
 11      bM      bM      bM      bM      bM    15
 16  bM      bM      bM     [wM]     bM        20
-21       21      22      23      24      25   25
-26   26      27     [28]     29      30       30
-31      wM       32     wM      wM      wM    35
+21      21      22      23      24      25    25
+26  26      27     [28]     29      30        30
+31      wM      32      wM      wM      wM    35
 36  wM      wM      wM      wM      wM        40
 41      wM      wM      wM      wM      wM    45
 46  wM      wM      wM      wM      wM        50
@@ -221,6 +221,11 @@ Asker wins"""),
 ]  # fmt: skip
 
 
+def drawn(board: BoardView, position: PositionView, colours: int = 0, flip: bool = False) -> str:
+    """Returns the board and the lines below it as one text."""
+    return str(draw_board(board, position, colours, flip))
+
+
 def position_after(game_id: str, options: dict[str, str], moves: str) -> Position:
     position = load_game(game_id).start(options)
     for token in moves.split():
@@ -233,7 +238,7 @@ def test_a_position_has_its_golden_picture(
     game_id: str, options: dict[str, str], moves: str, picture: str
 ) -> None:
     position = position_after(game_id, options, moves)
-    assert board_text(position.game.board(position.options), position.view()) == picture
+    assert drawn(position.game.board(position.options), position.view()) == picture
 
 
 def test_every_game_has_a_golden_picture() -> None:
@@ -244,7 +249,7 @@ def test_every_game_has_a_golden_picture() -> None:
 def test_every_position_fits_on_a_page_and_shows_all_its_pieces(
     game_id: str, data: st.DataObject
 ) -> None:
-    """A page has at most 80 by 24 printable characters, and colour codes do not change it."""
+    """A page has at most 80 by 24 printable characters, and colours do not change it."""
     game = load_game(game_id)
     position = game.start({})
     for _ in range(data.draw(st.integers(0, 40))):
@@ -253,7 +258,7 @@ def test_every_position_fits_on_a_page_and_shows_all_its_pieces(
             break
         position = position.play(data.draw(st.sampled_from(moves)))
     board, view = game.board(position.options), position.view()
-    picture = board_text(board, view)
+    picture = drawn(board, view)
     lines = picture.split("\n")
     assert len(lines) <= ROWS
     assert all(len(line) <= COLS for line in lines)
@@ -266,9 +271,11 @@ def test_every_position_fits_on_a_page_and_shows_all_its_pieces(
         kind = board.kinds.get(view.pieces.get(cell, ""))
         empty = cell if layout.shows_ids else " " if cell in layout.blank else "."
         text = empty if kind is None else letters[view.pieces[cell]]
-        col -= kind is not None and len(text) == 2
+        col -= len(text) == 2 and (kind is not None or isinstance(board.board, Grid))
         assert lines[above + row].ljust(COLS)[col : col + len(text)] == text, cell
-    assert re.sub(r"\x1b\[[0-9;]*m", "", board_text(board, view, colour=True)) == picture
+    terminal = EmulatedTerminal(COLS, ROWS)
+    terminal.write(drawn(board, view, colours=256))
+    assert terminal.lines() == [line.rstrip() for line in lines]
     words = pieces_text(board, view)
     assert all(f"{cell} {board.kinds[kind].name}" in words for cell, kind in view.pieces.items())
 
@@ -317,7 +324,7 @@ def test_marks_and_pieces_in_hand_are_explained_below_the_board() -> None:
         ("a1", "a2"),
         {"P": 2},
     )
-    assert board_text(CHESS_BOARD, view).split("\n") == [
+    assert drawn(CHESS_BOARD, view).split("\n") == [
         " 8   .   .   .   . !bK!  .   .  (.)",
         *[f" {row}   .   .   .   .   .   .   .   ." for row in (7, 6, 5, 4, 3)],
         " 2 [wP]  .   .   .   .   .   .   .",
@@ -331,7 +338,7 @@ def test_marks_and_pieces_in_hand_are_explained_below_the_board() -> None:
 
 def test_the_largest_boards_fit() -> None:
     for grid in (Grid(19, 19), Grid(26, 19)):
-        picture = board_text(BoardView(grid, {}, ()), PositionView({}, 0, "")).split("\n")
+        picture = drawn(BoardView(grid, {}, ()), PositionView({}, 0, "")).split("\n")
         assert len(picture) <= ROWS
         assert max(map(len, picture)) <= COLS
 
@@ -357,7 +364,7 @@ def test_a_board_of_points_shows_its_lines() -> None:
         {"a1": "W", "d2": "B", "b4": "W"}, 0, "White to move", {"win": ("a1",)}, ("b4",), {"W": 7}
     )
     assert (
-        board_text(morris_board(), view)
+        drawn(morris_board(), view)
         == """\
  7  .-----------.-----------.
     |           |           |
@@ -390,19 +397,19 @@ def test_lines_and_sticks_are_drawn_at_their_angle() -> None:
     assert set(shapes) == set(STROKES)
     board = BoardView(Grid(4, 2, labels=False), kinds, ())
     pieces = dict(zip(("a2", "b2", "c2", "d2", "a1", "b1", "c1", "d1"), kinds, strict=True))
-    rows = board_text(board, PositionView(pieces, 0, "go")).splitlines()
+    rows = drawn(board, PositionView(pieces, 0, "go")).splitlines()
     assert [row[2:].split()[:4] for row in rows[:2]] == [
         ["-", "\\", "|", "/"],
         ["|", "/", "-", "\\"],
     ]
     board = BoardView(Grid(1, 1), {"x": Kind("line", 0, "line", text="=")}, ())
-    assert "=" in board_text(board, PositionView({"a1": "x"}, 0, "go"))
+    assert "=" in drawn(board, PositionView({"a1": "x"}, 0, "go"))
 
 
 def test_a_mark_is_shown_on_cells_labels_and_buttons() -> None:
     """A mark on a label is on all its cells; one on a button, which has no cell, is spelled out."""
     board = BoardView(Grid(2, 2), {}, (), {"a": ("a1", "a2"), "pass": ()})
-    text = board_text(
+    text = drawn(
         board, PositionView({}, 0, "go", marks={"win": ("a",), "last": ("pass",)}, last=("pass",))
     )
     assert text == " 2 *.* .\n 1 *.* .\n    a  b\n* * winning row, pass: last move\ngo"
@@ -413,7 +420,7 @@ def test_a_pass_is_shown_as_the_last_move() -> None:
     position = load_game("othello").start()
     for token in ["e6", "f6", "d3", "e7", "e8", "d8", "g6", "f8", "pass"]:
         position = position.play(position.parse_move(token))
-    text = board_text(position.game.board(position.options), position.view())
+    text = drawn(position.game.board(position.options), position.view())
     assert "pass: last move" in text
     assert "[" not in text
 
@@ -426,7 +433,7 @@ def test_a_slanted_board_has_its_column_letters_at_the_top() -> None:
     )
     board = BoardView(Sites(sites), {"r": Kind("red", 0)}, ())
     assert (
-        board_text(board, PositionView({"b2": "r"}, 1, "Blue to move", last=("b2",)))
+        drawn(board, PositionView({"b2": "r"}, 1, "Blue to move", last=("b2",)))
         == """\
    a   b   c
  1  .   .   .
@@ -451,7 +458,7 @@ def test_the_edges_of_each_side_are_named() -> None:
     board = BoardView(
         Sites(sites, borders=borders), kinds, (SeatView("Red", "#c00"), SeatView("Blue", "#00c"))
     )
-    text = board_text(board, PositionView({}, 0, "Red to move"))
+    text = drawn(board, PositionView({}, 0, "Red to move"))
     assert "Edges: Red (X) a1-b1, a2-b2; Blue (O) a1-a2, b1-b2" in text
 
 
@@ -459,14 +466,14 @@ def test_a_flipped_board_is_turned_by_180_degrees() -> None:
     """Rows and columns are reversed; numbered cells show the ends of their rows."""
     board = BoardView(Grid(2, 2), {"r": Kind("red", 0, text="X")}, ())
     assert (
-        board_text(board, PositionView({"a1": "r"}, 0, "go"), flip=True)
+        drawn(board, PositionView({"a1": "r"}, 0, "go"), flip=True)
         == " 1  .  X\n 2  .  .\n    b  a\ngo"
     )
     numbers = (("1", None, "2", None), (None, "3", None, "4"))
     board = BoardView(Grid(4, 2, "top-left", numbers), {"r": Kind("red", 0, text="X")}, ())
     view = PositionView({"1": "r", "4": "r"}, 0, "go")
-    assert board_text(board, view) == " 1  X     2      2\n 3     3     X   4\ngo"
-    assert board_text(board, view, flip=True) == " 4  X     3      3\n 2     2     X   1\ngo"
+    assert drawn(board, view) == " 1  X     2      2\n 3     3     X   4\ngo"
+    assert drawn(board, view, flip=True) == " 4  X     3      3\n 2     2     X   1\ngo"
 
 
 def test_cells_whose_ids_are_not_column_and_row_show_their_ids() -> None:
@@ -476,7 +483,7 @@ def test_cells_whose_ids_are_not_column_and_row_show_their_ids() -> None:
     )
     board = BoardView(sites, {"x": Kind("stone", 0, text="*")}, ())
     assert (
-        board_text(board, PositionView({"B": "x"}, 0, "go"))
+        drawn(board, PositionView({"B": "x"}, 0, "go"))
         == """\
       A
      / \\
@@ -488,22 +495,59 @@ go"""
 
 
 def test_a_piece_of_unknown_kind_is_a_question_mark() -> None:
-    assert "?" in board_text(CHESS_BOARD, PositionView({"a1": "dragon"}, 0, ""))
+    assert "?" in drawn(CHESS_BOARD, PositionView({"a1": "dragon"}, 0, ""))
 
 
 # --- colours, and pieces in words
 
 
 @pytest.mark.parametrize(
-    ("colour", "code"), [("#c0392b", 31), ("#e1a700", 33), ("#2471a3", 36), ("#27ae60", 32)]
+    ("colour", "codes"),
+    [
+        ("#c0392b", ("31", "38;5;160")),
+        ("#e1a700", ("33", "38;5;136")),
+        ("#2471a3", ("36", "38;5;31")),
+        ("#27ae60", ("32", "38;5;28")),
+        ("#1010e0", ("36", "38;5;63")),
+        ("#26231f", ("35", "38;5;133")),  # Black
+    ],
 )
-def test_a_colour_maps_to_the_nearest_terminal_colour(colour: str, code: int) -> None:
-    assert colour_code(colour) == code
+def test_a_colour_maps_to_the_nearest_terminal_colour(colour: str, codes: tuple[str, str]) -> None:
+    assert (colour_code(colour, 8), colour_code(colour, 256)) == codes
 
 
-@pytest.mark.parametrize("colour", ["#ffffff", "#000000", "#808080", "red", "#xyzxyz", ""])
-def test_greys_and_invalid_colours_map_to_the_default(colour: str) -> None:
-    assert colour_code(colour) == 39
+@pytest.mark.parametrize(
+    "colour", ["#ffffff", "#f5f1e6", "#909090", "red", "#xyzxyz", "", "#12345"]
+)
+def test_light_greys_and_invalid_colours_map_to_the_colour_of_text(colour: str) -> None:
+    assert colour_code(colour, 8) == colour_code(colour, 256) == "39"
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_the_sides_of_each_game_have_different_colours(game_id: str) -> None:
+    board = load_game(game_id).board(load_game(game_id).start().options)
+    assert all(len(set(side_codes(board, colours))) == len(board.seats) for colours in (8, 256))
+
+
+@pytest.mark.parametrize("colour", ["#ffffff", "#000000", "#c0392b", "#c03a2c"])
+def test_sides_of_the_same_colour_differ_on_a_terminal(colour: str) -> None:
+    board = BoardView(Grid(1, 1), {}, (SeatView("A", colour), SeatView("B", colour)))
+    for colours in (8, 256):
+        assert len(set(side_codes(board, colours))) == 2
+
+
+@pytest.mark.parametrize("code", sorted(fixed for _, fixed in HUES.values()))
+def test_the_fixed_colours_can_be_read_on_black_and_on_white(code: str) -> None:
+    """Their contrast is at least 3, which WCAG 2 asks of large or bold text."""
+    number = int(code.removeprefix("38;5;")) - 16
+    steps = (0, 95, 135, 175, 215, 255)
+    parts = [steps[number // scale % 6] / 255 for scale in (36, 6, 1)]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    assert (luminance + 0.05) / 0.05 >= 3
+    assert 1.05 / (luminance + 0.05) >= 3
 
 
 def test_pieces_are_listed_in_words() -> None:

@@ -76,7 +76,7 @@ def test_withheld_thinking_is_not_called_missing() -> None:
         (("resign",), "This room does not show you what the AI thinks during the match."),
     ):
         model = msgspec.structs.replace(CONNECT_FOUR, may=may)
-        assert queries.query_text(model, CommandName.THINKING, "", colour=False) == answer
+        assert queries.answer_query(model, CommandName.THINKING, "", colours=0) == answer
 
 
 @pytest.mark.parametrize("text", ["e2e4", "e4", "E2-E4", "e2 e4", "e2xe4", "  e2e4 "])

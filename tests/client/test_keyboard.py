@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from client.terminal.keyboard import MAX_LINE_CHARACTERS, MAX_WAITING_LINES, Lines
-from client.terminal.output import Output, should_use_colour, wrap
+from client.terminal.output import Output, count_colours
+from client.terminal.wrapping import wrap
+from tests.support.terminals import Terminal
 
 
 @pytest.fixture
@@ -65,13 +67,6 @@ def test_the_reading_thread_ends_silently_after_the_event_loop(pipe: tuple[int, 
     os.write(write_end, b"two\n")
 
 
-class Terminal(io.StringIO):
-    """A stream in memory that counts as a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_prompt_on_a_terminal_is_shown_again_after_other_output() -> None:
     screen = Terminal()
     output = Output(screen, screen, interactive=True)
@@ -122,15 +117,17 @@ def test_characters_that_a_terminal_cannot_show_are_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "colour"),
+    ("environ", "colours"),
     [
-        ({"TERM": "xterm"}, True),
-        ({"TERM": "xterm", "NO_COLOR": ""}, True),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
-        ({"TERM": "dumb"}, False),
-        ({}, False),
+        ({"TERM": "xterm"}, 8),
+        ({"TERM": "xterm", "NO_COLOR": ""}, 8),
+        ({"TERM": "xterm-256color"}, 256),
+        ({"TERM": "xterm", "COLORTERM": "truecolor"}, 256),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, 0),
+        ({"TERM": "dumb", "COLORTERM": "truecolor"}, 0),
+        ({}, 0),
     ],
 )
-def test_only_a_terminal_with_colours_gets_them(environ: dict[str, str], colour: bool) -> None:
-    assert should_use_colour(Terminal(), environ) == colour
-    assert not should_use_colour(io.StringIO(), environ)
+def test_only_a_terminal_with_colours_gets_them(environ: dict[str, str], colours: int) -> None:
+    assert count_colours(Terminal(), environ) == colours
+    assert count_colours(io.StringIO(), environ) == 0

@@ -31,6 +31,7 @@ from server.protocol.messages import (
 from server.rooms.events import Offered, Said, Unknown
 from tests.support.fake_room import ADA, BOB, CYD, FakeRoom
 from tests.support.scripted_server import Link, memory
+from tests.support.terminals import Terminal
 from tests.support.virtual_time import run_virtual
 
 ADDRESS = parse_address("http://script")
@@ -62,7 +63,8 @@ class CapturedOutput:
     """An `Output` whose two streams can be read."""
 
     def __init__(self, interactive: bool) -> None:
-        self.stdout, self.stderr = io.StringIO(), io.StringIO()
+        stream = Terminal if interactive else io.StringIO
+        self.stdout, self.stderr = stream(), stream()
         self.output = Output(self.stdout, self.stderr, interactive)
 
     @property

@@ -5,8 +5,12 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import accumulate, chain, cycle
 from pathlib import Path
+from textwrap import dedent
 
+import msgspec
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine.conformance.checks import (
     CHECKS,
@@ -21,7 +25,8 @@ from engine.conformance.views import MAX_TRIES, check_budget
 from engine.game import GameFault, Position
 from engine.games import tic_tac_toe
 from engine.rules.registry import game_ids, load_game
-from tests.support.documented import documented_files
+from engine.view import BoardView, Border, Grid, Kind, PositionView, Site, Sites
+from tests.support.documented import PAGE, documented_files
 
 #: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
@@ -130,6 +135,14 @@ MESSAGES = [
     ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "a prefix of another's"),
     ("views", "text=CELLS[m], ghost", "text='', ghost", "a label"),
     ("views", "path=(CELLS[m],)", "path=('pass', CELLS[m])", "clicks are on the board"),
+    ("views", "PositionView(pieces, side, f", "PositionView(pieces, np.bool_(side), f",
+     r"turn is a numpy\.bool_?; write int\(\.\.\.\) for a number"),
+    ("views", "PositionView(pieces, side, f", "PositionView(pieces, side + 0.5, f",
+     r"Expected `int \| null`, got `float` - at `\$\.turn`"),
+    ("views", "text=CELLS[m], ghost", "text=np.str_(CELLS[m]), ghost",
+     r"text is a numpy\.str_; write str\(\.\.\.\)"),
+    ("views", 'to move", {"last": last_path}', 'to move", {"last": list(last_path)}',
+     r"marks\['last'\] is a list; write tuple\(\.\.\.\)"),
     ("turns", "return int(s[0] | s[1]).bit_count() & 1",
      "return min(int(s[0] | s[1]).bit_count(), 1)", TURN_MESSAGE),
     ("moves", "return (s[1], s[0] | (ONE << U(m)))", "return (s[1], s[0] | (ONE << U(m)), ONE)",
@@ -158,6 +171,47 @@ def test_the_kit_explains_a_planted_fault(
     plug_in("planted", SOURCE.replace(right, wrong))
     with pytest.raises(ConformanceError, match=message):
         {**CHECKS, **NATIVE_CHECKS}[check](load_game("planted"))
+
+
+def test_the_recipe_for_extra_turns_passes_the_kit(plug_in: Callable[[str, str], Path]) -> None:
+    """The page's game, with its recipe and a move that keeps the turn: the view has the seat as the
+    compiled rule returns it.
+    """
+    page = PAGE.read_text("utf-8")
+    recipe = re.search(r"^    EXTRA_TURNS = True\n(?:    .*\n|\n)+", page, re.MULTILINE)
+    assert recipe is not None
+    source = documented_files()["pong_hau_ki.py"]
+    for right, wrong in (
+        ("def turn(s: State) -> int:\n    return int(s[2])\n", dedent(recipe[0])),
+        ("LEVELS = 2\n", 'LEVELS = 2\nNUMBERING = "ply"\n'),
+        ("(s[0] ^ step, s[1], ONE)", "(s[0] ^ step, s[1], ONE ^ (free_point(s) >> U(2) & ONE))"),
+    ):
+        assert right in source
+        source = source.replace(right, wrong)
+    plug_in("pong-hau-ki", source)
+    game = load_game("pong-hau-ki")
+    seat: object = game.rules.turn(game.start().state)
+    assert isinstance(seat, np.int64)
+    for check in CHECKS.values():
+        check(game)
+
+
+def test_views_keep_plain_numbers() -> None:
+    """Rules may put the numbers of numpy into views; encoders, and clients, get Python's."""
+    view = PositionView({}, np.int64(1), "x", hands={"R": np.uint64(3)})  # type: ignore[arg-type, dict-item]
+    board = BoardView(
+        Sites(
+            (Site("a", np.float64(1.5), np.int32(2)),),  # type: ignore[arg-type]
+            borders=(Border(np.int64(0), ("a",)),),  # type: ignore[arg-type]
+        ),
+        {"R": Kind("red", np.int8(1), angle=np.int16(90), count=np.uint8(4))},  # type: ignore[arg-type]
+        (),
+    )
+    grid = Grid(np.int64(2), np.int64(3))  # type: ignore[arg-type]
+    for value in (view, board, grid, replace(view, turn=np.int64(0))):
+        decoded = msgspec.json.decode(msgspec.json.encode(value), type=type(value))
+        assert decoded == value
+    assert type(view.turn) is type(view.hands["R"]) is type(grid.cols) is int
 
 
 def test_the_budget_uses_the_shortest_try() -> None:

@@ -7,6 +7,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -100,7 +101,7 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("PLYROOM_URL", "NO_COLOR", "TERM")
+        if name not in ("PLYROOM_URL", "NO_COLOR", "COLORTERM", "TERM")
     }
     changed = {
         "PYTHONPATH": str(ROOT),
@@ -117,9 +118,12 @@ def plyroom(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def on_a_terminal(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
+def on_a_terminal(
+    command: list[str], env: Mapping[str, str], columns: int = 80, rows: int = 24
+) -> Iterator[Screen]:
     """Runs a program as the foreground process of a terminal of its own."""
     controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (rows, columns))
     process = subprocess.Popen(
         [sys.executable, "-c", _FOREGROUND, *command],
         stdin=terminal,

@@ -2,7 +2,8 @@
 
     python -m tests.system.screenshots [--only WORD] [--out FOLDER]
 
-A new state is a function that brings a visitor's page there, and a line in STATES.
+A new state is a function that brings a visitor's page there, and a line in STATES. The pictures of
+a terminal are the TERMINAL_STATES of terminal_pictures.py.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from tests.support.browsers import Person
 from tests.support.server_process import ServerProcess, serving
 from tests.system.companion_states import COMPANION_STATES
 from tests.system.studio import State, Studio, play_two, show_room_with_ai
+from tests.system.terminal_pictures import TERMINAL_STATES, run_to_state, take_terminal
 
 ROOT = Path(__file__).parents[2]
 #: The screens on which each state is drawn, by kind of device; the first one is for the set-up.
@@ -463,8 +465,11 @@ async def take(page: Page, name: str, device: str, folder: Path) -> None:
             await page.screenshot(path=folder / f"{name}-{width}x{height}-{scheme}.png")
 
 
-async def take_all(names: list[str], folder: Path) -> list[str]:
-    """Takes all screenshots; returns the states that could not be reached, with the reasons."""
+async def take_all(only: str, folder: Path) -> list[str]:
+    """Takes the screenshots of the states whose name contains `only`; returns the states that could
+    not be reached, with the reasons.
+    """
+    names = [name for name in STATES if only in name]
     failures = []
     with tempfile.TemporaryDirectory(prefix="plyroom-screenshots-") as data:
         async with (
@@ -480,6 +485,18 @@ async def take_all(names: list[str], folder: Path) -> list[str]:
                 # The other states are still wanted.
                 except Exception as error:
                     failures.append(f"{name} on a {device}: {error}")
+            if server.returncode is not None:
+                await server.start()
+            for name, state in TERMINAL_STATES.items():
+                if only in name:
+                    click.echo(f"{name} on a terminal")
+                    try:
+                        terminal = await asyncio.to_thread(
+                            run_to_state, state, server.url, Path(data) / name
+                        )
+                        await take_terminal(browser, terminal, folder / name)
+                    except Exception as error:
+                        failures.append(f"{name} on a terminal: {error}")
     return failures
 
 
@@ -490,7 +507,7 @@ def main(only: str, out: Path) -> None:
     """Takes the screenshots."""
     out.mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=20_000)
-    failures = asyncio.run(take_all([name for name in STATES if only in name], out))
+    failures = asyncio.run(take_all(only, out))
     click.echo(f"The screenshots are in {out}.")
     if failures:
         raise click.ClickException("\n".join(failures))

@@ -13,7 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from client.terminal.board import draw_board
+from engine.game import Position
+from engine.rules.registry import load_game
 from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, on_pipes, plyroom
+from tests.support.terminals import EmulatedTerminal
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
@@ -151,7 +155,6 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
 
 def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str) -> None:
     """Both clients read chess notation, Black sees a flipped board, and a draw is claimed."""
-    env = {**env, "NO_COLOR": "1"}
     arguments = ("--url", url, "--as")
     with on_a_terminal(plyroom("play", "chess", "--friend", *arguments, "Ada"), env) as ada:
         link = room_link(ada)
@@ -167,8 +170,9 @@ def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str)
                 side, notation = ("White", "Black")[ply % 2], "Ng1" if move == "f3g1" else move
                 for screen in (mover, other):
                     screen.expect(f"{ply // 2 + 1}{'...' if ply % 2 else '.'} {side}: {notation}\n")
-            assert " 8  bR  bN  bB  bQ  bK  bB  bN  bR" in ada.text
-            assert " 1  wR  wN  wB  wK  wQ  wB  wN  wR" in bob.text
+            assert " 8  bR  bN  bB  bQ  bK  bB  bN  bR" in shown(ada.text)
+            assert " 1  wR  wN  wB  wK  wQ  wB  wN  wR" not in shown(ada.text)
+            assert " 1  wR  wN  wB  wK  wQ  wB  wN  wR" in shown(bob.text)
             ada.expect("You may claim a draw (the same position 3 times): type claim.")
             ada.type("claim")
             for screen in (ada, bob):
@@ -238,6 +242,40 @@ def test_a_match_on_a_terminal_with_a_rematch(env: dict[str, str], url: str) -> 
         screen.type("q")
         assert screen.wait_for_end() == 0
         assert "\x1b[1m\x1b[31mR\x1b[0m" in screen.text
+
+
+@pytest.mark.parametrize(
+    ("game_id", "move"), [("chess", "e2e4"), ("draughts", "11-15"), ("othello", "d3")]
+)
+def test_the_rows_of_a_board_in_colour(tmp_path: Path, url: str, game_id: str, move: str) -> None:
+    """On a terminal of 80 columns and 24 lines each row is one line of the screen."""
+    env = environ(tmp_path, TERM="xterm-256color")
+    with on_a_terminal(plyroom("play", game_id, "--level", "1", "--url", url), env) as screen:
+        screen.expect("Your move (or help) > ")
+        at_start = screen.text
+        screen.type(move)
+        screen.expect("Your move (or help) > ")
+        after_reply = screen.text
+    assert "\x1b[1m" in after_reply
+    position = load_game(game_id).start()
+    assert_shown(at_start, position)
+    for line in shown(after_reply):
+        if played := re.fullmatch(r"\d+\.+ \w+: (\S+)", line):
+            position = position.play(position.parse_move(played[1]))
+    assert_shown(after_reply, position)
+
+
+def shown(text: str, rows: int = 1000) -> list[str]:
+    """Returns the lines that a terminal of 80 columns shows at the end."""
+    terminal = EmulatedTerminal(rows=rows)
+    terminal.write(text)
+    return terminal.lines()
+
+
+def assert_shown(text: str, position: Position) -> None:
+    """Asserts that a terminal shows the board of a position in lines that follow each other."""
+    board = draw_board(position.game.board(position.options), position.view())
+    assert "\n".join(board.rows) in "\n".join(shown(text, rows=24))
 
 
 @pytest.mark.parametrize("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])

@@ -21,6 +21,7 @@ from engine.teach.tree import Tree, uniform
 from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 from tests.engine.teach.test_graphs import random_graph
+from tests.support.terminals import EmulatedTerminal
 
 #: The XML namespace of SVG.
 SVG = "{http://www.w3.org/2000/svg}"
@@ -58,11 +59,16 @@ def test_deep_levels_are_numbered() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_all_styles_have_the_same_words(seed: int) -> None:
-    """Guide lines and colours change no word of a log, and its lines stay within 80 columns."""
+    """Guide lines and colours change no word of a log, and no line of it is wider than a terminal
+    of 80 columns.
+    """
     trace = on_tree(random_tree(random.Random(seed), ("max", "min", "mean")), "alphabeta")
     for log in ("tree", "steps", "leaves"):
         piped = format_trace(trace, log)
-        drawn = plain(format_trace(trace, log, Style(True, True)))
+        terminal = EmulatedTerminal(rows=2000)
+        terminal.write(format_trace(trace, log, Style(True, True)))
+        drawn = plain(terminal.getvalue())
+        assert terminal.lines() == [line.rstrip() for line in drawn.rstrip().splitlines()]
         assert re.sub(r"[│├└─\s]+", " ", drawn) == re.sub(r"\s+", " ", piped)
         assert max(map(len, drawn.splitlines())) <= 80
         assert "\033" not in piped

@@ -1,0 +1,129 @@
+"""Pictures of `plyroom` on a terminal with colours: the screenshots that no page is on.
+
+The command runs on a real terminal. An emulator obeys its codes, and a browser draws the cells of
+the screen in the colours of xterm, light and dark.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+from playwright.async_api import Browser
+from pyte.screens import Char
+
+from engine.rules.registry import game_ids, load_game
+from tests.support.pseudo_terminal import environ, on_a_terminal, plyroom
+from tests.support.terminals import COLUMNS, ROWS, EmulatedTerminal
+
+Scheme = Literal["light", "dark"]
+#: The prompt for a move.
+PROMPT = "Your move (or help) > "
+#: The plies before the picture of a game; a match that ends earlier is shown at its end.
+PLIES = 24
+#: Games whose pictures need more plies: until the board fills.
+MORE_PLIES = {"othello": 44, "gomoku": 60, "hex": 50, "international-draughts": 40, "kalah": 12}
+#: The colours of text and background.
+PAPER: dict[Scheme, tuple[str, str]] = {
+    "light": ("#000000", "#ffffff"),
+    "dark": ("#e5e5e5", "#000000"),
+}
+#: The colours of xterm, which are the hardest to read among the usual ones. "brown" is yellow.
+PALETTE = {
+    "black": "#000000", "red": "#cd0000", "green": "#00cd00", "brown": "#cdcd00",
+    "blue": "#0000ee", "magenta": "#cd00cd", "cyan": "#00cdcd", "white": "#e5e5e5",
+}  # fmt: skip
+STYLE = """
+body { margin: 0; padding: 8px; width: max-content }
+pre { margin: 0; font: 16px/19px "DejaVu Sans Mono", monospace }
+"""
+
+
+@dataclass(frozen=True)
+class TerminalState:
+    """What is typed into a command on a terminal before its picture is taken."""
+
+    arguments: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    #: The value of TERM.
+    term: str = "xterm-256color"
+    columns: int = COLUMNS
+
+
+def _random_moves(game_id: str) -> tuple[str, ...]:
+    """The moves of a match that is the same each time, up to the picture of the game."""
+    position, rng = load_game(game_id).start(), random.Random(game_id)
+    moves: list[str] = []
+    while len(moves) < MORE_PLIES.get(game_id, PLIES) and (tokens := position.tokens()):
+        moves.append(rng.choice(tokens))
+        position = position.play(position.parse_move(moves[-1]))
+    return tuple(moves)
+
+
+def _match(game_id: str) -> TerminalState:
+    return TerminalState(("play", game_id, "--one-screen"), _random_moves(game_id))
+
+
+#: Every state by the name of its files.
+TERMINAL_STATES: dict[str, TerminalState] = {
+    "terminal-start": TerminalState(("play", "chess", "--level", "1")),
+    "terminal-help": TerminalState(("play", "chess", "--level", "1"), ("help",)),
+    "terminal-narrow": TerminalState(("play", "hex", "--level", "1"), columns=40),
+    "terminal-8-colours": TerminalState(
+        ("play", "chess", "--one-screen"), _random_moves("chess"), term="xterm"
+    ),
+    **{f"terminal-{game_id}": _match(game_id) for game_id in game_ids()},
+}
+
+
+def run_to_state(state: TerminalState, url: str, folder: Path) -> EmulatedTerminal:
+    """Types the lines of a state, each at a prompt; returns the terminal after the last prompt."""
+    env = environ(folder, TERM=state.term)
+    command = plyroom(*state.arguments, "--url", url)
+    with on_a_terminal(command, env, state.columns, ROWS) as screen:
+        screen.expect(PROMPT)
+        for line in state.lines:
+            screen.type(line)
+            screen.expect_one(PROMPT, "rematch or quit > ")
+        terminal = EmulatedTerminal(state.columns, ROWS)
+        terminal.write(screen.text)
+        return terminal
+
+
+def as_html(terminal: EmulatedTerminal, scheme: Scheme) -> str:
+    """The screen of a terminal as a page."""
+    text, paper = PAPER[scheme]
+    rows = "\n".join(
+        "".join(_spans(terminal.screen.buffer[row][col] for col in range(terminal.columns)))
+        for row in range(ROWS)
+    )
+    style = f"{STYLE} body {{ color: {text}; background: {paper} }}"
+    return f"<!doctype html><style>{style}</style><pre>{rows}</pre>"
+
+
+def _spans(cells: Iterator[Char]) -> Iterator[str]:
+    for style, run in groupby(cells, _css):
+        text = escape("".join(cell.data for cell in run))
+        yield f'<span style="{style}">{text}</span>' if style else text
+
+
+def _css(cell: Char) -> str:
+    colour = PALETTE.get(cell.fg, f"#{cell.fg}")
+    return (f"color: {colour};" if cell.fg != "default" else "") + (
+        "font-weight: bold" if cell.bold else ""
+    )
+
+
+async def take_terminal(browser: Browser, terminal: EmulatedTerminal, path: Path) -> None:
+    """Writes the pictures of a terminal, light and dark; `path` is the beginning of their names."""
+    page = await browser.new_page()
+    try:
+        for scheme in PAPER:
+            await page.set_content(as_html(terminal, scheme))
+            picture = path.with_name(f"{path.name}-{terminal.columns}x{ROWS}-{scheme}.png")
+            await page.locator("body").screenshot(path=picture)
+    finally:
+        await page.close()
