@@ -32,6 +32,30 @@ def played(seat: int, best: float, chance: float) -> PlayedMove:
     return PlayedMove(seat, best, chance)
 
 
+@given(st.lists(CHANCES, min_size=1, max_size=3), st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
+def test_a_proven_result_after_the_move_decides(
+    chances: list[float], result: float, is_partial: bool
+) -> None:
+    """A move has the result that is proven after it, whatever the search before it said of it; so
+    it loses nothing in a position with the same proven result.
+    """
+    ranked = sorted(chances, reverse=True)
+    scored = tuple((f"m{i}", chance) for i, chance in enumerate(ranked))
+    before = PositionJudgement(0, ranked[0], scored, is_partial=is_partial)
+    after = PositionJudgement(1, 1.0 - result, is_proven=True)
+    assert judge_move(before, "m0", after).played == result
+    proven = PositionJudgement(0, result, is_proven=True, is_partial=is_partial)
+    assert judge_move(proven, "m9", after).loss == 0.0
+
+
+def test_what_no_solver_knows_is_not_bounded_by_what_it_knows() -> None:
+    """Where only some moves are proven, another move has the chance of the position after it."""
+    before = PositionJudgement(0, 0.5, (("a", 0.5), ("b", 0.0)), is_proven=True, is_partial=True)
+    after = PositionJudgement(1, 0.6)
+    assert judge_move(before, "c", after).played == pytest.approx(0.4)
+    assert not before.has_only_move
+
+
 @pytest.mark.parametrize(
     ("loss", "mark"),
     [(0.0, None), (0.0499, None), (0.05, "inaccuracy"), (0.0999, "inaccuracy"),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from engine.game import Game, Position
 from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table, answer
-from engine.search.job import Info, Job, Limit, Result, RootMove
+from engine.search.job import MATE, Info, Job, Limit, Result, RootMove
 from engine.win_chance import win_chance
 from server.bot.coach import COACH_NODES, CONFIRM_NODES, MISTAKE_LOSS, MoveReview
 
@@ -135,6 +135,53 @@ def test_a_loss_is_the_lesser_of_two_estimates() -> None:
     assert replace(case, confirmed=(far, played)).loss() == loss
     assert replace(case, confirmed=(close, close)).loss() < MISTAKE_LOSS
     assert replace(case, move="e2e4").loss() == 0.0
+
+
+#: Moves of connect four, 6347: the results that a solver has proved for each of them, and what the
+#: coach says of a move, "" for nothing. Column f alone wins; a, b, e and g lose.
+PROVEN_COMMENTS = (
+    ("f", "f was the only move that wins|Only f wins", "draws or loses"),
+    ("b", "b.{1,20}loses", "f wins in 33 moves"),
+    ("c", "c.{1,20}only draws", "f wins in 33 moves"),
+)
+
+
+@pytest.mark.parametrize(("move", "said", "also"), PROVEN_COMMENTS)
+def test_the_coach_says_what_is_proven(move: str, said: str, also: str) -> None:
+    """Where results are proven, the coach says them, and no percentages."""
+    game = load_game("connect-four")
+    before = game.start()
+    for token in "fcdg":
+        before = before.replay(token)
+    moves = [RootMove("f", MATE - 33, proven=True)]
+    moves += [RootMove(token, 0, proven=True) for token in "cd"]
+    moves += [RootMove(token, 38 - MATE, "upper", proven=True) for token in "abeg"]
+    first = result(MATE - 33, *moves)
+    for seed in map(str, range(9)):
+        comment = MoveReview(before, 4, move, first, result(0, RootMove("d", 0))).comment(seed)
+        assert comment is not None
+        assert re.search(said, comment.text), comment.text
+        assert also in comment.text
+        assert "%" not in comment.text
+
+
+@pytest.mark.parametrize("after", [RootMove("d", 0, proven=True), RootMove("d", 900)])
+def test_a_move_that_is_not_proven_to_lose_anything_is_no_mistake(after: RootMove) -> None:
+    """In a proven draw no move is a mistake that keeps it, or of which no solver knows."""
+    before = load_game("connect-four").start()
+    first = result(0, RootMove("d", 0, proven=True))
+    assert MoveReview(before, 0, "c", first, result(after.score, after)).comment("seed") is None
+
+
+def test_a_proven_loss_after_the_move_is_a_mistake() -> None:
+    """The search of the position after the move proves what that of the one before left open."""
+    before = load_game("connect-four").start()
+    first = result(0, RootMove("d", 0, proven=True))
+    won = RootMove("d", MATE - 8, proven=True)
+    comment = MoveReview(before, 0, "c", first, result(won.score, won)).comment("seed")
+    assert comment is not None
+    assert "c" in comment.text
+    assert "loses in 9 moves" in comment.text
 
 
 #: Moves of games with extra turns: the moves before, the played move, the line that the search
