@@ -21,12 +21,14 @@ from server.rooms.commands import (
     AddAi,
     CallDraw,
     Chat,
+    Claim,
     ClaimWin,
     Command,
     Configure,
     Decline,
     Hint,
     LetAiPlay,
+    Move,
     Mute,
     OfferDraw,
     OfferKind,
@@ -41,6 +43,7 @@ from server.rooms.commands import (
 )
 from server.rooms.events import Occupant
 from server.rooms.model import (
+    MAX_EVENTS,
     Actor,
     CommandRejected,
     FindAbsence,
@@ -56,6 +59,8 @@ from server.rooms.refusals import (
     ABSENT_MOVE,
     AI_LOCKED,
     CANNOT_PLAY_ON,
+    FULL,
+    FULL_WITHOUT_MOVE,
     HAS_SEAT,
     HELP_BETWEEN_PEOPLE,
     HELP_IN_RATED_MATCH,
@@ -101,6 +106,15 @@ class SeeThinking:
     the glass box. It is not a command, but it has a condition like one.
     """
 
+
+#: What a full room still accepts from people while its match is running, so that the match can end:
+#: each needs a move or an offer that was made before, so they end too. A hint makes no events.
+ENDING_COMMANDS: frozenset[type[Command]] = frozenset(
+    {
+        Move, Resign, Abort, Claim, OfferDraw, Accept, Decline,
+        ClaimWin, CallDraw, ReclaimSeat, Hint,
+    }
+)  # fmt: skip
 
 #: What a viewer may be permitted: a type of command, or the right to see the thinking.
 Permission = type[Command] | type[SeeThinking]
@@ -410,6 +424,15 @@ def refusal_if_newer(room: Room) -> Refusal | None:
     return NEWER if room.frozen is Code.ROOM_NEWER else None
 
 
+def refusal_if_full(room: Room, command: type[Command]) -> Refusal | None:
+    """The reason to refuse a command of a person, or a new name for one: the room is full."""
+    if not room.is_full:
+        return None
+    if command is Stand or (command in ENDING_COMMANDS and room.running_match is not None):
+        return None
+    return FULL if room.v >= MAX_EVENTS else FULL_WITHOUT_MOVE
+
+
 def refusal_unless_running(room: Room) -> Refusal | None:
     """The reason to refuse a command that needs a running match; None while one is running."""
     if room.match is None:
@@ -541,16 +564,22 @@ def permitted(
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for permission, condition in conditions.items():
         try:
-            if condition(room, viewer) is None:
+            if condition(room, viewer) is None and not _is_too_full(room, permission):
                 types.append(permission)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
     if (
         not room.is_muted(identity)
+        and not room.is_full
         and chat_limits.next_line_ms(room, identity, now_ms, settings) <= now_ms
     ):
         types.append(Chat)
     return _share(tuple(types))
+
+
+def _is_too_full(room: Room, permission: Permission) -> bool:
+    is_command = issubclass(permission, Command)
+    return is_command and refusal_if_full(room, permission) is not None
 
 
 @lru_cache(maxsize=256)

@@ -16,6 +16,9 @@ from server.runtime.log import Accepted, Outcome, Rejected
 
 log = structlog.get_logger()
 
+#: The messages to a room that are not commands: they concern the connection.
+JOIN_OR_LEAVE = (wire.Join, wire.Leave)
+
 
 class Request(Struct, frozen=True):
     """A command, with the follower that receives the answer or a function to call with the outcome.
@@ -30,6 +33,8 @@ class Request(Struct, frozen=True):
     #: The time at which it arrived at this node, in ms since 1970; 0 for the server's own commands.
     received_ms: int = 0
     on_outcome: Callable[[Outcome], None] | None = None
+    #: The address from which it came; "" for a command without a connection.
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

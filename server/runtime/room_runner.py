@@ -12,17 +12,27 @@ import structlog
 from server.bus.base import Ephemeral, EventsAppended, PageClosed, PresenceReport, RoomMessage
 from server.codes import Code
 from server.ids import RoomId
+from server.limits.by_address import CommandLimits
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command, Hint, Tick
+from server.rooms.commands import Command, Hint, Move, Tick
 from server.rooms.events import RoomEvent
-from server.rooms.model import SERVER, Actor, Room
+from server.rooms.model import SERVER, Actor, ActorKind, Room
 from server.runtime.ai_seat import AiTasks
 from server.runtime.bus_flow import BusFlow
 from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.feed import Feed
-from server.runtime.log import TAIL, Accepted, Cause, EventLog, LogMissing, Machine, Rejected
+from server.runtime.log import (
+    TAIL,
+    Accepted,
+    Cause,
+    EventLog,
+    LogMissing,
+    Machine,
+    Outcome,
+    Rejected,
+)
 from server.runtime.mailbox import Full, Mailbox
 from server.runtime.observers import Observers, RoomCommit
 from server.runtime.permission_feed import PermissionFeed
@@ -65,6 +75,7 @@ class RoomRunner:
     __slots__ = (
         "__weakref__",
         "_ai",
+        "_command_limits",
         "_feed",
         "_is_busy",
         "_log",
@@ -90,9 +101,11 @@ class RoomRunner:
         observers: Observers,
         flow: BusFlow,
         on_presence_change: Callable[[RoomId], None],
+        command_limits: CommandLimits,
         room: Room | None = None,
     ) -> None:
         self.room_id = room_id
+        self._command_limits = command_limits
         self.idle_since_ms = ports.now_ms()
         self._ports = ports
         self._observers = observers
@@ -306,12 +319,23 @@ class RoomRunner:
             )
         finally:
             self._serving = None
-        is_answered = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
+        makes_events = isinstance(outcome, Accepted) and outcome.is_new
+        if not makes_events:
+            self._settle_limits(request, outcome)
+        is_answered = makes_events and follower is not None
         if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
             follower.send(Outbound(wire.Ack(command.id, None)))
             self._observers.on_hint(self._log.state, follower, command)
         elif not is_answered:
             reply(request, outcome)
+
+    def _settle_limits(self, request: Request, outcome: Outcome) -> None:
+        """Settles the limits after a command that made no events."""
+        if request.actor.kind is not ActorKind.PERSON:
+            return
+        self._command_limits.on_no_events(self.room_id)
+        if type(request.command) is Move and isinstance(outcome, Rejected):
+            self._command_limits.on_refused_move(request.address, self._ports.now_ms() / 1000)
 
     async def _tick(self, at_ms: int) -> None:
         """Commits the events that are due by `at_ms`, unless another node is responsible."""
