@@ -107,17 +107,17 @@ class SeeThinking:
     """
 
 
+#: What a viewer may be permitted: a type of command, or the right to see the thinking.
+Permission = type[Command] | type[SeeThinking]
+
 #: What a full room still accepts from people while its match is running, so that the match can end:
 #: each needs a move or an offer that was made before, so they end too. A hint makes no events.
-ENDING_COMMANDS: frozenset[type[Command]] = frozenset(
+ENDING_COMMANDS: frozenset[Permission] = frozenset(
     {
         Move, Resign, Abort, Claim, OfferDraw, Accept, Decline,
         ClaimWin, CallDraw, ReclaimSeat, Hint,
     }
 )  # fmt: skip
-
-#: What a viewer may be permitted: a type of command, or the right to see the thinking.
-Permission = type[Command] | type[SeeThinking]
 
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
 Condition = Callable[[Room, Viewer], Refusal | None]
@@ -424,11 +424,11 @@ def refusal_if_newer(room: Room) -> Refusal | None:
     return NEWER if room.frozen is Code.ROOM_NEWER else None
 
 
-def refusal_if_full(room: Room, command: type[Command]) -> Refusal | None:
+def refusal_if_full(room: Room, command: Permission) -> Refusal | None:
     """The reason to refuse a command of a person, or a new name for one: the room is full."""
-    if not room.is_full:
+    if not room.is_full or command is Stand or command is SeeThinking:
         return None
-    if command is Stand or (command in ENDING_COMMANDS and room.running_match is not None):
+    if command in ENDING_COMMANDS and room.running_match is not None:
         return None
     return FULL if room.v >= MAX_EVENTS else FULL_WITHOUT_MOVE
 
@@ -564,7 +564,7 @@ def permitted(
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for permission, condition in conditions.items():
         try:
-            if condition(room, viewer) is None and not _is_too_full(room, permission):
+            if condition(room, viewer) is None and refusal_if_full(room, permission) is None:
                 types.append(permission)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
@@ -575,11 +575,6 @@ def permitted(
     ):
         types.append(Chat)
     return _share(tuple(types))
-
-
-def _is_too_full(room: Room, permission: Permission) -> bool:
-    is_command = issubclass(permission, Command)
-    return is_command and refusal_if_full(room, permission) is not None
 
 
 @lru_cache(maxsize=256)

@@ -286,8 +286,8 @@ async def test_a_refused_command_opens_no_room() -> None:
 
 async def test_commands_over_a_socket_count_for_its_address() -> None:
     """Two guests of one address share its limit; a guest of another address has its own."""
-    limits = of_address(2) | {"proxies": ("127.0.0.0/8",)}
-    async with serve(**limits) as node:
+    limits: dict[str, Any] = of_address(2)
+    async with serve(**limits, proxies=("127.0.0.0/8",)) as node:
         room = await Client(node.hub, "host").create()
         answers = []
         for number, address in enumerate((ADDRESS, ADDRESS, ADDRESS, OTHER_ADDRESS)):
