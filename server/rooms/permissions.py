@@ -14,21 +14,19 @@ from functools import lru_cache
 from engine.game import Game, GameFault, OptionError, Position, PositionError
 from server.codes import Code
 from server.ids import IdentityId
-from server.rooms import chat_limits, muting, takebacks, thinking
+from server.rooms import chat_limits, full, muting, takebacks, thinking
 from server.rooms.commands import (
     Abort,
     Accept,
     AddAi,
     CallDraw,
     Chat,
-    Claim,
     ClaimWin,
     Command,
     Configure,
     Decline,
     Hint,
     LetAiPlay,
-    Move,
     Mute,
     OfferDraw,
     OfferKind,
@@ -43,7 +41,6 @@ from server.rooms.commands import (
 )
 from server.rooms.events import Occupant
 from server.rooms.model import (
-    MAX_EVENTS,
     Actor,
     CommandRejected,
     FindAbsence,
@@ -59,8 +56,6 @@ from server.rooms.refusals import (
     ABSENT_MOVE,
     AI_LOCKED,
     CANNOT_PLAY_ON,
-    FULL,
-    FULL_WITHOUT_MOVE,
     HAS_SEAT,
     HELP_BETWEEN_PEOPLE,
     HELP_IN_RATED_MATCH,
@@ -109,15 +104,6 @@ class SeeThinking:
 
 #: What a viewer may be permitted: a type of command, or the right to see the thinking.
 Permission = type[Command] | type[SeeThinking]
-
-#: What a full room still accepts from people while its match is running, so that the match can end:
-#: each needs a move or an offer that was made before, so they end too. A hint makes no events.
-ENDING_COMMANDS: frozenset[Permission] = frozenset(
-    {
-        Move, Resign, Abort, Claim, OfferDraw, Accept, Decline,
-        ClaimWin, CallDraw, ReclaimSeat, Hint,
-    }
-)  # fmt: skip
 
 #: The condition of a command: returns None, or the reason to refuse it from this viewer.
 Condition = Callable[[Room, Viewer], Refusal | None]
@@ -424,15 +410,6 @@ def refusal_if_newer(room: Room) -> Refusal | None:
     return NEWER if room.frozen is Code.ROOM_NEWER else None
 
 
-def refusal_if_full(room: Room, command: Permission) -> Refusal | None:
-    """The reason to refuse a command of a person, or a new name for one: the room is full."""
-    if not room.is_full or command is Stand or command is SeeThinking:
-        return None
-    if command in ENDING_COMMANDS and room.running_match is not None:
-        return None
-    return FULL if room.v >= MAX_EVENTS else FULL_WITHOUT_MOVE
-
-
 def refusal_unless_running(room: Room) -> Refusal | None:
     """The reason to refuse a command that needs a running match; None while one is running."""
     if room.match is None:
@@ -564,7 +541,7 @@ def permitted(
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for permission, condition in conditions.items():
         try:
-            if condition(room, viewer) is None and refusal_if_full(room, permission) is None:
+            if condition(room, viewer) is None and _has_room_for(room, permission):
                 types.append(permission)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
@@ -575,6 +552,10 @@ def permitted(
     ):
         types.append(Chat)
     return _share(tuple(types))
+
+
+def _has_room_for(room: Room, permission: Permission) -> bool:
+    return permission is SeeThinking or full.refusal_if_full(room, permission) is None
 
 
 @lru_cache(maxsize=256)

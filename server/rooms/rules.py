@@ -11,7 +11,7 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, gone, hints, moves, offers, permissions, seats, thinking
+from server.rooms import chat, full, gone, hints, moves, offers, permissions, seats, thinking
 from server.rooms.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat, Rename
 from server.rooms.events import (
     ONE_SCREEN,
@@ -116,7 +116,7 @@ def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
     if room.frozen is not None:
         permissions.check(permissions.refusal_if_newer(room))
     if room.is_full and (moment.actor.kind is ActorKind.PERSON or type(command) is Rename):
-        permissions.check(permissions.refusal_if_full(room, type(command)))
+        permissions.check(full.refusal_if_full(room, type(command)))
     rule = RULES.get(type(command))
     if rule is None:
         raise CommandRejected(

@@ -16,9 +16,9 @@ from server.limits.by_address import CommandLimits
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command, Hint, Move, Tick
+from server.rooms.commands import Command, Hint, Tick
 from server.rooms.events import RoomEvent
-from server.rooms.model import SERVER, Actor, ActorKind, Room
+from server.rooms.model import SERVER, Actor, Room
 from server.runtime.ai_seat import AiTasks
 from server.runtime.bus_flow import BusFlow
 from server.runtime.expiry import mark_opened, mark_seated
@@ -30,7 +30,6 @@ from server.runtime.log import (
     EventLog,
     LogMissing,
     Machine,
-    Outcome,
     Rejected,
 )
 from server.runtime.mailbox import Full, Mailbox
@@ -46,6 +45,7 @@ from server.runtime.requests import (
     command_id,
     refuse,
     reply,
+    settle_limits,
 )
 from server.runtime.timer import RoomTimer
 from server.store.base import RoomVersion, StoreError
@@ -321,21 +321,14 @@ class RoomRunner:
             self._serving = None
         makes_events = isinstance(outcome, Accepted) and outcome.is_new
         if not makes_events:
-            self._settle_limits(request, outcome)
+            now_s = self._ports.now_ms() / 1000
+            settle_limits(self._command_limits, self.room_id, request, outcome, now_s)
         is_answered = makes_events and follower is not None
         if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
             follower.send(Outbound(wire.Ack(command.id, None)))
             self._observers.on_hint(self._log.state, follower, command)
         elif not is_answered:
             reply(request, outcome)
-
-    def _settle_limits(self, request: Request, outcome: Outcome) -> None:
-        """Settles the limits after a command that made no events."""
-        if request.actor.kind is not ActorKind.PERSON:
-            return
-        self._command_limits.on_no_events(self.room_id)
-        if type(request.command) is Move and isinstance(outcome, Rejected):
-            self._command_limits.on_refused_move(request.address, self._ports.now_ms() / 1000)
 
     async def _tick(self, at_ms: int) -> None:
         """Commits the events that are due by `at_ms`, unless another node is responsible."""
