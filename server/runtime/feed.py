@@ -71,9 +71,14 @@ class Feed:
         turn_messages = [Outbound(turn)] if turn is not None else []
         before = committed.before
         # When `frozen` changes, each follower receives `joined` again, with its permissions.
-        has_frozen_changed = before is not None and before.read_only is not room.read_only
+        has_frozen_changed, is_as_full = False, True
+        if before is not None:
+            is_full = room.is_full
+            is_as_full = before.is_full is is_full
+            has_frozen_changed = before.frozen is not room.frozen or (
+                is_full and before.read_only is not room.read_only
+            )
         permitted: Mapping[Follower, Outbound] = {}
-        is_as_full = before is not None and before.is_full is room.is_full
         is_unchanged = is_as_full and leaves_permissions_unchanged(events, room)
         if not (is_unchanged or has_frozen_changed):
             permitted = self._permissions.collect_changes(room)
