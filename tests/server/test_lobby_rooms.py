@@ -4,8 +4,11 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
+import pytest
+
 from server.protocol import messages as wire
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
+from server.runtime import lobby
 from server.runtime.attendance import REFRESH_MS
 from server.runtime.hub import Hub
 from server.runtime.lobby import LEFT_ROOM_MS
@@ -80,6 +83,47 @@ async def test_a_match_between_ai_seats_that_nobody_watches_leaves_the_list() ->
         await asyncio.sleep(LEFT_S / 2)
         assert len(fake.engines.jobs) > searches
         assert not [message for message in eve.messages[messages:] if message.get("rooms")]
+
+
+@virtual
+async def test_a_match_between_ai_seats_that_is_watched_on_another_node_stays_in_the_list() -> None:
+    """The node that plays it counts the followers of the other nodes: its moves do not take it off
+    the list ten minutes after the last follower of its own has left.
+    """
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, ai_duel_pace_ms=60_000)
+    async with fake.hub("n1") as first, fake.hub("n2") as second:
+        eve = Watcher(first, "eve")
+        await first.lobby.watch(eve, wire.Ack("watch", None))
+        ada, ben = Client(first, "ada"), Client(second, "ben")
+        room = await ada.create("gomoku", seats=(AiSeat(level=1), AiSeat(level=1)))
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        ada.close()
+        await asyncio.sleep(2 * LEFT_S)
+        assert first.runner(room) is not None, "it still plays the match"
+        assert eve.rooms() == await listed(first) == {room}
+        assert not [message for message in eve.messages if room in message.get("gone", ())]
+
+
+@virtual
+async def test_a_long_list_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A room that has no place in the list that a node reads has not gone: the watchers who know it
+    keep it.
+    """
+    monkeypatch.setattr(lobby, "MAX_LISTED", 2)
+    async with FakeServer().hub() as hub:
+        eve = Watcher(hub, "eve")
+        await hub.lobby.watch(eve, wire.Ack("watch", None))
+        ada = Client(hub, "ada")
+        rooms = set()
+        for _ in range(3):
+            room = await ada.create()
+            await ada.ack(ada.join(room))
+            rooms.add(room)
+        await asyncio.sleep(5 * SOON_S)
+        assert len(await listed(hub)) == 2
+        assert eve.rooms() == rooms
 
 
 @virtual
