@@ -5,7 +5,9 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
+from server.bus.base import LobbyChanged
 from server.protocol import messages as wire
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.runtime import lobby
@@ -104,6 +106,28 @@ async def test_a_match_between_ai_seats_that_is_watched_on_another_node_stays_in
         assert first.runner(room) is not None, "it still plays the match"
         assert eve.rooms() == await listed(first) == {room}
         assert not [message for message in eve.messages if room in message.get("gone", ())]
+
+
+@virtual
+async def test_another_nodes_report_does_not_change_a_room_that_is_open_here() -> None:
+    """A node knows its open rooms better than a late report of another node: the report changes the
+    entries of other rooms only.
+    """
+    async with FakeServer().hub() as hub:
+        eve, ada = Watcher(hub, "eve"), Client(hub, "ada")
+        await hub.lobby.watch(eve, wire.Ack("watch", None))
+        room, unopened = await ada.create(), "unopened"
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(SOON_S)
+        (entry,) = await hub.lobby.rooms()
+        late = structs.replace(entry, state="playing", ply=7)
+        elsewhere = structs.replace(late, room=unopened)
+        since = len(eve.messages)
+        hub.lobby.on_lobby_changed(LobbyChanged("n9", (late, elsewhere), ()))
+        hub.lobby.on_lobby_changed(LobbyChanged("n9", (), (room, unopened)))
+        reported = [message for message in eve.messages[since:] if message["t"] == "lobby"]
+        assert [entry["room"] for each in reported for entry in each.get("rooms", ())] == [unopened]
+        assert [gone for each in reported for gone in each.get("gone", ())] == [unopened]
 
 
 @virtual
