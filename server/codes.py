@@ -64,6 +64,10 @@ class Code(StrEnum):
         "room.newer",
         "The room was made by a newer Plyroom; it can be read here and played elsewhere.",
     )
+    ROOM_FULL = (
+        "room.full",
+        "The room has as many events as it takes; it can be read. Open a new room.",
+    )
     ROOM_BUSY = "room.busy", "Too many commands are waiting; send the same command again."
     ROOM_LIMIT = (
         "room.limit",

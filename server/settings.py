@@ -198,6 +198,19 @@ class Settings:
     #: Analyses in a day.
     limit_studies_per_day: int = 50
 
+    # Limits of people's commands to rooms on each node: moves, offers, chat, changes of seats and
+    # settings. The commands of AI seats and of the server do not count. 0 means no limit.
+    #: Commands that an identity may send in a minute.
+    limit_commands_per_minute: int = 300
+    #: Commands that an identity may send in a burst.
+    limit_commands_burst: int = 300
+    #: Commands that an address may send in a minute; legal moves do not count.
+    limit_commands_address_per_minute: int = 6_000
+    #: Commands that an address may send in a burst; legal moves do not count.
+    limit_commands_address_burst: int = 3_000
+    #: Commands that a room may accept in a minute, or all at once.
+    limit_commands_room_per_minute: int = 600
+
     @property
     def is_sole_node(self) -> bool:
         """Whether this node is the only user of its store."""

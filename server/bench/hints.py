@@ -19,6 +19,7 @@ from server.app import open_store
 from server.bot.hints import open_hints
 from server.bus.local import LocalBus
 from server.ids import IdentityId, NodeId, RoomId
+from server.limits.by_address import NO_LIMITS
 from server.ports import Ports, random_id
 from server.process.logs import log_to_stderr
 from server.protocol import messages as wire
@@ -75,7 +76,7 @@ async def measure(game_id: str, count: int, workers: int) -> list[float]:
     """The times of `count` hints, one after the other, in ms."""
     with tempfile.TemporaryDirectory(prefix="plyroom-bench-") as folder:
         settings = Settings(
-            data=Path(folder), limit_asks_per_hour=0, rooms_per_minute=100_000, rooms_burst=1_000
+            data=Path(folder), rooms_per_minute=100_000, rooms_burst=1_000, **NO_LIMITS
         )
         async with open_store(settings) as store, Pool(workers, warm=()) as pool:
             ports = Ports(

@@ -1,4 +1,5 @@
-"""Limits for each address on one node: new guests, sockets, new rooms, and rooms in memory.
+"""The limits of one node: new guests, sockets, new rooms and rooms in memory of each address, and
+the commands of each identity, of each address, and to each room.
 
 Each node has its own counts, in memory. The caller supplies the time. The address "" has
 no limits: it stands for a closed connection and for the server itself. A limit of 0 is off.
@@ -11,8 +12,8 @@ from itertools import islice
 from typing import Any
 
 from server.codes import Code
-from server.ids import RoomId
-from server.limits.rate import Bucket
+from server.ids import IdentityId, RoomId
+from server.limits.rate import Bucket, BucketTable
 from server.rooms.model import CommandRejected
 from server.settings import Settings
 
@@ -156,8 +157,66 @@ class RoomSlots:
                 del self._rooms[address]
 
 
+class CommandLimits:
+    """The rates of people's commands on one node: of each identity, of each address, and to each
+    room.
+
+    A command takes its tokens before the room decides it, because a refused command has a cost too.
+    Two exceptions need the room's answer:
+
+    - The legal moves of a match do not count for the address, so that any number of people behind
+      one address can play. A move takes that token only when it is refused.
+    - A command without events counts for its sender, but not for the room. Otherwise a stranger
+      could keep the players of a room from moving by commands that it refuses.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.identities = BucketTable(
+            settings.limit_commands_burst, settings.limit_commands_per_minute
+        )
+        self.addresses = BucketTable(
+            settings.limit_commands_address_burst, settings.limit_commands_address_per_minute
+        )
+        self.rooms = BucketTable(
+            settings.limit_commands_room_per_minute, settings.limit_commands_room_per_minute
+        )
+
+    def take(self, identity: IdentityId, address: str, room: RoomId, now_s: float) -> None:
+        """Takes a token for a person's command. Raises LimitExceeded if one of the three has none.
+
+        The address is "" for a move, and for a command that comes from none.
+        """
+        wait_s = self.identities.take(identity, now_s)
+        if wait_s > 0:
+            raise _too_many_commands("you send", self._settings.limit_commands_per_minute, wait_s)
+        if address:
+            wait_s = self.addresses.take(address, now_s)
+            if wait_s > 0:
+                limit = self._settings.limit_commands_address_per_minute
+                raise _too_many_commands("your address sends", limit, wait_s)
+        wait_s = self.rooms.take(room, now_s)
+        if wait_s > 0:
+            limit = self._settings.limit_commands_room_per_minute
+            raise _too_many_commands("all of you together send this room", limit, wait_s)
+
+    def on_no_events(self, room: RoomId) -> None:
+        """Gives the room the token of a command back that made no events."""
+        self.rooms.give_back(room)
+
+    def on_refused_move(self, address: str, now_s: float) -> None:
+        """Takes a token of the address, as far as it has one, for a move that was refused."""
+        if address:
+            self.addresses.take(address, now_s)
+
+
+def _too_many_commands(who: str, per_minute: int, wait_s: float) -> LimitExceeded:
+    message = f"{who} too many commands (the limit is {per_minute} a minute)"
+    return LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(wait_s)))
+
+
 class Limits:
-    """All limits by address of one node."""
+    """All limits of one node."""
 
     def __init__(self, settings: Settings) -> None:
         self.guests = RateLimit(
@@ -166,5 +225,6 @@ class Limits:
         self.rooms = RateLimit(
             "new rooms", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute
         )
+        self.commands = CommandLimits(settings)
         self.sockets = SocketLimit(settings.limit_sockets)
         self.room_slots = RoomSlots(settings.max_rooms, settings.limit_rooms_percent)

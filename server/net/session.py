@@ -25,7 +25,7 @@ from server.protocol.commands import parse_command, parse_create
 from server.protocol.outbound import Batch, Outbound
 from server.rooms.model import Actor, CommandRejected
 from server.runtime.hub import Hub
-from server.runtime.requests import Request
+from server.runtime.requests import JOIN_OR_LEAVE, Request
 from server.store.base import StoreError, batched, day_of
 
 log = structlog.get_logger()
@@ -38,8 +38,6 @@ MAX_UNSENT_BYTES = 256 * 1024
 HELLO_TIMEOUT_S = 10.0
 #: Maximum number of rooms that one connection may follow.
 MAX_ROOMS = 100
-#: The messages to a room that are not commands: they concern the connection.
-JOIN_OR_LEAVE = (wire.Join, wire.Leave)
 #: The messages whose service never waits.
 AT_ONCE = (wire.RoomCommand, wire.Ping)
 #: Number of messages beyond the rate limit after which the connection is closed.
@@ -281,9 +279,11 @@ class Session:
         command = message if isinstance(message, JOIN_OR_LEAVE) else parse_command(message)
         accepted = self._hub.submit(
             room_id,
-            Request(actor, command, self, received_ms=self._hub.ports.now_ms()),
-            self._address,
-        )
+            Request(
+                actor, command, self,
+                received_ms=self._hub.ports.now_ms(), address=self._address,
+            ),
+        )  # fmt: skip
         if accepted and isinstance(message, wire.Leave):
             self._rooms.discard(room_id)
 

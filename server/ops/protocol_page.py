@@ -27,6 +27,7 @@ from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codes import Close
+from server.rooms.model import MAX_EVENTS, MAX_EVENTS_WITHOUT_MOVE
 from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api
@@ -116,10 +117,25 @@ These are the defaults. Operators may set other limits.
   then {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections open,
   and create {DEFAULTS.limit_rooms_per_minute} rooms a minute.
 - An address may hold {DEFAULTS.limit_rooms_percent} % of the rooms that the server keeps in memory.
+- An identity may send {DEFAULTS.limit_commands_per_minute} commands a minute to rooms, and an
+  address {DEFAULTS.limit_commands_address_per_minute:,}, in bursts of up to
+  {DEFAULTS.limit_commands_burst} and {DEFAULTS.limit_commands_address_burst:,}. Refused commands
+  count; legal moves do not count for the address. A room accepts
+  {DEFAULTS.limit_commands_room_per_minute} commands a minute that change it. `join` and `leave` do
+  not count, nor do AI seats and the server itself.
+- A room takes {MAX_EVENTS_WITHOUT_MOVE:,} events without a move, and {MAX_EVENTS:,} events in all.
+  No setting changes that.
 
 A refusal has the code `rate.exceeded`, or `room.limit` for the rooms in memory. Its message says
 after how many seconds to try again. Over HTTP, and at the handshake of a WebSocket, such a refusal
 is a 429 with `Retry-After`. A repeated line of chat has the code `chat.repeated`.
+
+A full room refuses commands with `room.full`, also those of its players. While its match is
+running, it still accepts moves, and what ends the match: `resign`, `abort`, `claim`, `offer_draw`,
+`accept`, `decline`, `claim_win`, `call_draw` and `reclaim_seat`. A move makes
+room for {MAX_EVENTS_WITHOUT_MOVE:,} events again, up to {MAX_EVENTS:,} in all. AI seats play such a
+match on. Without a running match a player may only `stand`, and `joined` has `frozen`
+`room.full`. The room can be read, watched and replayed like any other.
 
 ## Players who go
 

@@ -303,11 +303,11 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     )  # fmt: skip
     if room.offers or room.takeback_offers:
         return replace(
-            room, match=match, frozen=frozen, takeback_offers=(),
+            room, match=match, frozen=frozen, moved_v=room.v, takeback_offers=(),
             # An offer of a draw stands until the other side moves.
             offers=tuple(seat for seat in room.offers if seat == event.seat),
         )  # fmt: skip
-    return replace(room, match=match, frozen=frozen)
+    return replace(room, match=match, frozen=frozen, moved_v=room.v)
 
 
 def _evolve_took_back(room: Room, event: TookBack) -> Room:
@@ -392,7 +392,7 @@ def _evolve_moved_after_newer(room: Room, match: Match, event: Moved) -> Room:
         turn=turn, turn_started_ms=room.changed_ms, recent=(),
     )  # fmt: skip
     offers = tuple(seat for seat in room.offers if seat == event.seat)
-    return replace(room, match=match, offers=offers, takeback_offers=())
+    return replace(room, match=match, offers=offers, takeback_offers=(), moved_v=room.v)
 
 
 def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:

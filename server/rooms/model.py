@@ -21,6 +21,11 @@ SNAPSHOT_CHAT_LINES = 50
 #: is computed from the start.
 RECENT_POSITIONS = 4
 
+#: Maximum number of events that a room takes. A running match may exceed it by what ends it.
+MAX_EVENTS = 100_000
+#: Maximum number of events that it takes after a move, before the next one.
+MAX_EVENTS_WITHOUT_MOVE = 2_000
+
 #: The identity of AI seats and of the server's own commands in the log. People have random
 #: identities of 12 characters, so none can equal it.
 AI_IDENTITY = IdentityId("ai")
@@ -297,6 +302,23 @@ class Room(Struct, frozen=True):
     muted: tuple[Player, ...] = ()
     #: Authors and times of the last CHAT_STAMPS questions to the room's bot.
     question_stamps: tuple[ChatStamp, ...] = ()
+    #: The version of the last `moved` event; 0 before the first.
+    moved_v: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the room has as many events as it takes, in all or without a move."""
+        return self.v >= MAX_EVENTS or self.v - self.moved_v >= MAX_EVENTS_WITHOUT_MOVE
+
+    @property
+    def read_only(self) -> Code | None:
+        """The code of the reason why the room can only be read; None if it can be played.
+
+        A full room is played until its running match ends.
+        """
+        if self.frozen is None and self.is_full and self.running_match is None:
+            return Code.ROOM_FULL
+        return self.frozen
 
     @property
     def running_match(self) -> Match | None:

@@ -12,7 +12,7 @@ NO_DRAW_OFFERS = (-1,) * SEATS
 
 def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> bool:
     """Whether these events, which led to this state of the room, certainly change no result of
-    `permitted`, for any identity.
+    `permitted`, for any identity, if the room was full before them exactly if it is full now.
 
     It recognizes most moves of a match, and is much faster than `permitted`.
     """

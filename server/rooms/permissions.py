@@ -14,7 +14,7 @@ from functools import lru_cache
 from engine.game import Game, GameFault, OptionError, Position, PositionError
 from server.codes import Code
 from server.ids import IdentityId
-from server.rooms import chat_limits, muting, takebacks, thinking
+from server.rooms import chat_limits, full, muting, takebacks, thinking
 from server.rooms.commands import (
     Abort,
     Accept,
@@ -541,16 +541,21 @@ def permitted(
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for permission, condition in conditions.items():
         try:
-            if condition(room, viewer) is None:
+            if condition(room, viewer) is None and _has_room_for(room, permission):
                 types.append(permission)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
     if (
         not room.is_muted(identity)
+        and not room.is_full
         and chat_limits.next_line_ms(room, identity, now_ms, settings) <= now_ms
     ):
         types.append(Chat)
     return _share(tuple(types))
+
+
+def _has_room_for(room: Room, permission: Permission) -> bool:
+    return permission is SeeThinking or full.refusal_if_full(room, permission) is None
 
 
 @lru_cache(maxsize=256)

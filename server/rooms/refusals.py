@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from server.codes import Code
+from server.rooms.model import MAX_EVENTS, MAX_EVENTS_WITHOUT_MOVE
 
 
 class Refusal(NamedTuple):
@@ -15,6 +16,16 @@ class Refusal(NamedTuple):
 NEWER = Refusal(
     Code.ROOM_NEWER,
     "this room was made by a newer Plyroom; it can be read here and played elsewhere",
+)
+FULL = Refusal(
+    Code.ROOM_FULL,
+    f"this room has {MAX_EVENTS:,} events and takes no more, except to end a match;"
+    " it can be read; open a new room",
+)
+FULL_WITHOUT_MOVE = Refusal(
+    Code.ROOM_FULL,
+    f"this room has {MAX_EVENTS_WITHOUT_MOVE:,} events without a move and takes no more before one;"
+    " it can be read; open a new room",
 )
 NO_SEAT = Refusal(Code.SEAT_NONE, "you have no seat in this room")
 NOT_HOST = Refusal(Code.HOST_ONLY, "only the host of the room may do that")

@@ -11,8 +11,8 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, gone, hints, moves, offers, permissions, seats, thinking
-from server.rooms.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat
+from server.rooms import chat, full, gone, hints, moves, offers, permissions, seats, thinking
+from server.rooms.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat, Rename
 from server.rooms.events import (
     ONE_SCREEN,
     RATED,
@@ -26,7 +26,7 @@ from server.rooms.events import (
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
-from server.rooms.model import Actor, CommandRejected, Moment, Room, Rule
+from server.rooms.model import Actor, ActorKind, CommandRejected, Moment, Room, Rule
 from server.rooms.permissions import viewer_of
 from server.rooms.seats import seat_events, wished_occupant
 from server.rooms.starts import check_start
@@ -107,10 +107,16 @@ RULES: dict[type[Command], Rule] = {
 def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
     """Returns the events that a command makes; none for a `Tick` when nothing is due.
 
+    A full room refuses the commands of people except those that end its match. It accepts those of
+    AI seats, of the bot and of the server, which are finite in number without the others, except
+    new names: a person can have any number of them.
+
     Raises CommandRejected when the command is refused, and GameFault when the game's rules fail.
     """
     if room.frozen is not None:
         permissions.check(permissions.refusal_if_newer(room))
+    if room.is_full and (moment.actor.kind is ActorKind.PERSON or type(command) is Rename):
+        permissions.check(full.refusal_if_full(room, type(command)))
     rule = RULES.get(type(command))
     if rule is None:
         raise CommandRejected(

@@ -71,9 +71,16 @@ class Feed:
         turn_messages = [Outbound(turn)] if turn is not None else []
         before = committed.before
         # When `frozen` changes, each follower receives `joined` again, with its permissions.
-        has_frozen_changed = before is not None and before.frozen is not room.frozen
+        has_frozen_changed, is_as_full = False, True
+        if before is not None:
+            is_full = room.is_full
+            is_as_full = before.is_full is is_full
+            has_frozen_changed = before.frozen is not room.frozen or (
+                is_full and before.read_only is not room.read_only
+            )
         permitted: Mapping[Follower, Outbound] = {}
-        if not (leaves_permissions_unchanged(events, room) or has_frozen_changed):
+        is_unchanged = is_as_full and leaves_permissions_unchanged(events, room)
+        if not (is_unchanged or has_frozen_changed):
             permitted = self._permissions.collect_changes(room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         to_spectators = Batch(tuple(messages.get(False, ())))
@@ -145,7 +152,7 @@ class Feed:
         return wire.Joined(
             room=room.id, v=room.v, epoch=self._ports.store.epoch,
             description=views.description(room), seat=room.seat_of(follower.identity),
-            frozen=room.frozen, may=self._permissions.list_at_join(room, follower),
+            frozen=room.read_only, may=self._permissions.list_at_join(room, follower),
             start_view=views.start_view(room), chat_commands=self._ports.chat_commands,
         )  # fmt: skip
 

@@ -9,8 +9,8 @@ from server.ids import IdentityId, RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.rooms.commands import Command, Create
-from server.rooms.model import Actor
+from server.rooms.commands import Command, Create, Move
+from server.rooms.model import Actor, ActorKind
 from server.runtime.attendance import Attendance
 from server.runtime.bus_flow import BusFlow
 from server.runtime.creation import RoomCreator
@@ -20,7 +20,7 @@ from server.runtime.log import Outcome
 from server.runtime.membership import Membership
 from server.runtime.observers import Observers, engine_observer, metrics_observer
 from server.runtime.open_rooms import OpenRooms
-from server.runtime.requests import Request, refuse
+from server.runtime.requests import JOIN_OR_LEAVE, Request, refuse
 from server.runtime.room_runner import RoomRunner
 from server.runtime.seat_names import update_seats
 from server.runtime.timer import WAKE_AHEAD_S
@@ -71,13 +71,14 @@ class Hub:
 
     # --- commands ---
 
-    def submit(self, room_id: RoomId, request: Request, address: str = "") -> bool:
-        """Puts a request from an address into the mailbox of its room, whose runner answers it.
+    def submit(self, room_id: RoomId, request: Request) -> bool:
+        """Puts a request into the mailbox of its room, whose runner answers it.
 
         Returns False when the hub refused it at once.
         """
         try:
-            runner = self.rooms.open(room_id, address)
+            self._take_tokens(room_id, request)
+            runner = self.rooms.open(room_id, request.address)
         except LimitExceeded as limit:
             refuse(request, limit.code, limit.message)
             return False
@@ -89,6 +90,19 @@ class Hub:
             )
             return False
         return True
+
+    def _take_tokens(self, room_id: RoomId, request: Request) -> None:
+        """Takes the tokens of a person's command. Raises LimitExceeded if there are none.
+
+        It precedes the opening of the room, which reads a log.
+        """
+        command = request.command
+        if request.actor.kind is not ActorKind.PERSON or isinstance(command, JOIN_OR_LEAVE):
+            return
+        # The room's runner charges the address if the move is refused.
+        address = "" if type(command) is Move else request.address
+        now_ms = request.received_ms or self.ports.now_ms()
+        self.limits.commands.take(request.actor.identity, address, room_id, now_ms / 1000)
 
     async def command(
         self, room_id: RoomId, actor: Actor, command: Command, received_ms: int | None = None

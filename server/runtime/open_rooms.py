@@ -45,6 +45,7 @@ class OpenRooms:
         self._ports = ports
         self._tasks = tasks
         self._slots = limits.room_slots
+        self._command_limits = limits.commands
         self._observers = observers
         self._flow = flow
         self._on_presence_change = on_presence_change
@@ -82,7 +83,7 @@ class OpenRooms:
             self._slots.take(room_id, address)
         runner = RoomRunner(
             room_id, self._ports, self._machine, self._spawn,
-            self._observers, self._flow, self._on_presence_change, room,
+            self._observers, self._flow, self._on_presence_change, self._command_limits, room,
         )  # fmt: skip
         self._runners[room_id] = runner
         self._runner_tasks[room_id] = self._spawn(self._run(runner), f"room {room_id}")

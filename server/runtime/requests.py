@@ -7,14 +7,19 @@ import structlog
 from msgspec import Struct
 
 from server.codes import Code
+from server.ids import RoomId
+from server.limits.by_address import CommandLimits
 from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command
-from server.rooms.model import Actor
+from server.rooms.commands import Command, Move
+from server.rooms.model import Actor, ActorKind
 from server.runtime.log import Accepted, Outcome, Rejected
 
 log = structlog.get_logger()
+
+#: The messages to a room that are not commands: they concern the connection.
+JOIN_OR_LEAVE = (wire.Join, wire.Leave)
 
 
 class Request(Struct, frozen=True):
@@ -30,6 +35,8 @@ class Request(Struct, frozen=True):
     #: The time at which it arrived at this node, in ms since 1970; 0 for the server's own commands.
     received_ms: int = 0
     on_outcome: Callable[[Outcome], None] | None = None
+    #: The address from which it came; "" for a command without a connection.
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,20 @@ def _answer(key: str, outcome: Outcome) -> wire.Ack | wire.Error:
     if isinstance(outcome, Accepted):
         return wire.Ack(key, outcome.v)
     return wire.Error(key, outcome.code, outcome.message)
+
+
+def settle_limits(
+    limits: CommandLimits, room_id: RoomId, request: Request, outcome: Outcome, now_s: float
+) -> None:
+    """Settles the limits of commands after a request that made no events.
+
+    The room gets its token back. The address pays for a move that was refused.
+    """
+    if request.actor.kind is not ActorKind.PERSON:
+        return
+    limits.on_no_events(room_id)
+    if type(request.command) is Move and isinstance(outcome, Rejected):
+        limits.on_refused_move(request.address, now_s)
 
 
 def refuse(item: object, code: Code, message: str) -> None:

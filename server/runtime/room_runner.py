@@ -12,6 +12,7 @@ import structlog
 from server.bus.base import Ephemeral, EventsAppended, PageClosed, PresenceReport, RoomMessage
 from server.codes import Code
 from server.ids import RoomId
+from server.limits.by_address import CommandLimits
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
@@ -22,7 +23,15 @@ from server.runtime.ai_seat import AiTasks
 from server.runtime.bus_flow import BusFlow
 from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.feed import Feed
-from server.runtime.log import TAIL, Accepted, Cause, EventLog, LogMissing, Machine, Rejected
+from server.runtime.log import (
+    TAIL,
+    Accepted,
+    Cause,
+    EventLog,
+    LogMissing,
+    Machine,
+    Rejected,
+)
 from server.runtime.mailbox import Full, Mailbox
 from server.runtime.observers import Observers, RoomCommit
 from server.runtime.permission_feed import PermissionFeed
@@ -36,6 +45,7 @@ from server.runtime.requests import (
     command_id,
     refuse,
     reply,
+    settle_limits,
 )
 from server.runtime.timer import RoomTimer
 from server.store.base import RoomVersion, StoreError
@@ -65,6 +75,7 @@ class RoomRunner:
     __slots__ = (
         "__weakref__",
         "_ai",
+        "_command_limits",
         "_feed",
         "_is_busy",
         "_log",
@@ -90,9 +101,11 @@ class RoomRunner:
         observers: Observers,
         flow: BusFlow,
         on_presence_change: Callable[[RoomId], None],
+        command_limits: CommandLimits,
         room: Room | None = None,
     ) -> None:
         self.room_id = room_id
+        self._command_limits = command_limits
         self.idle_since_ms = ports.now_ms()
         self._ports = ports
         self._observers = observers
@@ -306,7 +319,11 @@ class RoomRunner:
             )
         finally:
             self._serving = None
-        is_answered = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
+        makes_events = isinstance(outcome, Accepted) and outcome.is_new
+        if not makes_events:
+            now_s = self._ports.now_ms() / 1000
+            settle_limits(self._command_limits, self.room_id, request, outcome, now_s)
+        is_answered = makes_events and follower is not None
         if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
             follower.send(Outbound(wire.Ack(command.id, None)))
             self._observers.on_hint(self._log.state, follower, command)

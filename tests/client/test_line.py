@@ -414,6 +414,16 @@ def test_a_room_of_a_newer_version_is_shown_and_cannot_be_played() -> None:
     assert "offered" not in run.messages
 
 
+def test_a_full_room_is_shown_and_cannot_be_played() -> None:
+    """The reason is printed, and the refusal of a line of chat."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    while not room.room.is_full:
+        room.append(Said("i2", "Bob", "hello"))
+    run = play(room, TypedLines("say hello", "q"), interactive=True)
+    assert "This room is full: it takes no more events, but it can be read." in run.messages
+    assert "error: no: room.full" in run.messages
+
+
 def test_the_host_says_who_sees_the_thinking() -> None:
     """`thinking after` configures the room between matches, and the new setting is printed."""
     room = FakeRoom(seats=(MySeat(), OpenSeat()))

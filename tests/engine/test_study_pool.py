@@ -21,15 +21,17 @@ from engine.study_pool.messages import (
     BoardsJob,
     ChoicesJob,
     Ended,
+    LessonJob,
     LessonListJob,
     LessonTraceJob,
     Limits,
     Part,
+    QuizJob,
     Refused,
     StudyJob,
     TraceJob,
 )
-from engine.study_pool.pool import StudyPool
+from engine.study_pool.pool import LESSON_S, StudyPool
 from engine.study_pool.process import StudyProcess
 from engine.teach.lessons.catalogue import lesson_traces
 from engine.teach.request import BoardsRequest, TraceRequest
@@ -277,6 +279,8 @@ class FakeProcess(StudyProcess):
 
     pids = iter(range(1_000_000))
     running: list[tuple[Any, asyncio.Future[None]]]
+    #: The limits of the last job.
+    last_limits: Limits | None = None
 
     async def start(self) -> None:
         self.fake_pid = next(self.pids)
@@ -288,6 +292,7 @@ class FakeProcess(StudyProcess):
     async def run(self, job: StudyJob, limits: Limits, on_part: Any) -> Ended | Refused:
         released = asyncio.get_running_loop().create_future()
         self.running.append((job, released))
+        FakeProcess.last_limits = limits
         await released
         return Ended(1, True)
 
@@ -324,6 +329,25 @@ async def test_addresses_take_turns(running: list[tuple[Any, asyncio.Future[None
             await asyncio.sleep(0)
     order = [job.request.tree for job, _ in running]
     assert order.index("100") <= 2
+
+
+@pytest.mark.parametrize(
+    ("job", "seconds"),
+    [
+        (LessonJob("meaning"), LESSON_S), (QuizJob("meaning"), LESSON_S),
+        (LessonTraceJob("meaning", 1), LESSON_S), (QUICK, 0.5), (ChoicesJob(), 0.5),
+    ],
+)  # fmt: skip
+async def test_the_time_of_a_job(
+    running: list[tuple[Any, asyncio.Future[None]]], job: StudyJob, seconds: float
+) -> None:
+    """A lesson has a minute, so that its trace is complete; any other job has the pool's time."""
+    async with StudyPool(1, limits=Limits(0.5, 300)) as pool:
+        task = asyncio.create_task(pool.run(job, "ada", Reader()))
+        await until(lambda: len(running) == 1)
+        assert FakeProcess.last_limits == Limits(seconds, 300)
+        running[0][1].set_result(None)
+        await task
 
 
 async def test_the_queue_is_bounded(

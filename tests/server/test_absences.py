@@ -227,6 +227,33 @@ async def test_after_a_partition_the_time_begins_anew() -> None:
 
 
 @virtual
+async def test_lost_messages_about_a_room_begin_its_times_anew() -> None:
+    """If the bus lost messages about one room only, a player of that room may have come back
+    elsewhere: the claim waits for the whole time again. The times of other rooms go on.
+    """
+    async with on_two_nodes() as (_, room, ada, ben, other):
+        cyd, dan = Client(ada.hub, "cyd"), Client(other, "dan")
+        second = await cyd.create()
+        for client in (cyd, dan):
+            await client.ack(client.join(second))
+        await dan.ack(dan.sit(second, 1))
+        await asyncio.sleep(2)
+        for client in (ben, dan):
+            client.close(has_closed_page=True)
+        await asyncio.sleep(CLOSED_PAGE_S - 1)
+        ada.hub.membership.on_gap(frozenset({room}))
+        await asyncio.sleep(1 + MOMENT_S)
+        await cyd.ack(claim_win(cyd, second))
+        assert await ada.expect_refusal(claim_win(ada, room)) == Code.CLAIM_UNSURE
+        assert claims_of(ada) == []
+        await asyncio.sleep(CLOSED_PAGE_S - 2)
+        assert await ada.expect_refusal(claim_win(ada, room)) == Code.CLAIM_UNSURE
+        await asyncio.sleep(1 + MOMENT_S)
+        assert claims_of(ada) == CLAIMS
+        await ada.ack(claim_win(ada, room))
+
+
+@virtual
 async def test_a_lost_report_is_asked_for() -> None:
     """If the report of a player's return is lost, the other node has it soon, because it asks while
     a player is absent.
@@ -404,6 +431,18 @@ async def test_a_connection_from_before_the_change_does_not_undo_it() -> None:
         await asyncio.sleep(MOMENT_S)
         names = [m["name"] for m in ada.events() if m["kind"] == "renamed"]
         assert names == ["Benjamin"]
+
+
+@virtual
+async def test_the_seat_gets_the_name_of_the_store() -> None:
+    """A connection with neither the seat's name nor the newest one gives the seat the newest."""
+    async with playing() as (fake, hub, room, ada, _):
+        await set_name(fake, "ben", "Benjamin")
+        between = Client(hub, "ben", "Benny")
+        await between.ack(between.join(room))
+        await between.ack(between.join(room))
+        await asyncio.sleep(MOMENT_S)
+        assert [m["name"] for m in ada.events() if m["kind"] == "renamed"] == ["Benjamin"]
 
 
 @virtual

@@ -169,6 +169,40 @@ async def test_the_lease_lasts_as_long_as_a_search() -> None:
 
 
 @virtual
+async def test_the_lease_lasts_while_all_engines_are_busy() -> None:
+    """A node that waits for its busy engines keeps its analyses: another node, whose engines have
+    room, does not start them too.
+    """
+    fake, busy = analysing_server(), SearchingEngines()
+    busy.failures = [EngineUnavailable("none has room")] * 1_000
+    match = await play_match(fake, "b2", resigns=True)
+    await request(fake.ports("n1"), match)
+    async with node(fake, "n1", engines=busy):
+        await busy.requested.wait()
+        async with node(fake, "n2"):
+            await asyncio.sleep(6 * runner.LEASE_MS / 1000)
+            assert fake.engines.jobs == []
+            busy.failures.clear()
+            assert (await ended(fake, match)).state == "done"
+    assert fake.engines.jobs == []
+
+
+@virtual
+async def test_a_sole_node_goes_on_at_once_after_a_crash() -> None:
+    """A node that is the only one of its store does not wait for the leases of its last run."""
+    fake = analysing_server()
+    fake.settings = replace(fake.settings, sole_node=True)
+    match = await play_match(fake, *WON)
+    await request(fake.ports("n1"), match)
+    assert await fake.store.memory.analyses.claim("the last run", 3_600_000, 1) is not None
+    async with node(fake, "n1"):
+        await asyncio.sleep(60)
+        analysis = await fake.store.memory.analyses.find(match)
+    assert analysis is not None
+    assert analysis.state == "done"
+
+
+@virtual
 async def test_a_node_with_a_lost_lease_stores_nothing() -> None:
     """A node whose lease another node has taken stops, and its late result is not stored."""
     fake = analysing_server(search_s=1.0)

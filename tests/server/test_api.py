@@ -309,6 +309,26 @@ async def test_your_matches_have_running_finished_and_waiting_ones() -> None:
         assert await refusal(node, "/api/me/matches") == (401, Code.TOKEN_UNKNOWN)
 
 
+async def test_a_room_whose_host_has_left_the_seat_is_not_waiting() -> None:
+    """A room is waiting for its host as long as the host holds a seat and the other one is free."""
+    async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Ben") as ben:
+        rooms = [(await ada.ack("create", game="sticks"))["room"] for _ in range(3)]
+        assert await _waiting(node, ada.token) == set(rooms)
+        await ada.ack("stand", room=rooms[0])
+        await ada.ack("stand", room=rooms[1])
+        await ben.ack("sit", room=rooms[1], seat=0)
+        assert await _waiting(node, ada.token) == {rooms[2]}
+        assert await _waiting(node, ben.token) == set(), "Ben has made no room"
+        await ada.ack("sit", room=rooms[0], seat=1)
+        assert await _waiting(node, ada.token) == {rooms[0], rooms[2]}
+
+
+async def _waiting(node: Node, token: str | None) -> set[str]:
+    """Returns the rooms in which a guest waits for a player."""
+    answer = (await node.get("/api/me/matches", Authorization=f"Bearer {token}")).json
+    return {entry["room"] for entry in answer["waiting"]}
+
+
 async def test_your_matches_stay_after_a_restart_and_on_another_node() -> None:
     """The matches come from the store, so every node has them, also while no room is in memory."""
     fake = FakeServer()

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from engine.rules.registry import load_game
 from server.ids import RoomId
+from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.commands import Resign, Tick
 from server.rooms.events import Moved
@@ -259,3 +260,17 @@ async def test_a_pass_whose_write_fails_is_repeated() -> None:
             await ada.until(is_pass)
             await asyncio.sleep(10)
             assert len(await moves_of(fake, room)) == 9
+
+
+@virtual
+async def test_a_forced_pass_does_not_show_that_a_player_is_there() -> None:
+    """A player who left before the server passed for them has gone since then, not since the pass:
+    the opponent may claim the match a minute after they left.
+    """
+    fake = FakeServer()
+    fake.settings = dataclasses.replace(fake.settings, forced_pass_ms=30_000)
+    async with waiting_for_a_pass(fake) as (_, room, ada, ben):
+        ada.close()
+        await ben.until(is_pass)
+        await asyncio.sleep(fake.settings.gone_ms / 1000 - 29)
+        await ben.ack(ben.plain(wire.ClaimWin, room))

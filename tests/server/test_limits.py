@@ -153,6 +153,11 @@ def test_limits_are_settings() -> None:
         5,
         240,
         50,
+        300,
+        300,
+        6000,
+        3000,
+        600,
     ]
     for name in ("CHAT", "CHAT_ROOM"):
         with pytest.raises(SettingError, match="64 was expected"):
@@ -355,10 +360,10 @@ async def test_one_address_cannot_fill_the_server() -> None:
             await ada.ack(ada.join(await create(ada, ADDRESS)))
         assert await create_refusal(ada, ADDRESS) == (Code.ROOM_LIMIT, 60)
         join = ada.join(old[0])
-        assert not hub.submit(old[0], Request(ada.actor, join, ada), ADDRESS)
+        assert not hub.submit(old[0], Request(ada.actor, join, ada, address=ADDRESS))
         assert (await ada.answer(join.id))["code"] == Code.ROOM_LIMIT
         join = ada.join(old[0])
-        assert hub.submit(old[0], Request(ada.actor, join, ada), OTHER_ADDRESS)
+        assert hub.submit(old[0], Request(ada.actor, join, ada, address=OTHER_ADDRESS))
         assert (await ada.answer(join.id))["t"] == "ack"
         await ben.ack(ben.join(await create(ben, OTHER_ADDRESS)))
         ada.close()

@@ -4,8 +4,13 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
+import pytest
+from msgspec import structs
+
+from server.bus.base import LobbyChanged
 from server.protocol import messages as wire
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
+from server.runtime import lobby
 from server.runtime.attendance import REFRESH_MS
 from server.runtime.hub import Hub
 from server.runtime.lobby import LEFT_ROOM_MS
@@ -80,6 +85,69 @@ async def test_a_match_between_ai_seats_that_nobody_watches_leaves_the_list() ->
         await asyncio.sleep(LEFT_S / 2)
         assert len(fake.engines.jobs) > searches
         assert not [message for message in eve.messages[messages:] if message.get("rooms")]
+
+
+@virtual
+async def test_a_match_between_ai_seats_that_is_watched_on_another_node_stays_in_the_list() -> None:
+    """The node that plays it counts the followers of the other nodes: its moves do not take it off
+    the list ten minutes after the last follower of its own has left.
+    """
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, ai_duel_pace_ms=60_000)
+    async with fake.hub("n1") as first, fake.hub("n2") as second:
+        eve = Watcher(first, "eve")
+        await first.lobby.watch(eve, wire.Ack("watch", None))
+        ada, ben = Client(first, "ada"), Client(second, "ben")
+        room = await ada.create("gomoku", seats=(AiSeat(level=1), AiSeat(level=1)))
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        ada.close()
+        await asyncio.sleep(2 * LEFT_S)
+        assert first.runner(room) is not None, "it still plays the match"
+        assert eve.rooms() == await listed(first) == {room}
+        assert not [message for message in eve.messages if room in message.get("gone", ())]
+
+
+@virtual
+async def test_another_nodes_report_does_not_change_a_room_that_is_open_here() -> None:
+    """A node knows its open rooms better than a late report of another node: the report changes the
+    entries of other rooms only.
+    """
+    async with FakeServer().hub() as hub:
+        eve, ada = Watcher(hub, "eve"), Client(hub, "ada")
+        await hub.lobby.watch(eve, wire.Ack("watch", None))
+        room, unopened = await ada.create(), "unopened"
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(SOON_S)
+        (entry,) = await hub.lobby.rooms()
+        late = structs.replace(entry, state="playing", ply=7)
+        elsewhere = structs.replace(late, room=unopened)
+        since = len(eve.messages)
+        hub.lobby.on_lobby_changed(LobbyChanged("n9", (late, elsewhere), ()))
+        hub.lobby.on_lobby_changed(LobbyChanged("n9", (), (room, unopened)))
+        reported = [message for message in eve.messages[since:] if message["t"] == "lobby"]
+        assert [entry["room"] for each in reported for entry in each.get("rooms", ())] == [unopened]
+        assert [gone for each in reported for gone in each.get("gone", ())] == [unopened]
+
+
+@virtual
+async def test_a_long_list_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A room that has no place in the list that a node reads has not gone: the watchers who know it
+    keep it.
+    """
+    monkeypatch.setattr(lobby, "MAX_LISTED", 2)
+    async with FakeServer().hub() as hub:
+        eve = Watcher(hub, "eve")
+        await hub.lobby.watch(eve, wire.Ack("watch", None))
+        ada = Client(hub, "ada")
+        rooms = set()
+        for _ in range(3):
+            room = await ada.create()
+            await ada.ack(ada.join(room))
+            rooms.add(room)
+        await asyncio.sleep(5 * SOON_S)
+        assert len(await listed(hub)) == 2
+        assert eve.rooms() == rooms
 
 
 @virtual

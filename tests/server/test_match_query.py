@@ -8,11 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from sqlalchemy.dialects.postgresql import asyncpg
 from sqlalchemy.dialects.sqlite import pysqlite
 from sqlalchemy.sql.selectable import SelectBase
 
 from server.deploy.postgres import Postgres
+from server.rooms.model import MatchResult
 from server.store.match_filter import Key, MatchFilter
 from server.store.match_query import MatchScan
 from server.store.postgres import open_postgres
@@ -98,3 +100,19 @@ async def test_postgres_reads_a_range_of_one_index(postgres: Postgres) -> None:
                     conditions = re.findall(r"Index Cond: (.*)", plan)
                     assert conditions, (name, plan)
                     assert all("finished_ms" in each for each in conditions), (name, plan)
+
+
+def test_which_matches_are_drawn() -> None:
+    """A match without a winner is drawn if it ended on the board, by a claim, by agreement, or
+    because the opponent had gone; not if it was aborted, or the AI failed. A won match never is.
+    """
+    drawn = MatchFilter(result="drawn")
+    hows = ("board", "claim", "agreement", "gone", "abort", "failure", "resign")
+    accepted = {
+        (winner, how)
+        for winner, how in itertools.product((None, 0, 1), hows)
+        if drawn.accepts(
+            "hex", ("ada", "ben"), msgspec.json.encode(MatchResult(winner, how, "so")), 9, 1
+        )
+    }
+    assert accepted == {(None, how) for how in ("board", "claim", "agreement", "gone")}

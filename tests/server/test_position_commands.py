@@ -22,7 +22,7 @@ from server.runtime.hub import Hub
 from server.seats.answers import position_of
 from tests.oracle.explanations import read_claims
 from tests.support.analyses import made_up_result
-from tests.support.bots import AGAINST_AI, bot_lines, bot_of, private_answer
+from tests.support.bots import AGAINST_AI, ask, bot_lines, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, Message, ScriptedEngines, virtual
 
 #: The search of the first position of chess.
@@ -222,6 +222,33 @@ async def test_the_hint_button_helps_step_by_step() -> None:
         assert texts[1].startswith("The best move is ")
         assert texts[2].startswith("The best moves:\n1. ")
         assert len(room.engines.asks) == 1
+
+
+@pytest.mark.parametrize("text", ["/best", "/eval", "/threat"])
+def test_an_answer_that_is_no_longer_allowed_is_withheld(text: str) -> None:
+    """A person asks about a finished match, and two people begin the next one meanwhile: the bot
+    says that the room forbids help now, and nothing about the position.
+    """
+
+    @virtual
+    async def run() -> None:
+        async with bot_room(seats=(MySeat(), OpenSeat())) as room:
+            ada, ben = room.ada, Client(room.hub, "ben")
+            await ben.ack(ben.sit(room.room_id, 1))
+            await ada.ack(ada.move(room.room_id, 0, "b2"))
+            await ben.ack(ben.plain(wire.Resign, room.room_id))
+            room.engines.may_answer.clear()
+            v = await ask(ada, room.room_id, text)
+            await asyncio.sleep(1)
+            assert len(room.engines.asks) == 1
+            for player in (ada, ben):
+                await player.ack(player.plain(wire.Rematch, room.room_id))
+            room.engines.may_answer.set()
+            answer = await ada.until(lambda m: m["t"] == "answer" and m["v"] == v)
+            assert answer["text"].startswith("Two people play each other")
+            assert "arrows" not in answer
+
+    run()
 
 
 @virtual

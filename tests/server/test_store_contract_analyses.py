@@ -167,3 +167,22 @@ async def test_concurrent_claims_get_different_analyses(store: Store) -> None:
     while (analysis := await store.analyses.claim("late", HOUR_MS, 1)) is not None:
         matches.append(analysis.match)
     assert sorted(matches) == ["m0", "m1", "m2", "m3"]
+
+
+async def test_the_first_lease_holds(store: Store) -> None:
+    """From the claim on no other node gets the analysis, also before the first renewal, and until
+    the lease ends.
+    """
+    await store.analyses.request(M1, ADA, 3)
+    claimed = await store.analyses.claim("n1", HOUR_MS, 2)
+    assert claimed is not None
+    await asyncio.sleep(0.002)  # until the clock shows another ms
+    assert await store.analyses.claim("n2", HOUR_MS, 2) is None
+    assert await store.analyses.begin(claimed, "engine", 3)
+    assert await store.analyses.claim("n2", HOUR_MS, 2) is None
+    await store.analyses.request(M2, BEN, 3)
+    short = await store.analyses.claim("n1", -1, 2)
+    assert short is not None
+    taken_over = await store.analyses.claim("n2", HOUR_MS, 2)
+    assert taken_over is not None
+    assert (taken_over.match, taken_over.node) == (M2, "n2")

@@ -100,6 +100,7 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
     overs = (
         b'{"winner":0,"how":"board"}', b'{"winner":1,"how":"resign"}',
         b'{"winner":null,"how":"agreement"}', b'{"winner":null,"how":"abort"}',
+        b'{"winner":null,"how":"gone"}',
     )  # fmt: skip
     rows = []
     for n, (over, seats) in enumerate(itertools.product(overs, (("ada", "ben"), ("ben", "ada")))):

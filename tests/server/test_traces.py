@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -27,6 +28,7 @@ from tests.server.test_thinking_visibility import MAY_SEE, play_against_ai, sett
 from tests.support.clock import until
 from tests.support.fake_server import FakeServer
 from tests.support.node import Node, serve
+from tests.support.room_log import altered_game
 from tests.support.traces import join_lines, lines_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -348,3 +350,34 @@ async def test_long_bodies_are_refused(site: Site) -> None:
     text = {"tree": f"max(1, 2) # {'x' * 60_000}"}
     assert (await site.lines("/api/trace", text))[-1]["end"]["value"] == 2
     assert (await site.refusal({"tree": "x" * 70_000}))[1]["code"] == "message.malformed"
+
+
+async def test_a_search_is_never_answered_as_unchanged(site: Site) -> None:
+    """A POST with the tag of its own answer gets the whole document again: only a GET may be
+    answered with 304.
+    """
+    body = {"tree": TREE, "algorithm": "minimax"}
+    async with site.http.post(f"{site.url}/api/trace", json=body) as response:
+        first, tag = await response.read(), response.headers["ETag"]
+    headers = {"If-None-Match": tag}
+    async with site.http.post(f"{site.url}/api/trace", json=body, headers=headers) as response:
+        assert (response.status, await response.read()) == (200, first)
+
+
+@pytest.mark.parametrize("path", ["/api/trace", "/api/trace/boards"])
+async def test_edited_rules_give_another_document(pool: StudyPool, path: str) -> None:
+    """The tag of a search contains the game's rules, so that no cache answers with an old one."""
+    body: dict[str, Any] = {"game": "tic-tac-toe"}
+    body |= {"lines": [["a1"]]} if path.endswith("boards") else {"depth": 1, "algorithm": "minimax"}
+    tags = []
+    for digest in ("one", "one", "another"):
+        fake = FakeServer(partial(altered_game, digest=digest))
+        fake.studies = pool
+        async with (
+            serve(fake) as node,
+            aiohttp.ClientSession() as http,
+            http.post(f"http://{node.host}{path}", json=body) as response,
+        ):
+            assert response.status == 200, await response.text()
+            tags.append(response.headers["ETag"])
+    assert tags[0] == tags[1] != tags[2]

@@ -38,3 +38,21 @@ async def test_a_line_that_cannot_be_played_is_refused(query: str) -> None:
         assert await refusal(node, target) == (400, Code.MESSAGE_MALFORMED)
         unknown = await refusal(node, "/api/matches/nothing/variation?ply=0")
         assert unknown == (404, Code.MATCH_UNKNOWN)
+
+
+async def test_lines_beside_matches_are_limited_by_address() -> None:
+    """Beyond an address's limit a line gets a 429 with the time to retry; a line that cannot be
+    played counts too, and another address has a limit of its own.
+    """
+    limits = {
+        "limit_replays_burst": 2, "limit_replays_per_minute": 6, "proxies": ("127.0.0.0/8",),
+    }  # fmt: skip
+    async with matches(settings=limits) as (node, _room, ids):
+        target, here = f"/api/matches/{ids[0]}/variation", {"X-Forwarded-For": "192.0.2.1"}
+        assert (await node.get(f"{target}?ply=2&moves=c3", **here)).status == 200
+        assert (await node.get(f"{target}?ply=2&moves=a1", **here)).status == 400
+        refused = await node.get(f"{target}?ply=2&moves=c3", **here)
+        assert (refused.status, refused.json["code"]) == (429, Code.RATE_EXCEEDED)
+        assert refused.headers["retry-after"] == "10"
+        there = {"X-Forwarded-For": "192.0.2.2"}
+        assert (await node.get(f"{target}?ply=2&moves=c3", **there)).status == 200

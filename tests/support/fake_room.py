@@ -139,8 +139,8 @@ class FakeRoom:
         self._sent_may = self._may()
         joined: dict[str, Any] = {"t": "joined", "room": "r", "v": self.room.v, "epoch": "e1"}
         joined["may"] = self._sent_may
-        if self.room.frozen is not None:
-            joined["frozen"] = self.room.frozen
+        if self.room.read_only is not None:
+            joined["frozen"] = self.room.read_only
         await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
         if not since:
             await self._send(format_message(snapshot(self.room, player=True)))

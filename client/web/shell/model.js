@@ -429,11 +429,12 @@ function afterDecline(takebacks, seat) {
 }
 
 /**
- * Whether a newer version of the server made the room, so that nothing can be done in it here.
+ * Whether nothing can be done in the room here, not even between two matches: a newer version of the
+ * server made it, or it is full.
  * @param {Room} room
  */
-export function isNewer(room) {
-    return room.frozen === "room.newer";
+export function isClosed(room) {
+    return room.frozen === "room.newer" || room.frozen === "room.full";
 }
 
 /**

@@ -235,6 +235,7 @@ export function frozenText(code) {
 /** Why a room cannot be played, by code. @type {Record<string, string>} */
 const FROZEN_TEXTS = {
     "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere",
+    "room.full": "This room is full: it takes no more events, but it can be read. Open a new room to play on",
 };
 
 /**

@@ -131,6 +131,14 @@ test("changes of the lobby are ignored until the whole list arrives", async () =
     assertEqual(Object.keys(apply(full, { t: "lobby", full: true }).lobby), []);
 });
 
+test("a full room says that it can be read, also while it waits for a player", async () => {
+    const model = await joined();
+    const full = apply(model, { ...(await golden("server-joined")), frozen: "room.full", may: [] });
+    const sentence = "This room is full: it takes no more events, but it can be read. Open a new room to play on";
+    assertEqual(statusText(full, { ...full.room, match: null }), sentence);
+    assertEqual(drawActions({ model: full, command: () => {} }, { ...full.room, match: null }), null);
+});
+
 test("a room of a newer version is shown with the reason, and offers no action", async () => {
     const model = await joined();
     const newer = apply(model, { ...(await golden("server-joined")), frozen: "room.newer", may: [] });

@@ -10,7 +10,7 @@
 import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { headPly, isNewer } from "../../shell/model.js";
+import { headPly, isClosed } from "../../shell/model.js";
 import { claimReason, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { drawTakeback, drawTakebackRequest } from "./takeback.js";
@@ -30,7 +30,7 @@ export function statusText(model, room) {
         const hasResigned = match.over.how === "resign" && seat !== null && match.over.winner === 1 - seat;
         return `${resultForViewer(match.over, board, seat)}: ${hasResigned ? "you resigned" : match.over.reason}`;
     }
-    if (room.frozen && (match || isNewer(room))) return frozenText(room.frozen);
+    if (room.frozen && (match || isClosed(room))) return frozenText(room.frozen);
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";

@@ -18,7 +18,7 @@ import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { Invitation } from "./invitation.js";
-import { headPly, isNewer } from "../../shell/model.js";
+import { headPly, isClosed } from "../../shell/model.js";
 import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, glassPath, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
@@ -319,7 +319,7 @@ export class RoomPage {
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
-            over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
+            over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen)) : null,
             room.match && !over ? drawGone(this.#app, room, this.#absence) : null,
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
             h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room), this.#hints?.draw(room)),
