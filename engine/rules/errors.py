@@ -27,3 +27,14 @@ class IllegalMove(GameError):
 
 class GameFault(Exception):
     """The rules raised an error: a defect of the game's file, not of the caller."""
+
+
+class GameHung(GameFault):
+    """A rule did not return and was interrupted. This process calls no rule of that game again."""
+
+
+class RuleInterrupted(BaseException):
+    """Ends a rule that does not return; `RulesCall` turns it into GameHung.
+
+    It is not an Exception, so `except Exception` in a rule does not catch it.
+    """
