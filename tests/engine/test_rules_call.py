@@ -1,7 +1,6 @@
 """A call into a rules file ends with a result or with a typed fault, and is open until then."""
 
 import sys
-from collections.abc import Iterator
 from unittest.mock import ANY
 
 import pytest
@@ -9,12 +8,6 @@ import pytest
 from engine.game import GameFault
 from engine.rules.call import ParsingCall, RulesCall, open_calls, refused_games
 from engine.rules.errors import GameHung, RuleInterrupted
-
-
-@pytest.fixture(autouse=True)
-def no_refused_games() -> Iterator[None]:
-    yield
-    refused_games.clear()
 
 
 def refuse(game_id: str, error: BaseException) -> None:
