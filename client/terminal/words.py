@@ -27,7 +27,13 @@ NO_RESULT_TERMINATIONS = ("abort", "failure")
 DRAW_TERMINATIONS = ("board", "claim", "agreement", "gone")
 #: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
-    "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere."
+    "room.newer": (
+        "This room was made by a newer Plyroom; it can be read here and played elsewhere."
+    ),
+    "game.hung": (
+        "This game is out of order: one of its rules did not return. "
+        "The match can go on after a restart of the server."
+    ),
 }
 #: Maximum number of moves of a principal variation that are printed.
 MAX_PV_MOVES = 8

@@ -7,7 +7,9 @@ instructions of whatever Python code it executes, so it sees the exact stack, an
 raised there. It raises RuleInterrupted only
 
 - inside a rule that a `RulesCall` has called, where that call turns it into a GameHung, and
-- if the same call was open at each of the last HUNG_POKES signals.
+- if the same call was open at each of the last signals, as many as a call may take. A process that
+  was stopped or starved meanwhile has got fewer of them: time in which it did not run does not
+  count.
 
 Before, it adds the game to `refused_games`: no rule of it is called again in this process. A rule
 that catches the exception and goes on gets it again, with each signal.
@@ -37,12 +39,6 @@ log = structlog.get_logger()
 HEARTBEAT_S = 0.25
 #: Time without a heartbeat after which the loop is blocked, in seconds.
 BLOCKED_S = 1.0
-#: Time of one call of a rule after which it is interrupted, in seconds, at the least: 1,000 times
-#: what the conformance kit allows a list of moves and a view.
-HUNG_S = 5.0
-#: Signals in a row, one with each check, that must find the same call. A process that was stopped
-#: or starved meanwhile has got fewer of them, so time in which it did not run does not count.
-HUNG_POKES = round((HUNG_S - BLOCKED_S) / HEARTBEAT_S)
 #: The signal that pokes the loop's thread; None on a system without it. It is ignored by default,
 #: so one that is sent too late does no harm: the reason for which Go preempts its threads with it.
 POKE: signal.Signals | None = getattr(signal, "SIGURG", None)
@@ -51,8 +47,15 @@ POKE: signal.Signals | None = getattr(signal, "SIGURG", None)
 _BORDERS = (RulesCall.__enter__.__code__, RulesCall.__exit__.__code__)
 
 
+def hung_pokes(rule_s: float) -> int:
+    """The number of pokes after which a call has taken `rule_s` seconds; the first comes when the
+    loop is blocked.
+    """
+    return max(1, round((rule_s - BLOCKED_S) / HEARTBEAT_S))
+
+
 class RuleInterrupter:
-    """Ends the call of a rule that is open at `hung_pokes` pokes in a row."""
+    """Ends the call of a rule that is open at `hung_pokes` pokes in a row; 0 ends none."""
 
     def __init__(self, hung_pokes: int) -> None:
         self._hung_pokes = hung_pokes
@@ -69,7 +72,7 @@ class RuleInterrupter:
         call, is_inside = find_call(frame)
         self._pokes = self._pokes + 1 if call is not None and call is self._call else 1
         self._call = call
-        if call is None or not is_inside or self._pokes < self._hung_pokes:
+        if call is None or not is_inside or not 0 < self._hung_pokes <= self._pokes:
             return
         refused_games[call.game_id] = (
             f"{call.game_id} cannot be played until this server restarts: "
@@ -128,13 +131,13 @@ def _handling_pokes(interrupter: RuleInterrupter) -> Iterator[Callable[[], None]
 @contextmanager
 def watch_loop(
     limit_s: float = BLOCKED_S,
+    hung_pokes: int = 0,
     on_refused: Callable[[str], None] | None = None,
-    hung_pokes: int = HUNG_POKES,
 ) -> Iterator[None]:
     """Watches the running event loop from a thread until the block ends.
 
-    Logs one line each time the loop blocks, and interrupts a rule that blocks it for good; then the
-    loop calls `on_refused` with the game's id.
+    Logs one line each time the loop blocks, and ends a call of a rule that is open at `hung_pokes`
+    pokes in a row (0 ends none); then the loop calls `on_refused` with the game's id.
     """
     loop = asyncio.get_running_loop()
     thread_id = threading.get_ident()

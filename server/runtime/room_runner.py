@@ -31,6 +31,7 @@ from server.runtime.renaming import update_name
 from server.runtime.requests import (
     Request,
     Resync,
+    Review,
     TakeOver,
     Wake,
     command_id,
@@ -52,7 +53,7 @@ RESUME_LIMIT = 500
 RESYNC_S = 1.0
 
 #: An item of the mailbox.
-Item = Request | EventsAppended | TakeOver | Resync | Wake
+Item = Request | EventsAppended | TakeOver | Resync | Review | Wake
 
 
 class RoomRunner:
@@ -136,10 +137,10 @@ class RoomRunner:
             or len(self._mailbox)
         )
 
-    def submit(self, request: Request | TakeOver | Resync) -> bool:
+    def submit(self, request: Request | TakeOver | Resync | Review) -> bool:
         """Puts a request into the mailbox. Returns False if the mailbox is full."""
         try:
-            self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver))
+            self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver | Review))
         except Full:
             self._log.is_behind = self._log.is_behind or isinstance(request, Resync)
             return False
@@ -157,6 +158,8 @@ class RoomRunner:
         if not self._log.is_responsible:
             self.submit(TakeOver())
             return None
+        if room.frozen is Code.GAME_HUNG:
+            return None  # the rule would hang on the next node as well
         if not self._is_busy:  # otherwise the work is started after the item that is being served
             self._start_due_work()
         return RoomVersion(self.room_id, room.v) if self._log.due_ms is None else None
@@ -225,6 +228,7 @@ class RoomRunner:
                 head = await self._log.load()
                 if not await mark_opened(self._ports, self._log.state, head):
                     raise LogMissing(self.room_id)
+            self._review()
             self._start_due_work()
             return True
         except LogMissing:
@@ -264,6 +268,9 @@ class RoomRunner:
                     await self._log.catch_up()
                 case Resync():
                     await self._log.catch_up()
+                case Review():
+                    pass  # as after any other item
+            self._review()
             self._start_due_work()
         except StoreError as error:
             self._on_store_failure()
@@ -282,6 +289,11 @@ class RoomRunner:
                 command=command_id(item),
             )
             refuse(item, Code.SERVER_FAULT, "the server failed on this command; its log says why")
+
+    def _review(self) -> None:
+        """Freezes the room if a rule of its game has hung, and tells its followers."""
+        if self._log.review():
+            self._feed.repeat_joined(self._log.state)
 
     async def _serve_request(self, request: Request) -> None:
         """Serves a request and answers it exactly once.

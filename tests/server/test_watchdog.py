@@ -152,7 +152,7 @@ def test_a_rule_that_never_returns_is_ended(
         refused: asyncio.Queue[str] = asyncio.Queue()
         with (
             structlog.testing.capture_logs() as lines,
-            watchdog.watch_loop(0.01, refused.put_nowait, hung_pokes=3),
+            watchdog.watch_loop(0.01, 3, refused.put_nowait),
         ):
             game = game_with(parse_position=hook_that(work))
             with pytest.raises(GameHung, match="tic-tac-toe cannot be played until"):

@@ -235,6 +235,9 @@ export function frozenText(code) {
 /** Why a room cannot be played, by code. @type {Record<string, string>} */
 const FROZEN_TEXTS = {
     "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere",
+    "game.hung":
+        "This game is out of order: one of its rules did not return. " +
+        "The match can go on after a restart of the server",
 };
 
 /**
