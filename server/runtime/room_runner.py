@@ -228,7 +228,6 @@ class RoomRunner:
                 head = await self._log.load()
                 if not await mark_opened(self._ports, self._log.state, head):
                     raise LogMissing(self.room_id)
-            self._review()
             self._start_due_work()
             return True
         except LogMissing:
@@ -269,8 +268,7 @@ class RoomRunner:
                 case Resync():
                     await self._log.catch_up()
                 case Review():
-                    pass  # as after any other item
-            self._review()
+                    pass  # `_start_due_work` does it, as after any other item
             self._start_due_work()
         except StoreError as error:
             self._on_store_failure()
@@ -289,11 +287,6 @@ class RoomRunner:
                 command=command_id(item),
             )
             refuse(item, Code.SERVER_FAULT, "the server failed on this command; its log says why")
-
-    def _review(self) -> None:
-        """Freezes the room if a rule of its game has hung, and tells its followers."""
-        if self._log.review():
-            self._feed.repeat_joined(self._log.state)
 
     async def _serve_request(self, request: Request) -> None:
         """Serves a request and answers it exactly once.
@@ -373,7 +366,12 @@ class RoomRunner:
     # --- due work ---
 
     def _start_due_work(self) -> None:
-        """Starts the work that is due now, and sets the timer for the next due time."""
+        """Starts the work that is due now, and sets the timer for the next due time.
+
+        First it freezes the room if a rule of its game has hung since, and tells the followers.
+        """
+        if self._log.review():
+            self._feed.repeat_joined(self._log.state)
         room, is_due = self._log.state, self._log.due_ms is not None
         if is_due or self._ai.is_busy:
             self._ai.update(room, self._log.is_responsible)
