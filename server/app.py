@@ -281,8 +281,9 @@ def _serve_metrics_port(
 
     ports = hub.ports
     gauges = Gauges(
-        lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus, ports.studies.load
-    )
+        lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus, ports.studies.load,
+        ports.store.condition,
+    )  # fmt: skip
     return serve_metrics(
         ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details
     )
