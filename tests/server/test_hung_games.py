@@ -19,7 +19,7 @@ from server.process.watchdog import RuleInterrupter
 from server.rooms.commands import AiSeat
 from server.rooms.model import CommandRejected
 from tests.server.test_api import matches, refusal
-from tests.support.fake_server import Client, FakeServer, virtual
+from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.node import Node
 from tests.support.room_log import altered_game
 from tests.support.two_players import AI1, ME, playing
@@ -81,7 +81,11 @@ async def test_a_hung_rule_freezes_the_rooms_of_its_game(hook: str) -> None:
         assert (refused["code"], "restart" in refused["message"]) == (Code.GAME_HUNG, True)
         assert f"did not return from {hook}" in refused_games["tic-tac-toe"]
         hub.on_game_refused("tic-tac-toe")
-        await ada.until(lambda m: m["t"] == "joined" and m["room"] == other and "frozen" in m)
+        await run_ready_tasks()
+        assert [m.get("frozen") for m in ada.of("joined") if m["room"] == other] == [
+            None,
+            Code.GAME_HUNG,
+        ]
         assert await kinds_of(fake, room) == log
         answer = await ada.ask(ada.move(other, 0, "b2"))
         assert (answer["code"], "restart" in answer["message"]) == (Code.GAME_HUNG, True)

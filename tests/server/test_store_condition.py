@@ -151,7 +151,7 @@ async def test_a_node_whose_store_takes_no_writes_is_ready(
 
 @virtual
 async def test_the_log_repeats_it_every_minute() -> None:
-    """The first line comes at once and the heartbeat adds none; the last one says that it is over."""
+    """The first line comes at once, and the heartbeat adds none; one line says that it is over."""
     fake = FakeServer()
     async with fake.hub():
         with structlog.testing.capture_logs() as lines:
