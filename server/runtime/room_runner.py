@@ -158,10 +158,10 @@ class RoomRunner:
         if not self._log.is_responsible:
             self.submit(TakeOver())
             return None
-        if room.frozen is Code.GAME_HUNG:
-            return None  # the rule would hang on the next node as well
         if not self._is_busy:  # otherwise the work is started after the item that is being served
             self._start_due_work()
+        if self._log.state.frozen is Code.GAME_HUNG:
+            return None  # the rule would hang on the next node as well
         return RoomVersion(self.room_id, room.v) if self._log.due_ms is None else None
 
     def receive(self, message: RoomMessage) -> None:

@@ -14,6 +14,7 @@ import pytest
 from engine.game import Game
 from engine.rules.call import refused_games
 from engine.rules.registry import load_game
+from engine.search.job import Job
 from server.codes import Code
 from server.process.watchdog import RuleInterrupter
 from server.rooms.commands import AiSeat
@@ -42,6 +43,12 @@ def hanging(hook: str, from_ply: int = 0) -> Callable[[str], Game]:
 
     changed = altered_game("tic-tac-toe", {hook: hanging_hook})
     return lambda game_id: changed if game_id == "tic-tac-toe" else load_game(game_id)
+
+
+async def never(_job: Job) -> str:
+    """The engine is still searching."""
+    await asyncio.Event().wait()
+    raise AssertionError("the event is never set")
 
 
 def frozen_codes(client: Client) -> list[str | None]:
@@ -137,6 +144,23 @@ async def test_the_match_of_a_hung_ai_move_stays() -> None:
         assert runner is not None
         assert runner.wake() is None
         assert (await fake.store.logs.head(room)).node == "n1"  # type: ignore[union-attr]
+
+
+@virtual
+async def test_a_room_that_is_woken_before_it_is_frozen_stays_on_its_node() -> None:
+    """A due room of a game that was refused a moment ago is not handed to the next node either."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        fake.engines.answer = never
+        ada = Client(hub, "ada")
+        room = await ada.create(seats=(AI1, ME))
+        await ada.ack(ada.join(room))
+        await run_ready_tasks()
+        refused_games["tic-tac-toe"] = "tic-tac-toe is refused"
+        runner = hub.runner(room)
+        assert runner is not None
+        assert runner.wake() is None
+        assert frozen_codes(ada)[-1] == Code.GAME_HUNG
 
 
 @virtual
