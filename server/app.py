@@ -42,7 +42,7 @@ from server.net.session import Sessions
 from server.ports import Engines, NoEngines, Ports, random_id
 from server.process.failpoint import make_failpoint
 from server.process.metrics import Metrics
-from server.process.watchdog import watch_loop
+from server.process.watchdog import hung_pokes, watch_loop
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.seats.background import BackgroundSearches
@@ -82,7 +82,9 @@ async def open_server(settings: Settings, engines: Engines | None) -> AsyncItera
     # Only one server may use a SQLite file. Nodes on PostgreSQL coordinate through the database.
     with nullcontext() if settings.database else lock_folder(settings.data):
         async with _open_with_store(settings, engines) as running:
-            with watch_loop():  # not during the start, when imports block the loop
+            pokes = hung_pokes(settings.rule_s) if settings.rule_s > 0 else 0
+            # Not during the start, when imports block the loop.
+            with watch_loop(hung_pokes=pokes, on_refused=running.hub.on_game_refused):
                 yield running
 
 
@@ -279,8 +281,9 @@ def _serve_metrics_port(
 
     ports = hub.ports
     gauges = Gauges(
-        lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus, ports.studies.load
-    )
+        lambda: len(hub), lambda: len(sessions), ports.engines.load, ports.bus, ports.studies.load,
+        ports.store.condition,
+    )  # fmt: skip
     return serve_metrics(
         ports.settings, NodeCollector(ports.metrics, gauges), api.livez, api.ready_details
     )

@@ -48,6 +48,10 @@ class Code(StrEnum):
         "The game's rules have changed since the match began; the match can only be read.",
     )
     GAME_FAULT = "game.fault", "The game's rules raised an error; the server's log has the details."
+    GAME_HUNG = (
+        "game.hung",
+        "One of the game's rules did not return; this server plays the game again after a restart.",
+    )
     OPTION_UNKNOWN = "option.unknown", "The game has no such option, or no such value of it."
     LEVEL_UNKNOWN = (
         "level.unknown",

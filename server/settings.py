@@ -63,6 +63,11 @@ class Settings:
     #: Largest address space of a study process, in MiB.
     study_memory_mib: int = 512
 
+    #: Longest time of one call of a game's rules in the server's event loop, in seconds; 1.25 or
+    #: more takes effect. Then the rule is interrupted, and its game is refused until a restart. 0
+    #: never interrupts.
+    rule_s: float = 5.0
+
     #: Silence after which a connection is closed, in seconds.
     silence_s: float = 20.0
     #: Time after which a room without followers and without work is unloaded, in seconds.

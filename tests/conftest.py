@@ -22,6 +22,7 @@ import pytest
 from hypothesis import settings
 
 from engine.rules import overflow
+from engine.rules.call import refused_games
 
 TESTS = Path(__file__).parent
 #: The modules that take 15 s or more, in the order in which they begin.
@@ -69,6 +70,13 @@ if (
 settings.register_profile("local", deadline=None, print_blob=True)
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(autouse=True)
+def every_game_may_be_played() -> Iterator[None]:
+    """Forgets the games that this process refuses because one of their rules did not return."""
+    yield
+    refused_games.clear()
 
 
 @pytest.fixture(autouse=True)

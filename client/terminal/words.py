@@ -27,10 +27,17 @@ NO_RESULT_TERMINATIONS = ("abort", "failure")
 DRAW_TERMINATIONS = ("board", "claim", "agreement", "gone")
 #: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
-    "room.newer": "This room was made by a newer Plyroom; it can be read here and played"
-    " elsewhere.",
-    "room.full": "This room is full: it takes no more events, but it can be read. Open a new room"
-    " to play on.",
+    "room.newer": (
+        "This room was made by a newer Plyroom; it can be read here and played elsewhere."
+    ),
+    "room.full": (
+        "This room is full: it takes no more events, but it can be read. "
+        "Open a new room to play on."
+    ),
+    "game.hung": (
+        "This game is out of order: one of its rules did not return. "
+        "The match can go on after a restart of the server."
+    ),
 }
 #: Maximum number of moves of a principal variation that are printed.
 MAX_PV_MOVES = 8

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 from engine.search.job import GameQuarantined
 
-#: Consecutive faults that put a game into quarantine. A fault is a search that raised an error, or
-#: that failed because each worker that tried it died or hung.
+#: Consecutive faults that put a game into quarantine. A fault is a search that raised an error,
+#: that failed because each worker that tried it died or hung, or that ended without an answer of a
+#: worker because one hung: its answer was the best move before that, or its caller had cancelled it
+#: and the worker did not stop.
 FAULTS_IN_A_ROW = 3
 #: Length of a game's first quarantine after its workers died or hung, in seconds. A machine that
 #: has no memory or processor time left ends workers of faultless games too, so the game gets
@@ -21,6 +23,8 @@ class _Record:
     """The faults of one version of a game since its last answer."""
 
     faults: int = 0
+    #: The time of the last search that counted because its workers died or hung, in seconds.
+    lost_s: float = -math.inf
     #: The message of the fault that started the last quarantine.
     reason: str = ""
     #: The time at which the last quarantine ends, in seconds.
@@ -50,11 +54,19 @@ class Quarantine:
         """
         return self._record(game_id, digest, message, now_s, is_lasting=True)
 
-    def record_loss(self, game_id: str, digest: str, message: str, now_s: float) -> bool:
+    def record_loss(
+        self, game_id: str, digest: str, message: str, begun_s: float, now_s: float
+    ) -> bool:
         """Counts a search whose workers died or hung; returns whether that starts the quarantine.
 
-        After its end one more fault starts the next quarantine.
+        Only a search that began after the last one that counted does: a machine that was suspended
+        or had no memory left loses all the searches of a moment. After the end of the quarantine
+        one more fault starts the next one.
         """
+        record = self._records.get((game_id, digest))
+        if record is not None and begun_s < record.lost_s:
+            return False
+        self._records.setdefault((game_id, digest), _Record()).lost_s = now_s
         return self._record(game_id, digest, message, now_s, is_lasting=False)
 
     def error(self, game_id: str, digest: str, now_s: float) -> GameQuarantined | None:

@@ -34,6 +34,10 @@ class PoolSearch(PendingSearch["WorkerSlot"], eq=False, kw_only=True):
 
     answer: asyncio.Future[Result]
     on_info: Callable[[Info], None] | None = None
+    #: Loop time in seconds at which a worker first got the search.
+    first_sent_s: float | None = None
+    #: Whether a worker was killed because it hung over this search, once it had loaded the game.
+    has_hung: bool = False
 
 
 def load_key(search: PoolSearch, is_uncompiled: bool) -> LoadKey:
@@ -55,6 +59,8 @@ class WorkerSlot:
     command_number: int = 0
     #: The search that the worker runs; None also until a cancelled search has stopped.
     pending: PoolSearch | None = None
+    #: The cancelled search that the worker has not stopped yet.
+    stopping: PoolSearch | None = None
     attempt: "Attempt[WorkerSlot] | None" = None
     is_busy: bool = False
     is_loading: bool = False
@@ -148,11 +154,11 @@ class WorkerSlot:
     def release(self) -> None:
         """Frees the slot after the worker has ended its search."""
         self.unwatch()
-        self.pending, self.attempt, self.is_busy = None, None, False
+        self.pending, self.attempt, self.stopping, self.is_busy = None, None, None, False
 
     def stop(self, now_s: float) -> None:
         """Cancels the search; the worker stays busy until it has stopped or is killed."""
-        self.pending, self.attempt = None, None
+        self.stopping, self.pending, self.attempt = self.pending, None, None
         self.process.cancel()
         self.watch(now_s + CANCEL_TIMEOUT_S)
 

@@ -29,7 +29,6 @@ from engine.search.job import (
     LIVE,
     USES,
     Info,
-    Job,
     Result,
     RulesChanged,
     SearchError,
@@ -60,9 +59,6 @@ class PoolCounters:
 MakeWorkers = Callable[
     [Callable[[WorkerSlot, WorkerMessage], None], Callable[[WorkerSlot], None]], Workers
 ]
-#: Counts a fault of a version of a game, with its message and time; returns whether that starts a
-#: quarantine.
-RecordFault = Callable[[str, str, str, float], bool]
 
 
 class PipeTransport:
@@ -168,6 +164,7 @@ class PipeTransport:
 
     def _send(self, search: PoolSearch, attempt: Attempt[WorkerSlot]) -> None:
         slot, job = attempt.place, search.job
+        search.first_sent_s = search.first_sent_s or attempt.sent_s
         may_load = self._may_load(search, slot)
         is_uncompiled = not may_load or self._readiness.is_uncompiled_at(slot, job, _now_s())
         slot.begin(search, attempt, is_uncompiled)
@@ -184,6 +181,10 @@ class PipeTransport:
             return
         if settled.running_attempt is not None:
             self.stop(settled.running_attempt)
+        if isinstance(settled.outcome, WorkersLost):
+            self._count(settled.search, str(settled.outcome), is_lost=True)
+        elif isinstance(settled.outcome, Result) and settled.search.has_hung:
+            self._count(settled.search, "a worker hung before it had an answer", is_lost=True)
         answer, outcome = settled.search.answer, settled.outcome
         if answer.done():  # its caller was cancelled
             return
@@ -250,6 +251,7 @@ class PipeTransport:
         slot.release()
         if search is not None and attempt is not None:
             self._quarantine.record_answer(search.job.game, search.job.rules, _now_s())
+            search.has_hung = False  # another worker has answered
             self.settle(self._dispatcher.on_answer(attempt, result))
         self.dispatch()
 
@@ -265,7 +267,7 @@ class PipeTransport:
                 error = kind(failed.message or "the search was cancelled")
                 self.settle(self._dispatcher.fail(search, error))
                 if failed.reason == "fault":
-                    self._count(self._quarantine.record_fault, search.job, failed.message)
+                    self._count(search, failed.message, is_lost=False)
         self.dispatch()
 
     def _on_not_compiled(self, slot: WorkerSlot, missing: NotCompiled) -> None:
@@ -283,30 +285,39 @@ class PipeTransport:
     def _on_end(self, slot: WorkerSlot) -> None:
         """Retries or settles the search of a worker that died or hung."""
         self._counts.ended += 1
-        search, attempt = slot.pending, slot.attempt
+        search, attempt, stopping = slot.pending, slot.attempt, slot.stopping
+        has_hung = slot.is_hung and not slot.is_loading
         slot.release()
         self._dispatcher.places.forget(slot)
         if self.workers.is_failing_to_start:
             error = SearchFailed("the search workers do not start")
             self.settle_all(self._dispatcher.fail_waiting(lambda _: error))
+        if has_hung and stopping is not None:
+            self._count(stopping, "a worker did not stop a cancelled search", is_lost=True)
         if search is None or attempt is None:
             return
+        search.has_hung = search.has_hung or has_hung
         settled = self._dispatcher.on_lost(attempt, _now_s(), time_counts=slot.is_hung)
         self.settle(settled)
         if settled is None:
             self._counts.retried += 1
             self._set_timer()
             self.dispatch()
-        elif isinstance(settled.outcome, WorkersLost):
-            self._count(self._quarantine.record_loss, search.job, str(settled.outcome))
 
-    def _count(self, record: RecordFault, job: Job, message: str) -> None:
-        """Counts a fault of a game; if that quarantines the game, its waiting searches fail now."""
-        now_s = _now_s()
-        if record(job.game, job.rules, message, now_s):
+    def _count(self, search: PoolSearch, message: str, *, is_lost: bool) -> None:
+        """Counts a search that raised an error, or that its workers lost. If that quarantines the
+        game, its waiting searches fail now.
+        """
+        job, now_s, quarantine = search.job, _now_s(), self._quarantine
+        if is_lost:
+            begun_s = now_s if search.first_sent_s is None else search.first_sent_s
+            starts = quarantine.record_loss(job.game, job.rules, message, begun_s, now_s)
+        else:
+            starts = quarantine.record_fault(job.game, job.rules, message, now_s)
+        if starts:
             self.settle_all(
                 self._dispatcher.fail_waiting(
-                    lambda search: self._quarantine.error(search.job.game, search.job.rules, now_s)
+                    lambda each: quarantine.error(each.job.game, each.job.rules, now_s)
                 )
             )
 

@@ -11,10 +11,9 @@ from enum import Enum
 from functools import cache, cached_property
 from typing import Protocol
 
-import numpy as np
-
 from engine.game import Position
 from engine.game import State as Words
+from engine.rules.call import RulesCall
 from engine.rules.data import load_data
 from engine.teach.remembering import RememberingGame
 from engine.teach.trace import Number, Value
@@ -203,7 +202,7 @@ class GameState:
         if value is None:
             game = self.position.game
             original = game.original if isinstance(game, RememberingGame) else game
-            with np.errstate(over="ignore"):
+            with RulesCall(game.id, "evaluate"):
                 value = int(game.rules.evaluate(state, _data(original)))
             if len(self.estimates) < MAX_ESTIMATES:
                 self.estimates[state] = value

@@ -11,6 +11,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, Position, PositionError
+from engine.rules.errors import GameHung
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
@@ -405,6 +406,8 @@ def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:
 
 def _freeze_code(error: GameError | GameFault) -> Code:
     """The code that says why this error freezes the room."""
+    if isinstance(error, GameHung):
+        return Code.GAME_HUNG
     return Code.GAME_FAULT if isinstance(error, GameFault) else Code.GAME_CHANGED
 
 

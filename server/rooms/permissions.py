@@ -59,6 +59,7 @@ from server.rooms.refusals import (
     HAS_SEAT,
     HELP_BETWEEN_PEOPLE,
     HELP_IN_RATED_MATCH,
+    HUNG,
     MATCH_OVER,
     MATCH_RUNNING,
     NEWER,
@@ -160,7 +161,8 @@ def require_running_match(room: Room) -> Match:
 def playable_position(room: Room, match: Match) -> Position:
     """The match's position. Raises CommandRejected if the match can only be read."""
     if room.frozen is not None or match.position is None:
-        raise CommandRejected(room.frozen or READ_ONLY.code, READ_ONLY.message)
+        refusal = _refusal_to_play(room)
+        raise CommandRejected(refusal.code, refusal.message)
     return match.position
 
 
@@ -421,6 +423,13 @@ def _refusal_unless_playable(room: Room, match: Match) -> Refusal | None:
     """The reason to refuse a command that needs the position of a match that can only be read."""
     if match.position is not None and room.frozen is None:
         return None
+    return _refusal_to_play(room)
+
+
+def _refusal_to_play(room: Room) -> Refusal:
+    """The reason to refuse a command that needs a position, in a room that can only be read."""
+    if room.frozen is Code.GAME_HUNG:
+        return HUNG
     return Refusal(room.frozen or READ_ONLY.code, READ_ONLY.message)
 
 

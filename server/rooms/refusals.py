@@ -66,6 +66,10 @@ READ_ONLY = Refusal(
     Code.ROOM_FROZEN,
     "this match was played by other rules than this server has; it can only be read",
 )
+HUNG = Refusal(
+    Code.GAME_HUNG,
+    "one of this game's rules did not return; the match can go on after a restart of the server",
+)
 TAKEBACK_REQUESTED = Refusal(
     Code.OFFER_TWICE, "you have asked to take a move back in this position already"
 )

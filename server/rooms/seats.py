@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from engine.game import Game, GameFault
+from engine.rules.errors import GameHung
 from engine.search.job import Persona
 from engine.strategies.contract import DEFAULT_DEPTH
 from engine.strategies.registry import FIXED_DEPTHS, player_name, strategy_names
@@ -137,6 +138,8 @@ def _strategy_occupant(
     evaluator = default_evaluator(game) if wish.evaluator is None else wish.evaluator
     try:
         check_evaluator(name, game.start(options), evaluator)
+    except GameHung:
+        raise
     except (TeachError, GameFault) as error:
         raise CommandRejected(Code.STRATEGY_UNKNOWN, str(error)) from error
     depth = FIXED_DEPTHS.get(name, wish.depth or DEFAULT_DEPTH) or None

@@ -3,6 +3,7 @@
 import structlog
 
 from engine.game import GameFault
+from engine.rules.errors import GameHung
 from server.protocol import messages as wire
 from server.protocol import views
 from server.rooms.model import Room
@@ -39,4 +40,6 @@ def turn_message(room: Room) -> tuple[wire.Turn | None, str | None]:
 
 
 def _log_fault(room: Room, fault: GameFault) -> None:
+    if isinstance(fault, GameHung):  # the watchdog has logged it, once
+        return
     log.error("game fault", room=room.id, game=room.game_id, fault=str(fault), exc_info=True)

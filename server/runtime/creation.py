@@ -5,6 +5,7 @@ import math
 import structlog
 
 from engine.game import UnknownGame
+from engine.rules.errors import GameHung
 from server.codes import Code
 from server.ids import RoomId
 from server.limits.by_address import LimitExceeded, Limits
@@ -100,6 +101,8 @@ class RoomCreator:
             raise CommandRejected(Code.GAME_UNKNOWN, str(error)) from error
         except CommandRejected:
             raise
+        except GameHung as hung:  # the watchdog has logged it
+            raise CommandRejected(Code.GAME_HUNG, str(hung)) from hung
         except Exception as fault:  # a plug-in's file may raise anything while it is imported
             log.error("game fault", game=command.game, fault=str(fault), exc_info=True)
             raise CommandRejected(

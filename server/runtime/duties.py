@@ -14,6 +14,7 @@ from server.ports import Ports
 from server.runtime.expiry import EXPIRY_STEP_S
 from server.runtime.hub import Hub
 from server.store.base import StoreError
+from server.store.condition import StoreDamaged, StoreReadOnly
 
 log = structlog.get_logger()
 
@@ -22,6 +23,10 @@ SWEEP_S = 5.0
 #: Time between two queries for due rooms, in seconds, from the time when a node goes down until
 #: its heartbeat has expired.
 DUE_ROOMS_RETRY_S = 0.2
+#: Time between two looks at the store's condition, in seconds.
+CONDITION_CHECK_S = 1.0
+#: Time between two log lines about a store that takes no writes or is damaged, in seconds.
+CONDITION_LOG_S = 60.0
 
 
 async def keep_heartbeat(hub: Hub) -> None:
@@ -39,12 +44,30 @@ async def keep_heartbeat(hub: Hub) -> None:
             await hub.wake_due_rooms()
             if not settings.is_sole_node:
                 await hub.membership.check_silent_nodes()
+        except (StoreReadOnly, StoreDamaged):
+            pass  # `report_condition` logs it, once a minute
         except StoreError as error:
             log.warning("store unavailable", duty="heartbeat", error=str(error))
         frequent_until_s = hub.membership.node_down_s + 4 * settings.heartbeat_s
         is_frequent = loop.time() < frequent_until_s
         period_s = settings.heartbeat_s
         await asyncio.sleep(min(period_s, DUE_ROOMS_RETRY_S) if is_frequent else period_s)
+
+
+async def report_condition(hub: Hub) -> None:
+    """Logs that the store takes no writes or is damaged: at once, then every CONDITION_LOG_S."""
+    loop = asyncio.get_running_loop()
+    logged, logged_s = "ok", 0.0
+    while True:
+        condition = hub.ports.store.condition()
+        is_due = condition.name != logged or loop.time() - logged_s >= CONDITION_LOG_S
+        if condition.name != "ok" and is_due:
+            log.error("the store is " + condition.name, reason=condition.reason)
+            logged_s = loop.time()
+        elif condition.name != logged:
+            log.info("the store works again", was=logged)
+        logged = condition.name
+        await asyncio.sleep(CONDITION_CHECK_S)
 
 
 async def sweep(hub: Hub) -> None:
@@ -92,6 +115,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
             work = {
                 "hub heartbeat": keep_heartbeat(hub),
                 "hub sweep": sweep(hub),
+                "hub store": report_condition(hub),
                 "hub poll": membership.watch_heads(),
                 "hub attendance": record_attendance(hub),
                 "hub expiry": expire(hub),

@@ -106,8 +106,12 @@ class Feed:
         if has_board_change:
             self._thinking.on_board_change(room)
         if has_frozen_changed:
-            for follower, _ in self._followers:
-                follower.send(Outbound(self._joined(room, follower)))
+            self.repeat_joined(room)
+
+    def repeat_joined(self, room: Room) -> None:
+        """Sends `joined` again: what the room can be used for has changed."""
+        for follower, _ in self._followers:
+            follower.send(Outbound(self._joined(room, follower)))
 
     def send_joined(
         self, join: wire.Join, follower: Follower, room: Room, missed: list[StoredEvent] | None

@@ -20,7 +20,7 @@ from server.runtime.log import Outcome
 from server.runtime.membership import Membership
 from server.runtime.observers import Observers, engine_observer, metrics_observer
 from server.runtime.open_rooms import OpenRooms
-from server.runtime.requests import JOIN_OR_LEAVE, Request, refuse
+from server.runtime.requests import JOIN_OR_LEAVE, Request, Review, refuse
 from server.runtime.room_runner import RoomRunner
 from server.runtime.seat_names import update_seats
 from server.runtime.timer import WAKE_AHEAD_S
@@ -148,6 +148,15 @@ class Hub:
             if runner := self.rooms.get(room_id):
                 runner.forget(follower, has_closed_page)
                 self.rooms.end_reservation(room_id)
+
+    def on_game_refused(self, game_id: str) -> None:
+        """Freezes the open rooms of a game of which a rule has hung: this process calls no rule of
+        it again. Rooms that are opened later are frozen as they load.
+        """
+        self.ports.metrics.faults += 1
+        for runner in self.rooms:
+            if runner.room is not None and runner.room.game_id == game_id:
+                runner.submit(Review())
 
     # --- single steps of the duties ---
 

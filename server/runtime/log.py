@@ -80,10 +80,16 @@ class Machine(Protocol[S, C, E]):
     def evolve(self, state: S, event: E, at_ms: int) -> S:
         """The state after one more event. Never raises, so every stored log loads."""
 
+    def review(self, state: S) -> S:
+        """The state as this process can serve it now, the same object if nothing has changed."""
+
     def decide(self, state: S, command: C, moment: Moment) -> list[E]:
         """The events that a command makes now; none if it changes nothing. Raises
         CommandRejected.
         """
+
+    def check(self, before: S, after: S) -> None:
+        """Raises CommandRejected if the events between these states must not be appended."""
 
     def entry(self, state: S, event: E, at_ms: int) -> StoredEvent:
         """The log entry of the event that led to this state."""
@@ -263,6 +269,17 @@ class EventLog(Generic[S, C, E]):
             return
         self._apply(list(entries), Cause.RECEIVED, is_responsible=False)
 
+    def review(self) -> bool:
+        """Changes the state to what this process can serve now, without an event; returns whether
+        it has changed.
+        """
+        before = self.state
+        self._state = self._machine.review(before)
+        if self._state is before:
+            return False
+        self._due_ms = self._machine.due_ms(self.state)
+        return True
+
     async def since(self, v: int) -> list[StoredEvent]:
         """Returns the entries after version `v`, from memory or from the store."""
         head_v = self.state.v
@@ -331,6 +348,8 @@ class EventLog(Generic[S, C, E]):
             try:
                 await self._append(events, key, attachment)
                 return Accepted(self.state.v)
+            except CommandRejected as rejection:
+                return self._reject(command, rejection)
             except Conflict:
                 self._ports.metrics.conflicts += 1
                 await self.catch_up()
@@ -367,7 +386,10 @@ class EventLog(Generic[S, C, E]):
         return was_behind or committed is not None
 
     async def _append(self, events: list[E], key: CommandKey, attachment: bytes | None) -> None:
-        """Commits the events of a command with its key, applies them and calls the subscriber."""
+        """Commits the events of a command with its key, applies them and calls the subscriber.
+
+        Raises CommandRejected if they cannot be applied, and Conflict, Duplicate and StoreError.
+        """
         before = self.state
         await self._prepare(events)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
@@ -376,6 +398,7 @@ class EventLog(Generic[S, C, E]):
         for event in events:
             after = self._machine.evolve(after, event, at_ms)
             new_entries.append(self._machine.entry(after, event, at_ms))
+        self._machine.check(before, after)
         entries = tuple(new_entries)
         due_ms = self._machine.due_ms(after)
         self._ports.reached("before_append")

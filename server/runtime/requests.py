@@ -49,6 +49,11 @@ class Resync:
     """The store may have events that this node has not seen."""
 
 
+@dataclass(frozen=True, slots=True)
+class Review:
+    """This process may no longer play the room's game."""
+
+
 class Wake(Struct, frozen=True):
     """The room's timer has expired.
 

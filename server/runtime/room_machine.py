@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 
 import structlog
+from msgspec.structs import replace
 
 from engine.game import GameFault
+from engine.rules.call import refused_games
+from engine.rules.errors import GameHung
 from server.codes import Code
 from server.ids import RoomId
 from server.ports import Ports
@@ -12,6 +15,7 @@ from server.rooms import rules
 from server.rooms.commands import AiMove, Command
 from server.rooms.events import RoomEvent, parse_event_body
 from server.rooms.model import CommandRejected, Moment, Room
+from server.rooms.refusals import HUNG
 from server.runtime.projections import log_entry, projections
 from server.store.base import Projection, StoredEvent
 
@@ -33,9 +37,15 @@ class RoomMachine:
     def evolve(self, state: Room, event: RoomEvent, at_ms: int) -> Room:
         return rules.evolve(state, event, at_ms)
 
+    def review(self, state: Room) -> Room:
+        """The room, frozen if this process no longer calls the rules of its game."""
+        if state.frozen is None and state.game_id in refused_games:
+            return replace(state, frozen=Code.GAME_HUNG)
+        return state
+
     def decide(self, state: Room, command: Command, moment: Moment) -> list[RoomEvent]:
         """Returns the events of a command. They end the match if an AI's move is illegal, or if the
-        rules fail on it.
+        rules raise an error on it.
         """
         try:
             return rules.decide(state, command, moment)
@@ -45,6 +55,9 @@ class RoomMachine:
                 raise
             log.error("AI answered an illegal move", room=state.id, game=state.game_id)
             failure = command.to_failure("its engine answered a move that is not legal")
+        except GameHung as hung:
+            # The watchdog has logged it. The match stays as it is, whoever gave the command.
+            raise CommandRejected(Code.GAME_HUNG, str(hung)) from hung
         except GameFault as fault:
             self._ports.metrics.faults += 1
             log.error(
@@ -57,6 +70,11 @@ class RoomMachine:
                 ) from fault
             failure = command.to_failure("the rules of this game failed on its move")
         return rules.decide(state, failure, moment)
+
+    def check(self, before: Room, after: Room) -> None:
+        """Refuses events on which a rule hung: it would hang at each load of the log."""
+        if after.frozen is Code.GAME_HUNG and before.frozen is None:
+            raise CommandRejected(HUNG.code, HUNG.message)
 
     def entry(self, state: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
         return log_entry(state, event, at_ms)

@@ -40,6 +40,7 @@ from server.runtime.renaming import update_name
 from server.runtime.requests import (
     Request,
     Resync,
+    Review,
     TakeOver,
     Wake,
     command_id,
@@ -62,7 +63,7 @@ RESUME_LIMIT = 500
 RESYNC_S = 1.0
 
 #: An item of the mailbox.
-Item = Request | EventsAppended | TakeOver | Resync | Wake
+Item = Request | EventsAppended | TakeOver | Resync | Review | Wake
 
 
 class RoomRunner:
@@ -149,10 +150,10 @@ class RoomRunner:
             or len(self._mailbox)
         )
 
-    def submit(self, request: Request | TakeOver | Resync) -> bool:
+    def submit(self, request: Request | TakeOver | Resync | Review) -> bool:
         """Puts a request into the mailbox. Returns False if the mailbox is full."""
         try:
-            self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver))
+            self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver | Review))
         except Full:
             self._log.is_behind = self._log.is_behind or isinstance(request, Resync)
             return False
@@ -172,6 +173,8 @@ class RoomRunner:
             return None
         if not self._is_busy:  # otherwise the work is started after the item that is being served
             self._start_due_work()
+        if self._log.state.frozen is Code.GAME_HUNG:
+            return None  # the rule would hang on the next node as well
         return RoomVersion(self.room_id, room.v) if self._log.due_ms is None else None
 
     def receive(self, message: RoomMessage) -> None:
@@ -277,6 +280,8 @@ class RoomRunner:
                     await self._log.catch_up()
                 case Resync():
                     await self._log.catch_up()
+                case Review():
+                    pass  # `_start_due_work` does it, as after any other item
             self._start_due_work()
         except StoreError as error:
             self._on_store_failure()
@@ -378,7 +383,12 @@ class RoomRunner:
     # --- due work ---
 
     def _start_due_work(self) -> None:
-        """Starts the work that is due now, and sets the timer for the next due time."""
+        """Starts the work that is due now, and sets the timer for the next due time.
+
+        First it freezes the room if a rule of its game has hung since, and tells the followers.
+        """
+        if self._log.review():
+            self._feed.repeat_joined(self._log.state)
         room, is_due = self._log.state, self._log.due_ms is not None
         if is_due or self._ai.is_busy:
             self._ai.update(room, self._log.is_responsible)

@@ -11,12 +11,15 @@ structs below.
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from server.ids import IdentityId, MatchId, RoomId
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_rest
+
+if TYPE_CHECKING:
+    from server.store.condition import Condition
 
 #: The audiences of an event: everyone in the room, and spectators only.
 EVERYONE, SPECTATORS = 0, 1
@@ -587,3 +590,6 @@ class Store(Protocol):
 
     async def check(self) -> None:
         """Raises StoreUnavailable unless the store answers."""
+
+    def condition(self) -> "Condition":
+        """What the store can do, as far as the calls of this node have shown lately."""

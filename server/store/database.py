@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from server.store.base import StoreUnavailable
+from server.store.condition import Call, ConditionRecord, store_fault
 
 T = TypeVar("T")
 
@@ -26,18 +27,20 @@ class SqlDatabase:
     All methods raise StoreUnavailable if the database fails.
     """
 
-    def __init__(self, write: TransactionRunner, read: TransactionRunner) -> None:
+    def __init__(
+        self, write: TransactionRunner, read: TransactionRunner, record: ConditionRecord
+    ) -> None:
         self._write = write
         self._read = read
+        self._record = record
 
     async def select(self, query: Any, values: dict[str, Any] | None = None) -> list[Any]:
         """Runs a query; returns its rows."""
-        try:
-            return await self._read(
-                lambda connection: list(connection.execute(query, values or {}).all())
-            )
-        except DBAPIError as error:
-            raise StoreUnavailable(f"the database failed: {error.orig}") from error
+
+        def work(connection: Connection) -> list[Any]:
+            return list(connection.execute(query, values or {}).all())
+
+        return await self._run("read", self._read, work)
 
     async def execute(self, statement: Any) -> list[Any]:
         """Runs one write statement in its own transaction; returns its rows."""
@@ -45,7 +48,17 @@ class SqlDatabase:
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Runs a function with write statements, each in its own transaction on PostgreSQL."""
+        return await self._run("write", self._write, work)
+
+    async def _run(self, call: Call, run: TransactionRunner, work: Callable[[Connection], T]) -> T:
         try:
-            return await self._write(work)
+            result = await run(work)
         except DBAPIError as error:
-            raise StoreUnavailable(f"the database failed: {error.orig}") from error
+            fault = store_fault(f"the database failed: {error.orig}", error.orig)
+            self._record.record(call, fault)
+            raise fault from error
+        except StoreUnavailable as fault:
+            self._record.record(call, fault)
+            raise
+        self._record.record(call, None)
+        return result

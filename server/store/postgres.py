@@ -21,6 +21,7 @@ from sqlalchemy.pool import NullPool
 
 from server.store import schema
 from server.store.base import Append, NewRoom, StoreError, StoreUnavailable
+from server.store.condition import StoreReadOnly, store_fault
 from server.store.group import Contended
 from server.store.postgres_group import commit_appends, commit_rooms
 from server.store.postgres_link import FAULTS, Fault, Limits, PostgresUrl, connect, fault_of
@@ -156,8 +157,10 @@ class _Pool:
                 f"the database did not answer within {self._limits.answer_s:g} s"
             ) from error
         except DBAPIError as error:
-            kind = _ConnectionLost if error.connection_invalidated else StoreUnavailable
-            raise kind(f"the database failed: {_reason(error)}") from error
+            message = f"the database failed: {_reason(error)}"
+            if error.connection_invalidated:
+                raise _ConnectionLost(message) from error
+            raise store_fault(message, _cause(error)) from error
         except (*FAULTS, SQLAlchemyError) as error:
             raise _ConnectionLost(f"the database failed: {_reason(error)}") from error
 
@@ -169,8 +172,13 @@ class _ConnectionLost(StoreUnavailable):
 def _reason(error: Exception) -> str:
     """The database's error message, without SQLAlchemy's wrapping."""
     if isinstance(error, DBAPIError) and error.orig is not None:
-        return str(error.orig.__cause__ or error.orig)
+        return str(_cause(error))
     return str(error) or type(error).__name__
+
+
+def _cause(error: DBAPIError) -> BaseException | None:
+    """The driver's own error, without SQLAlchemy's wrapping."""
+    return error.orig if error.orig is None else error.orig.__cause__ or error.orig
 
 
 #: The query for the store's epoch.
@@ -273,7 +281,7 @@ class _Writer:
         After a failover, the address may lead to another server.
         """
         if await link.fetchval("SELECT current_setting('transaction_read_only') = 'on'"):
-            raise StoreUnavailable(
+            raise StoreReadOnly(
                 f"the database {self._url} is read-only (a standby?):"
                 " Plyroom needs the one that takes writes"
             )
@@ -377,7 +385,7 @@ class _Writer:
             case Fault.MALFORMED:
                 return StoreError(f"PostgreSQL cannot store the values: {_reason(error)}")
             case _:
-                return StoreUnavailable(f"the database refused: {_reason(error)}")
+                return store_fault(f"the database refused: {_reason(error)}", error)
 
 
 def _is_idempotent(op: Op) -> bool:

@@ -45,6 +45,7 @@ from server.store.base import (
     day_of,
     match_page,
 )
+from server.store.condition import Condition, ConditionRecord
 from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended
@@ -91,9 +92,10 @@ class SqlStore:
         epoch: str,
         clock: Callable[[], ColumnElement[int]],
     ) -> None:
-        self.database = database = SqlDatabase(write, read)
+        self._record = record = ConditionRecord()
+        self.database = database = SqlDatabase(write, read, record)
         self.epoch = epoch
-        self.logs = SqlLogs(database, commit)
+        self.logs = SqlLogs(database, _recording(commit, record))
         self.projections = SqlProjections(database)
         self.nodes = SqlNodes(database, clock)
         self.analyses = SqlAnalyses(database, clock)
@@ -121,6 +123,25 @@ class SqlStore:
             raise StoreUnavailable(
                 "the database is not the same as at the start: restart this server"
             )
+
+    def condition(self) -> Condition:
+        return self._record.current()
+
+
+def _recording(commit: Commit, record: ConditionRecord) -> Commit:
+    """Commits groups and records whether the store has taken them."""
+
+    async def commit_and_record(ops: list[Op]) -> list[Outcome]:
+        try:
+            outcomes = await commit(ops)
+        except StoreUnavailable as fault:
+            record.record("append", fault)
+            raise
+        faults = [each for each in outcomes if isinstance(each, StoreUnavailable)]
+        record.record("append", faults[0] if faults else None)
+        return outcomes
+
+    return commit_and_record
 
 
 class SqlLogs:

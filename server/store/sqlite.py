@@ -27,6 +27,7 @@ from sqlalchemy.exc import DBAPIError
 
 from server.store import tables as t
 from server.store.base import StoreUnavailable, wall_clock_ms
+from server.store.condition import store_fault
 from server.store.folder import make_folder
 from server.store.group import Contended, commit_on_sqlite, prepare_commits
 from server.store.schema import upgrade_sqlite
@@ -75,7 +76,7 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator[SqlSt
             except sqlite3.IntegrityError as error:
                 raise Contended from error
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"the database failed: {error}") from error
+                raise store_fault(f"the database failed: {error}", error) from error
 
         try:
             epoch = await writer.run(_epoch)

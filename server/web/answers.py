@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from engine.rules.errors import GameHung
 from server.address import Origin
 from server.codes import Code
 from server.limits.by_address import LimitExceeded
@@ -42,6 +43,13 @@ class ApiError(Exception):
 def too_many_requests(limit: LimitExceeded) -> ApiError:
     """The 429 refusal for an address that exceeds a limit."""
     return ApiError(HTTPStatus.TOO_MANY_REQUESTS, limit.code, limit.message, limit.retry_s)
+
+
+def rules_failed(error: Exception, message: str, code: Code = Code.GAME_FAULT) -> ApiError:
+    """The 409 refusal for an error of a game's rules; `game.hung` if a rule did not return."""
+    if isinstance(error, GameHung):
+        return ApiError(HTTPStatus.CONFLICT, Code.GAME_HUNG, str(error))
+    return ApiError(HTTPStatus.CONFLICT, code, message)
 
 
 def json_answer(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:

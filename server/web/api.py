@@ -20,6 +20,7 @@ from server.net.listener import WS_PATH, is_origin_allowed
 from server.ports import Ports
 from server.rooms.model import CommandRejected
 from server.store.base import StoreUnavailable
+from server.store.condition import StoreDamaged, StoreReadOnly
 from server.web.analyses import Analyses
 from server.web.answers import (
     ORIGIN,
@@ -154,10 +155,14 @@ class Api:
         """Answers whether new clients may connect.
 
         They may if the store answers, its clock agrees with this node's, and the server is not
-        draining.
+        draining. A store that is read-only or damaged answers every node alike, and people can
+        still read: then the status is 200, and `store` says so.
         """
-        status, _ = await self._readiness()
-        return json_answer({"status": "ok" if status == HTTPStatus.OK else "not ready"}, status)
+        status, details = await self._readiness()
+        body = {"status": "ok" if status == HTTPStatus.OK else "not ready"}
+        if "store" in details:
+            body["store"] = details["store"]
+        return json_answer(body, status)
 
     async def ready_details(self, request: web.Request) -> web.Response:
         """Like `readyz`, with the reason, for operators."""
@@ -170,6 +175,8 @@ class Api:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "draining"}
         try:
             await self.ports.store.check()
+        except (StoreReadOnly, StoreDamaged):
+            pass  # no other node could do better; the condition below says so
         except StoreUnavailable as error:
             return HTTPStatus.SERVICE_UNAVAILABLE, {
                 "status": "store unavailable",
@@ -178,10 +185,14 @@ class Api:
         ahead_ms = self._clock_ahead_ms()
         if abs(ahead_ms) > MAX_CLOCK_DIFFERENCE_MS:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
+        details = {"status": "ok"}
         # Degraded: nodes read each other's events from the store, with a delay.
         if not self.ports.bus.is_up:
-            return HTTPStatus.OK, {"status": "ok", "bus": "away"}
-        return HTTPStatus.OK, {"status": "ok"}
+            details["bus"] = "away"
+        condition = self.ports.store.condition()
+        if condition.name != "ok":
+            details |= {"store": condition.name, "error": condition.reason}
+        return HTTPStatus.OK, details
 
     async def guest(self, request: web.Request) -> web.Response:
         """Answers with the guest of the token or the cookie, or creates one and sets a cookie.

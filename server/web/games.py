@@ -8,6 +8,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from engine.rules.call import refused_games
 from engine.rules.registry import game_ids
 from server.ports import Ports
 from server.protocol.levels import level_names
@@ -51,10 +52,14 @@ class Games:
         return [web.get("/api/games", self.games)]
 
     async def games(self, request: web.Request) -> web.Response:
-        """Lists the games with their options, levels, rules and boards, the most played first."""
+        """Lists the games with their options, levels, rules and boards, the most played first.
+
+        A game whose file fails is left out, and so is one that is refused because a rule hung.
+        """
         async with self._lock:
             now_ms = self._ports.now_ms()
-            if self._ordered_ms is None or not 0 <= now_ms - self._ordered_ms < ORDER_MS:
+            is_new = self._ordered_ms is not None and 0 <= now_ms - self._ordered_ms < ORDER_MS
+            if not is_new or not refused_games.keys().isdisjoint(self._listed or ()):
                 await self._order()
                 self._ordered_ms = now_ms
         return self._list.response(request, "application/json", "no-cache")
@@ -64,7 +69,8 @@ class Games:
         if not self._entries:
             self._entries = await self._make_entries()
         counts = await self._counts()
-        order = sorted(self._entries, key=lambda game_id: -counts.get(game_id, 0))
+        playable = [game_id for game_id in self._entries if game_id not in refused_games]
+        order = sorted(playable, key=lambda game_id: -counts.get(game_id, 0))
         if order == self._listed:
             return
         body = _encode({"games": [self._entries[game_id] for game_id in order]})

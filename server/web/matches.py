@@ -28,6 +28,7 @@ from server.web.answers import (
     json_answer,
     query_number,
     raw_answer,
+    rules_failed,
     too_many_requests,
 )
 from server.web.match_list import parse_cursor, parse_filter, read_page
@@ -180,7 +181,7 @@ class Matches:
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
         except Exception as error:  # the game is missing or broken
-            raise _game_changed() from error
+            raise _game_changed(error) from error
         tokens = [played.move for played in record.moves]
         made = await self._thoughts.assessments(
             match, game, tokens, record.versions[: last + 1], first
@@ -221,7 +222,7 @@ class Matches:
         except ConnectionError:
             raise
         except Exception as error:
-            raise _game_changed() from error
+            raise _game_changed(error) from error
 
     async def _find(self, match_id: str) -> StoredMatch:
         match = await self._ports.store.projections.match(MatchId(match_id[:64]))
@@ -305,10 +306,10 @@ class Matches:
         }  # fmt: skip
 
 
-def _game_changed() -> ApiError:
-    return ApiError(
-        HTTPStatus.CONFLICT, Code.GAME_CHANGED, "this server no longer has the rules of this match"
-    )
+def _game_changed(error: Exception) -> ApiError:
+    """The refusal for a match whose game is missing, broken or has changed."""
+    message = "this server no longer has the rules of this match"
+    return rules_failed(error, message, Code.GAME_CHANGED)
 
 
 @lru_cache(CACHED_STARTS)

@@ -25,6 +25,7 @@ from server.net.listener import CannotListen
 from server.ports import NoStudies
 from server.process.metrics import Histogram, Metrics
 from server.settings import Settings
+from server.store.condition import Condition
 from server.web.connection import HttpConnections
 
 #: The help text of each counter of `server.process.metrics.Metrics`.
@@ -72,6 +73,7 @@ class Gauges:
     searches: Callable[[], Load]
     bus: Bus
     studies: Callable[[], Load] = NoStudies().load
+    store: Callable[[], Condition] = lambda: Condition("ok")
 
 
 class NodeCollector:
@@ -114,6 +116,17 @@ class NodeCollector:
         )
         yield GaugeMetricFamily(
             "plyroom_study_waiting", "Jobs that wait for a study process", studies.waiting
+        )
+        condition = self._gauges.store()
+        yield GaugeMetricFamily(
+            "plyroom_store_read_only",
+            "Whether the store takes no writes: it is read-only, or its disk is full",
+            condition.name == "read-only",
+        )
+        yield GaugeMetricFamily(
+            "plyroom_store_damaged",
+            "Whether the store has pages that cannot be read",
+            condition.name == "damaged",
         )
         bus = self._gauges.bus.counters()
         yield GaugeMetricFamily(

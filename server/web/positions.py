@@ -6,6 +6,7 @@ import structlog
 from aiohttp import web
 
 from engine.game import GameFault, Position, PositionError, UnknownGame
+from engine.rules.errors import GameHung
 from engine.view import cell_ids
 from server.codes import Code
 from server.ports import Ports
@@ -13,7 +14,7 @@ from server.protocol.limits import MAX_START
 from server.rooms.model import CommandRejected
 from server.rooms.placing import is_placeable, place
 from server.rooms.starts import check_start
-from server.web.answers import ApiError, json_answer
+from server.web.answers import ApiError, json_answer, rules_failed
 
 log = structlog.get_logger()
 
@@ -103,10 +104,9 @@ class Positions:
             raise self._fault(game_id, fault) from fault
 
     def _fault(self, game_id: str, fault: Exception) -> ApiError:
-        log.error("game fault", game=game_id, fault=str(fault), exc_info=True)
-        return ApiError(
-            HTTPStatus.CONFLICT, Code.GAME_FAULT, "the rules of this game failed on this position"
-        )
+        if not isinstance(fault, GameHung):  # the watchdog has logged that, once
+            log.error("game fault", game=game_id, fault=str(fault), exc_info=True)
+        return rules_failed(fault, "the rules of this game failed on this position")
 
 
 def _refusal(message: str) -> ApiError:

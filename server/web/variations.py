@@ -14,7 +14,14 @@ from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.limits import MAX_MOVE
 from server.store.base import StoredMatch
-from server.web.answers import ORIGIN, ApiError, json_answer, query_number, too_many_requests
+from server.web.answers import (
+    ORIGIN,
+    ApiError,
+    json_answer,
+    query_number,
+    rules_failed,
+    too_many_requests,
+)
 from server.web.matches import Matches
 
 #: Maximum number of moves of a variation.
@@ -60,9 +67,7 @@ class Variations:
         except GameError as error:
             raise _malformed(str(error)) from error
         except GameFault as fault:
-            raise ApiError(
-                HTTPStatus.CONFLICT, Code.GAME_FAULT, "the rules of this game failed on this line"
-            ) from fault
+            raise rules_failed(fault, "the rules of this game failed on this line") from fault
 
     async def _position(self, match: StoredMatch, moves: list[str]) -> Position:
         """The position of a match after these moves. Raises ApiError if its rules are gone."""
@@ -74,10 +79,8 @@ class Variations:
                 if number % REPLAY_BATCH == 0:
                     await asyncio.sleep(0)
         except Exception as error:  # the game is missing or broken
-            raise ApiError(
-                HTTPStatus.CONFLICT, Code.GAME_CHANGED,
-                "this server no longer has the rules of this match",
-            ) from error  # fmt: skip
+            message = "this server no longer has the rules of this match"
+            raise rules_failed(error, message, Code.GAME_CHANGED) from error
         return position
 
 

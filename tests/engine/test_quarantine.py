@@ -34,10 +34,10 @@ def test_a_game_whose_workers_are_lost_gets_another_try() -> None:
     """
     quarantine, now_s, pauses = Quarantine(), 0.0, []
     for _ in range(FAULTS_IN_A_ROW - 1):
-        assert not quarantine.record_loss("chess", "a", "killed", now_s)
+        assert not quarantine.record_loss("chess", "a", "killed", now_s, now_s)
     for _ in range(9):
-        assert quarantine.record_loss("chess", "a", "killed", now_s)
-        assert not quarantine.record_loss("chess", "a", "killed", now_s), "an earlier search"
+        assert quarantine.record_loss("chess", "a", "killed", now_s, now_s)
+        assert not quarantine.record_loss("chess", "a", "killed", now_s, now_s), "an earlier search"
         quarantine.record_answer("chess", "a", now_s)
         end_s = now_s
         while quarantine.error("chess", "a", end_s) is not None:
@@ -48,12 +48,14 @@ def test_a_game_whose_workers_are_lost_gets_another_try() -> None:
     assert pauses[-1] == MAX_PAUSE_S
     assert all(after == min(2 * before, MAX_PAUSE_S) for before, after in pairwise(pauses))
     quarantine.record_answer("chess", "a", now_s)
-    assert not quarantine.record_loss("chess", "a", "killed", now_s), "the count starts from zero"
+    assert not quarantine.record_loss("chess", "a", "killed", now_s, now_s), (
+        "the count starts from zero"
+    )
 
 
 def test_the_error_tells_how_long_the_quarantine_lasts() -> None:
     """A quarantine after lost workers names the seconds that are left."""
     quarantine = Quarantine()
     for _ in range(FAULTS_IN_A_ROW):
-        quarantine.record_loss("chess", "a", "killed", 0)
+        quarantine.record_loss("chess", "a", "killed", 0, 0)
     assert "for 50 s" in str(quarantine.error("chess", "a", FIRST_PAUSE_S - 50))

@@ -334,7 +334,9 @@ def test_an_answer_that_crosses_the_stop_is_dropped() -> None:
 
 
 def test_a_worker_that_does_not_stop_is_replaced() -> None:
-    """A worker that does not stop a preempted search in a second is killed; that is no fault."""
+    """A worker that does not stop a preempted search in a second is killed; the next answer of the
+    game says that its rules are sound.
+    """
 
     async def script(pool: ClassPool) -> None:
         study = await pool.search("study")

@@ -16,6 +16,7 @@ from server.deploy.postgres import (
     private_postgres,
 )
 from server.store.base import CommandKey, StoreUnavailable
+from server.store.condition import StoreReadOnly
 from server.store.postgres import open_postgres
 from server.store.postgres_link import Limits
 from tests.support.clock import stopped_clock
@@ -240,14 +241,44 @@ async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
                 assert "needs the one that takes writes" in await refusal(url)
                 async with postgres.session(database) as session:
                     await session.execute(DISCONNECT)
-                for _ in range(2):
-                    with pytest.raises(StoreUnavailable, match="needs the one that takes writes"):
+                for kind in (StoreUnavailable, StoreReadOnly):  # the first found the link broken
+                    with pytest.raises(kind, match="needs the one that takes writes"):
                         await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+                with pytest.raises(StoreReadOnly, match="read-only transaction"):
+                    await store.nodes.heartbeat("n1", 1000)
+                await store.check()
+                assert store.condition().name == "read-only"
             finally:
                 await other.execute(
                     f"ALTER DATABASE {database} RESET default_transaction_read_only"
                 )
+            async with postgres.session(database) as session:
+                await session.execute(DISCONNECT)
             await store.logs.append(append("r1", 2))
+            await store.nodes.heartbeat("n1", 1000)
+            assert store.condition().name == "ok"
+
+
+async def test_a_full_disk_refuses_writes_only(postgres: Postgres, database: str) -> None:
+    """PostgreSQL's error of a full disk is StoreReadOnly; then writes succeed again."""
+    async with (
+        open_postgres(postgres.url(database)) as store,
+        postgres.session(database) as other,
+    ):
+        await store.logs.create_room(new_room("r1"))
+        await other.execute(
+            "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " RAISE EXCEPTION 'No space left on device' USING ERRCODE = '53100'; END $$;"
+            " CREATE TRIGGER full_disk BEFORE INSERT ON events EXECUTE FUNCTION fill()"
+        )
+        with pytest.raises(StoreReadOnly, match="No space left"):
+            await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+        await store.nodes.heartbeat("n1", 1000)
+        assert store.condition().name == "read-only"
+        assert await store.logs.heads(["r1"]) == {"r1": 2}
+        await other.execute("DROP TRIGGER full_disk ON events")
+        await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+        assert store.condition().name == "ok"
 
 
 async def test_another_database_at_the_same_address_is_noticed(

@@ -30,6 +30,7 @@ from server.store.base import (
     StoreUnavailable,
     wall_clock_ms,
 )
+from server.store.condition import StoreReadOnly
 from server.store.group import commit_on_sqlite
 from server.store.sql import SqlStore
 from server.store.sqlite import open_sqlite
@@ -254,12 +255,15 @@ async def test_a_full_disk_is_reported_and_recovered_from(tmp_path: Path) -> Non
             v += error is None
             assert v < 1000, "the disk is not full yet"
         assert "full" in str(error)
+        assert isinstance(error, StoreReadOnly)
+        assert store.condition().name == "read-only"
         assert await store.logs.heads(["r1"]) == {"r1": v}
         assert await store.logs.find_command("r1", CommandKey("ada", str(v))) is None
         await store.database.write(
             lambda connection: connection.exec_driver_sql("PRAGMA max_page_count=100000").all()
         )
         await store.logs.append(append("r1", v, CommandKey("ada", str(v))))
+        assert store.condition().name == "ok"
         assert await store.logs.heads(["r1"]) == {"r1": v + 1}
 
 

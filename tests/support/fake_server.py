@@ -41,6 +41,7 @@ from server.runtime.requests import Request
 from server.seats.background import BackgroundSearches
 from server.settings import Settings
 from server.store.base import Store, StoreUnavailable
+from server.store.condition import Condition
 from server.store.memory import MemoryStore
 from tests.support.virtual_time import run_virtual
 
@@ -106,6 +107,7 @@ class FaultyStore:
         self.expiry = self._with_faults(self.memory.expiry)
         self.faults: dict[str, list[Fault]] = {}
         self.down = False
+        self.current_condition = Condition("ok")
         self.gates: dict[str, asyncio.Event] = {}
         self.waiting: dict[str, asyncio.Event] = {}
         self.calls: dict[str, int] = {}
@@ -152,6 +154,9 @@ class FaultyStore:
 
     async def check(self) -> None:
         await self.run("check", self.memory.check())
+
+    def condition(self) -> Condition:
+        return self.current_condition
 
 
 class _FaultyPart:

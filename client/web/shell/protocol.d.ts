@@ -279,7 +279,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -525,7 +525,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - The persona `average` has both: its scores are means over the opponent's replies, and its `value` says so: "+312 on average". A mean has no chance to win, and proves no forced win. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `wait` says what a `queued` search waits for, in words: "waits for a free search process". It is empty where the wait has only begun. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - The persona `average` has both: its scores are means over the opponent's replies, and its `value` says so: "+312 on average". A mean has no chance to win, and proves no forced win. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -549,9 +549,10 @@ export interface Thinking {
     depths?: DepthBest[];
     assessment?: Assessment | null;
     withheld?: string;
+    wait?: string;
 }
 
-/** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score was exact, ascending, the last 24 of them: at the other depths the search only proved that the move is no better than the best one. `line` begins with the move, where the job requested the lines of several moves and the score is exact. */
+/** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score was exact, ascending, the last 24 of them: at the other depths the search only proved that the move is no better than the best one. `line` begins with the move, where the job requested the lines of several moves and the score is exact. `proven` says that a solver has proved who wins with the move, `lead` its final lead in the game's points, if that is known. */
 export interface RootMove {
     move: string;
     score: number;
@@ -559,6 +560,8 @@ export interface RootMove {
     nodes?: number;
     exact?: number[];
     line?: string[];
+    proven?: boolean;
+    lead?: number | null;
 }
 
 /** How much a search has cut off above its horizon. - `cuts` counts the positions where a move refuted the opponent's last one, so that the remaining moves were cut off; at `first_cuts` of them it was the first move searched. - `table_hits` counts the positions that were found in the transposition table, `table_cuts` those of them whose stored value made a search unnecessary. All are 0 where nothing counts them: in answers of a solver, a persona or a strategy. */
@@ -588,7 +591,7 @@ export interface Assessment {
     work?: string;
 }
 
-/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins in 3 moves". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. - `line` are the moves, at most 2, that the search expected after it when it last was the best move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the best one. In a game with extra turns, moves of the same side can be among them. */
+/** One of the best moves that a search knows. - `move` is the move's token, and `text` its notation. - `chance` is the chance to win after it, in percent, for the side that searches; a draw counts as half a win. With `bound` "upper" the chance is lower than that, with "lower" it is higher. It is null where the bound says nothing. - `says` is the same in words: "62 %", "worse than 30 %", "wins within 3 moves"; and where a solver has proved the result, "wins in 3 moves", "wins by 12 discs", "draws", "loses". - `cells` are the cells of the board that show the move, in order: one for a piece that is placed, more for one that moves. - `line` are the moves, at most 2, that the search expected after it when it last was the best move, in notation and with their numbers: "4... Nf6 5. Bf4". It is empty for a move that was never the best one. In a game with extra turns, moves of the same side can be among them. */
 export interface Candidate {
     move: string;
     text: string;

@@ -236,6 +236,9 @@ export function frozenText(code) {
 const FROZEN_TEXTS = {
     "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere",
     "room.full": "This room is full: it takes no more events, but it can be read. Open a new room to play on",
+    "game.hung":
+        "This game is out of order: one of its rules did not return. " +
+        "The match can go on after a restart of the server",
 };
 
 /**
