@@ -5,20 +5,26 @@ of the first move of a fresh installation, from the message that creates the roo
 server's start, to the move's arrival. With a warm cache, one server plays all first moves. A star
 marks a search that was shorter than the level's because the game was not compiled yet; "ready" is
 when it was compiled, for the room of level 1.
+
+A foreign cache is one that another checkout with the same rules has filled. A locked one has all
+code, but another process holds the locks of the games.
 """
 
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from engine.compiler import code_cache
 from engine.game import Game
 from engine.rules.registry import load_game, production_ids
 from server.bench.players import RequestClient, connect
@@ -100,13 +106,17 @@ def environment(cache: Path) -> dict[str, str]:
     return {**UNLIMITED_ENVIRON, "PLYROOM_CACHE": str(cache)}
 
 
-async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, int], FirstMove]:
-    """Each first move on its own installation."""
+async def on_empty_caches(
+    games: list[Game], workers: int, foreign: Path | None = None
+) -> dict[tuple[str, int], FirstMove]:
+    """Each first move on its own installation, with a copy of the cache `foreign` if there is one."""
     moves = {}
     for game in games:
         for level in levels_of(game):
             with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
                 data, cache = Path(folder) / "data", Path(folder) / "code"
+                if foreign is not None:
+                    shutil.copytree(foreign, cache)
                 async with spawn(
                     *server_command(data, workers), environment=environment(cache)
                 ) as server:
@@ -116,18 +126,46 @@ async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, in
     return moves
 
 
-async def on_a_warm_cache(games: list[Game], workers: int) -> dict[tuple[str, int], FirstMove]:
-    """All first moves on a server whose games were compiled before it started."""
+async def compile_games(games: list[Game], cache: Path, checkout: Path | None = None) -> None:
+    """Fills a cache with the games' code, from this checkout or from another one."""
+    await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "engine.warm", *(game.id for game in games)],
+        cwd=checkout,
+        env={
+            **os.environ, **environment(cache), **({} if checkout is None else {"PYTHONPATH": "."})
+        },
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+async def on_a_foreign_cache(games: list[Game], workers: int) -> dict[tuple[str, int], FirstMove]:
+    """Each first move on its own installation, with a cache that another checkout has filled."""
     with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
-        cache = Path(folder) / "code"
-        warm = [sys.executable, "-m", "engine.warm", *(game.id for game in games)]
-        await asyncio.to_thread(
-            subprocess.run,
-            warm,
-            env={**os.environ, **environment(cache)},
-            check=True,
-            stdout=subprocess.DEVNULL,
+        checkout, cache = Path(folder) / "checkout", Path(folder) / "code"
+        engine = Path(code_cache.installation()["engine"])
+        shutil.copytree(
+            engine, checkout / "engine", ignore=shutil.ignore_patterns("__pycache__", "results")
         )
+        await compile_games(games, cache, checkout)
+        return await on_empty_caches(games, workers, cache)
+
+
+async def on_a_warm_cache(
+    games: list[Game], workers: int, is_locked: bool = False
+) -> dict[tuple[str, int], FirstMove]:
+    """All first moves on a server whose games were compiled before it started.
+
+    With `is_locked` this process holds the locks of the games meanwhile.
+    """
+    with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder, ExitStack() as locks:
+        cache = Path(folder) / "code"
+        await compile_games(games, cache)
+        if is_locked:
+            (own,) = cache.glob("code-*")
+            for game in games:
+                locks.enter_context(code_cache.locked(own, game.id))
         async with spawn(
             *server_command(Path(folder) / "data", workers), environment=environment(cache)
         ) as server:
@@ -142,26 +180,23 @@ def _cell(move: FirstMove) -> str:
     return f"{move.seconds:.2f}{'*' if move.warming else ''}"
 
 
-def table(
-    games: list[Game],
-    empty: dict[tuple[str, int], FirstMove],
-    warm: dict[tuple[str, int], FirstMove],
-) -> str:
-    """Seconds to the first move, as a table in Markdown."""
+def table(games: list[Game], measured: dict[str, dict[tuple[str, int], FirstMove]]) -> str:
+    """Seconds to the first move by kind of cache, as a table in Markdown."""
+    heads = [f"{kind} cache, s" for kind in measured]
     lines = [
-        "| game | levels | empty cache, s | ready, s | warm cache, s |",
-        "| - | - | - | - | - |",
+        f"| game | levels | {' | '.join(heads)} | ready, s |",
+        "| - | - |" + " - |" * (len(heads) + 1),
     ]
     for game in games:
         levels = levels_of(game)
         cells = [
-            " / ".join(_cell(moves[game.id, level]) for level in levels if moves)
-            for moves in (empty, warm)
+            " / ".join(_cell(moves[game.id, level]) for level in levels)
+            for moves in measured.values()
         ]
-        first = empty.get((game.id, 1))
+        first = next(iter(measured.values())).get((game.id, 1))
         ready = f"{first.ready_s:.1f}" if first is not None and first.ready_s is not None else ""
         lines.append(
-            f"| {game.id} | {', '.join(map(str, levels))} | {cells[0]} | {ready} | {cells[1]} |"
+            f"| {game.id} | {', '.join(map(str, levels))} | {' | '.join(cells)} | {ready} |"
         )
     return "\n".join(lines)
 
@@ -172,14 +207,20 @@ def table(
     "--workers", default=2, type=click.IntRange(1, 64), help="Search processes.", show_default=True
 )
 @click.option(
-    "--cache", type=click.Choice(["empty", "warm", "both"]), default="both", show_default=True
-)
-def main(games: str | None, workers: int, cache: str) -> None:
+    "--cache", "caches", type=click.Choice(["empty", "foreign", "warm", "locked"]), multiple=True,
+    help="The kinds of cache.  [default: all]",
+)  # fmt: skip
+def main(games: str | None, workers: int, caches: tuple[str, ...]) -> None:
     """Measures the first moves and prints them."""
     selected = [load_game(name) for name in (games.split(",") if games else production_ids())]
-    empty = asyncio.run(on_empty_caches(selected, workers)) if cache != "warm" else {}
-    warm = asyncio.run(on_a_warm_cache(selected, workers)) if cache != "empty" else {}
-    click.echo(table(selected, empty, warm))
+    measures = {
+        "empty": lambda: on_empty_caches(selected, workers),
+        "foreign": lambda: on_a_foreign_cache(selected, workers),
+        "warm": lambda: on_a_warm_cache(selected, workers),
+        "locked": lambda: on_a_warm_cache(selected, workers, is_locked=True),
+    }
+    measured = {kind: asyncio.run(measures[kind]()) for kind in caches or measures}
+    click.echo(table(selected, measured))
 
 
 if __name__ == "__main__":

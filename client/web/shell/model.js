@@ -17,7 +17,7 @@ import { isReadable } from "./readable.js";
  * `assessment` is the search in words, or null before it has arrived. `withheld` says why the server
  * does not show you the search; it is empty if it does. `wait` says what a queued search waits for.
  * @typedef {Required<Omit<Info, "counts" | "depths">> & {seat: number | null, state: Thinking["state"], ready: number | null,
- *     number?: string, assessment: Assessment | null, withheld: string, wait: string}} Thought
+ *     number?: string, assessment: Assessment | null, withheld: string, wait?: string}} Thought
  */
 
 /**
@@ -539,7 +539,6 @@ export function thoughtsOf(infos) {
                 ready: null,
                 assessment: null,
                 withheld: "",
-                wait: "",
             },
         ]),
     );
