@@ -9,7 +9,13 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    ExitStack,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -80,12 +86,15 @@ async def open_server(settings: Settings, engines: Engines | None) -> AsyncItera
     """
     load_games()
     # Only one server may use a SQLite file. Nodes on PostgreSQL coordinate through the database.
-    with nullcontext() if settings.database else lock_folder(settings.data):
+    with nullcontext() if settings.database else lock_folder(settings.data), ExitStack() as stack:
         async with _open_with_store(settings, engines) as running:
-            pokes = hung_pokes(settings.rule_s) if settings.rule_s > 0 else 0
-            # Not during the start, when imports block the loop.
-            with watch_loop(hung_pokes=pokes, on_refused=running.hub.on_game_refused):
-                yield running
+            # Not during the start, when imports block the loop, but to the very end: commands that
+            # have arrived are served while the server closes.
+            watch = watch_loop(
+                hung_pokes=hung_pokes(settings.rule_s), on_refused=running.hub.on_game_refused
+            )
+            stack.enter_context(watch)
+            yield running
 
 
 def load_games() -> None:

@@ -64,8 +64,7 @@ class Settings:
     study_memory_mib: int = 512
 
     #: Longest time of one call of a game's rules in the server's event loop, in seconds; 1.25 or
-    #: more takes effect. Then the rule is interrupted, and its game is refused until a restart. 0
-    #: never interrupts.
+    #: more takes effect. Then the rule is interrupted, and its game is refused until a restart.
     rule_s: float = 5.0
 
     #: Silence after which a connection is closed, in seconds.

@@ -54,7 +54,7 @@ async def test_a_rule_without_end(tmp_path: Path) -> None:
     and a stop ends the server even while a rule of a second game hangs.
     """
     async with (
-        serving(tmp_path / "data", rule_s=1.25, drain_s=0) as server,
+        serving(tmp_path / "data", rule_s=1.25, drain_s=0.01) as server,
         connect(server.url, timing=QUICK_TIMING) as ada,
         connect(server.url, timing=QUICK_TIMING) as bob,
     ):
