@@ -109,7 +109,7 @@ def environment(cache: Path) -> dict[str, str]:
 async def on_empty_caches(
     games: list[Game], workers: int, foreign: Path | None = None
 ) -> dict[tuple[str, int], FirstMove]:
-    """Each first move on its own installation, with a copy of the cache `foreign` if there is one."""
+    """Each first move on its own installation, with a copy of the cache `foreign` if given."""
     moves = {}
     for game in games:
         for level in levels_of(game):
