@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -469,3 +470,31 @@ async def test_a_new_name_reaches_every_room_where_the_player_sits() -> None:
             assert runner is not None
             assert runner.room is not None
             assert runner.room.player_name(ben.identity) == "Benjamin"
+
+
+@virtual
+async def test_a_room_without_a_place_does_not_keep_a_name_from_others() -> None:
+    """If memory has no place for one of the player's rooms, the others still get the new name; that
+    room gets it when the player joins it.
+    """
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, max_rooms=1)
+    async with fake.hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        rooms = []
+        for _ in range(2):
+            hub.close_idle_rooms(0)
+            rooms.append(await ada.create())
+            await ben.ack(ben.sit(rooms[-1], 1))
+            await asyncio.sleep(11)
+        assert rooms == sorted(rooms)
+        await ada.ack(ada.join(rooms[1]))
+        await set_name(fake, "ben", "Benjamin")
+        await hub.rename(ben.identity, "")
+        assert (await ada.event("renamed"))["name"] == "Benjamin"
+        ada.close()
+        await asyncio.sleep(11)
+        hub.close_idle_rooms(0)
+        again = Client(hub, "ben", "Benjamin")
+        await again.ack(again.join(rooms[0]))
+        assert again.of("snapshot")[-1]["seats"][1]["name"] == "Benjamin"
