@@ -84,9 +84,11 @@ class BucketTable:
         if to_full_s <= self._wait_from_s + EPSILON_S:
             self._full_s[key] = full_s + self._token_s
             return 0.0
-        if to_full_s > self._empty_s:  # the clock was set back
-            to_full_s = self._empty_s
-            self._full_s[key] = now_s + to_full_s
+        if to_full_s > self._empty_s + 2 * EPSILON_S:
+            # The clock was set back, which no client can do: the bucket begins anew, because a
+            # refusal would stop everybody's matches.
+            self._full_s[key] = now_s + self._token_s
+            return 0.0
         return to_full_s - self._wait_from_s
 
     def give_back(self, key: str) -> None:

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -212,7 +211,7 @@ def test_unused_installations_are_removed(tmp_path: Path, monkeypatch: pytest.Mo
     """A new installation removes the folders that nothing has used for UNUSED_DAYS, no others."""
     monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
     own = code_cache.code_folder()
-    day_s, now_s = 86_400, time.time()
+    day_s, now_s = 86_400, (own / code_cache.DESCRIPTION).stat().st_mtime
     for name, age_days in (("code-old", 61), ("code-used", 59), ("other", 400)):
         (tmp_path / name).mkdir()
         description = tmp_path / name / code_cache.DESCRIPTION

@@ -224,7 +224,7 @@ async def test_the_hint_button_helps_step_by_step() -> None:
         assert len(room.engines.asks) == 1
 
 
-@pytest.mark.parametrize("text", ["/best", "/eval", "/threat"])
+@pytest.mark.parametrize("text", ["/best", "/eval"])
 def test_an_answer_that_is_no_longer_allowed_is_withheld(text: str) -> None:
     """A person asks about a finished match, and two people begin the next one meanwhile: the bot
     says that the room forbids help now, and nothing about the position.
