@@ -107,7 +107,7 @@ class Listing(Struct, frozen=True):
 
 
 class MatchStarted(Struct, frozen=True):
-    """The row of a new match; `options` and `seats` are JSON.
+    """The row of a new match, which started with event `first_v`; `options` and `seats` are JSON.
 
     `first` and `second` are the players (see server/store/players.py).
     """
@@ -119,21 +119,25 @@ class MatchStarted(Struct, frozen=True):
     seats: bytes
     start: str
     rules: str
-    v: int
-    at_ms: int
+    first_v: int
+    started_ms: int
     public: bool
     first: str | None = None
     second: str | None = None
 
 
 class MatchFinished(Struct, frozen=True):
-    """The result of a match, which ended with event `v`; `over` is JSON."""
+    """The result of a match, which ended with event `last_v`; `over` is JSON.
+
+    `winner` is as `match_filter.winner_of` has it, None in what an older program writes.
+    """
 
     match: str
-    v: int
-    at_ms: int
+    last_v: int
+    finished_ms: int
     plies: int
     over: bytes
+    winner: int | None
 
 
 class Thought(Struct, frozen=True):
@@ -374,6 +378,12 @@ class ProjectionStore(Protocol):
         """Fills in the players of at most `limit` matches that an older program started.
 
         Returns the number of these matches.
+        """
+
+    async def fill_winners(self, limit: int) -> int:
+        """Fills in the winners of at most `limit` matches that an older program finished.
+
+        Returns the number of these matches. `matches` filters by the winner before and after.
         """
 
     async def game_counts(self, limit: int) -> dict[str, int]:
