@@ -19,7 +19,7 @@ from server.protocol.codes import Close, Code
 from server.rooms.events import Occupant
 from server.runtime.expiry import EXPIRY_STEP_S, GUEST_DAYS, ROOM_DAYS
 from server.runtime.hub import Hub
-from server.store.base import DAY_MS, DaySpan, StoreUnavailable
+from server.store.base import DAY_MS, DaySpan, Projection, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, loop_ms, virtual
 from tests.support.log_entries import finished, new_room, started
 from tests.support.node import Http, serve
@@ -60,7 +60,10 @@ async def test_the_expiry_fills_in_the_columns_of_an_older_programs_matches() ->
     fake = FakeServer()
     async with fake.hub() as hub:
         seats = msgspec.json.encode([Occupant("ada", "Ada"), Occupant("ben", "Ben")])
-        older = [replace(started("m"), seats=seats), replace(finished("m"), winner=None)]
+        older: list[Projection] = [
+            replace(started("m"), seats=seats),
+            replace(finished("m"), winner=None),
+        ]
         await fake.store.logs.create_room(new_room("r", projections=older))
         await hub.expire_once()
         assert await fake.store.projections.fill_players(9) == 0

@@ -116,10 +116,9 @@ def test_which_matches_are_drawn() -> None:
 
     The stored result of an older program says the same.
     """
-    drawn = {(None, how): DRAWN for how in ("board", "claim", "agreement", "gone")}
     for winner, how in itertools.product((None, 0, 1), get_args(Termination)):
-        no_seat = drawn.get((winner, how), NO_RESULT)
-        expected = no_seat if winner is None else winner
+        is_drawn = how in ("board", "claim", "agreement", "gone")
+        expected = (DRAWN if is_drawn else NO_RESULT) if winner is None else winner
         assert winner_of(winner, how) == expected, (winner, how)
         over = msgspec.json.encode(MatchResult(winner, how, "so"))
         assert parse_winner(over) == expected, over

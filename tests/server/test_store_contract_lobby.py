@@ -242,15 +242,12 @@ async def test_the_winners_of_an_older_program_are_filled_in(store: Store) -> No
     that `over` does not begin with is another match's.
     """
     older = {"won": b'{"winner":1}', "drawn": b'{"winner":null,"how":"claim"}', "odd": b"?"}
-    await store_matches(
-        store,
-        [started("running")],
-        *(
-            [started(match), replace(finished(match, at_ms=NOW_MS + n), over=over, winner=None)]
-            for n, (match, over) in enumerate(older.items())
-        ),
-        [started("known"), replace(finished("known"), over=b'{"winner":0}', winner=1)],
-    )
+    groups: list[list[Projection]] = [
+        [started(match), replace(finished(match, at_ms=NOW_MS + n), over=over, winner=None)]
+        for n, (match, over) in enumerate(older.items())
+    ]
+    groups.append([started("known"), replace(finished("known"), over=b'{"winner":0}', winner=1)])
+    await store_matches(store, [started("running")], *groups)
 
     async def lists() -> dict[str, list[str]]:
         pages = {
