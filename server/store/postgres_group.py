@@ -3,8 +3,8 @@
 The statement moves the heads of all rooms that are at the expected version (compare-and-set), adds
 the rows of those rooms only, and returns the operations that lost. So a conflict or a repeated
 command key does not affect the other operations of the group, and a group costs one round trip. The
-statement receives the rows as one array per column. docs/notes/server-experiments.md compares it with
-one statement per table in a transaction, and with rows as JSON.
+statement receives the rows as one array per column. docs/notes/server-experiments.md compares it
+with one statement per table in a transaction, and with rows as JSON.
 
 A winner's command key cannot exist already: its writer read the expected head before it decided. So
 the statement's snapshot includes all that was committed up to that head, including command keys.
