@@ -107,9 +107,8 @@ class Listing(Struct, frozen=True):
 
 
 class MatchStarted(Struct, frozen=True):
-    """The row of a new match, which started with event `first_v`; `options` and `seats` are JSON.
-
-    `first` and `second` are the players (see server/store/players.py).
+    """The row of a new match; `options` and `seats` are JSON, `first` and `second` the players (see
+    server/store/players.py).
     """
 
     match: str
@@ -127,9 +126,8 @@ class MatchStarted(Struct, frozen=True):
 
 
 class MatchFinished(Struct, frozen=True):
-    """The result of a match, which ended with event `last_v`; `over` is JSON.
-
-    `winner` is as `match_filter.winner_of` has it, None in what an older program writes.
+    """The result of a match; `over` is JSON. `winner` is that of `match_filter.winner_of`, or None
+    as an older program leaves it.
     """
 
     match: str
@@ -381,10 +379,7 @@ class ProjectionStore(Protocol):
         """
 
     async def fill_winners(self, limit: int) -> int:
-        """Fills in the winners of at most `limit` matches that an older program finished.
-
-        Returns the number of these matches. `matches` filters by the winner before and after.
-        """
+        """Does the same for the winners; `matches` filters by the winner before and after."""
 
     async def game_counts(self, limit: int) -> dict[str, int]:
         """How many of the latest `limit` finished public matches were of each game."""

@@ -105,12 +105,6 @@ async def test_the_migrations_create_the_tables(database: Database) -> None:
     assert await database.run(migrate) == (schema.HEAD, schema.HEAD)
 
 
-def test_the_program_needs_the_newest_revision() -> None:
-    """`schema.HEAD` is the newest revision of the migrations' folder."""
-    assert REVISIONS[-1] == schema.HEAD
-    assert sorted(REVISIONS) == REVISIONS
-
-
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_data_of_every_earlier_revision_is_migrated(
     database: Database, revision: str

@@ -65,6 +65,8 @@ async def test_two_programs_play_a_match(tmp_path: Path) -> None:
             model = apply(model, message)
             if model.match is not None and model.match.over is not None:
                 break
+        assert model.match is not None
+        assert model.match.over is not None
         for printed in [await each for each in programs]:
             assert printed.splitlines()[-1] == model.match.over.reason
         assert model.ply >= 5
