@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]*)\)")
 TEST = re.compile(r"\b(tests/[\w/]+\.py)::(\w+)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
@@ -39,6 +39,18 @@ def test_every_relative_link_has_a_target(page: Path) -> None:
         if not path.exists() or (anchor and anchor not in _anchors(path)):
             wrong.append(link)
     assert not wrong
+
+
+def test_every_page_is_on_the_shelves() -> None:
+    """docs/README.md has a link to every page of the documentation, and so to each new one."""
+    shelves = ROOT / "docs/README.md"
+    linked = {
+        (shelves.parent / link.partition("#")[0]).resolve()
+        for link in LINK.findall(shelves.read_text("utf-8"))
+    }
+    assert [
+        page for page in PAGES if page.parent.parent == shelves.parent and page not in linked
+    ] == []
 
 
 @page

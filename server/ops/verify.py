@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, LargeBinary, and_, func, or_, select
 
 from engine.game import Game, GameError, GameFault, Outcome, Position
 from server.codes import Code
@@ -26,6 +26,9 @@ from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
 
 #: Number of rooms in one batch.
 BATCH = 200
+
+#: The columns of a match that hold JSON.
+MATCH_BODIES = [c.name for c in t.matches.columns if isinstance(c.type, LargeBinary)]
 
 #: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
@@ -407,30 +410,23 @@ class _RoomCheck:
         for match_id, start in self._started.items():
             row = self._rows.matches.get(match_id)
             if row is None:
-                self._add_problem("I8", f"match {match_id} is not in the list of matches", start.v)
+                self._add_problem(
+                    "I8", f"match {match_id} is not in the list of matches", start.first_v
+                )
                 continue
-            end = self._finished.get(match_id)
-            # An older program writes no players; they are filled in later.
-            players = (start.first, start.second) if row.first is not None else (None, None)
-            self._compare(
-                f"match {match_id}", row,
-                {
-                    "game": start.game, "number": start.number,
-                    "start": start.start, "rules": start.rules,
-                    "public": start.public, "first_v": start.v, "started_ms": start.at_ms,
-                    "last_v": end and end.v, "finished_ms": end and end.at_ms,
-                    "plies": end and end.plies, "first": players[0], "second": players[1],
-                },
-            )  # fmt: skip
-            over = end.over if end is not None else None
-            for name, expected in (
-                ("options", start.options),
-                ("seats", start.seats),
-                ("over", over),
-            ):
-                if _json(getattr(row, name)) != _json(expected):
+            expected = _match_row(start, self._finished.get(match_id))
+            # An older program does not write these columns; they are filled in later.
+            for group in t.FILLED_LATER:
+                if getattr(row, group[0]) is None:
+                    expected |= dict.fromkeys(group)
+            bodies = {name: expected.pop(name) for name in MATCH_BODIES}
+            self._compare(f"match {match_id}", row, expected)
+            for name, body in bodies.items():
+                if _json(getattr(row, name)) != _json(body):
                     self._add_problem(
-                        "I8", f"{name} of match {match_id} does not follow from the log", start.v
+                        "I8",
+                        f"{name} of match {match_id} does not follow from the log",
+                        start.first_v,
                     )
 
     def _check_thoughts(self) -> None:
@@ -454,6 +450,18 @@ class _RoomCheck:
                     "I8",
                     f"{name} of {description} is {actual!r}, but {value!r} follows from the log",
                 )
+
+
+def _match_row(start: MatchStarted, end: MatchFinished | None) -> dict[str, Any]:
+    """The columns of the row of a match that follow from the log, without its key."""
+    started = t.columns_of(MatchStarted, t.matches)
+    ended = t.columns_of(MatchFinished, t.matches)
+    row = dict.fromkeys(column.name for column in ended)
+    for columns, values in ((started, start), (ended, end)):
+        if values is not None:
+            names = (column.name for column in columns)
+            row |= zip(names, msgspec.structs.astuple(values), strict=True)
+    return {name: value for name, value in row.items() if name != t.matches.c.id.name}
 
 
 def _has_all_fields(value: object, stored: Any) -> bool:

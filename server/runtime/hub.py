@@ -30,8 +30,8 @@ from server.store.base import DUE_PAGE, DueRoom, RoomVersion
 MAX_ROUND_TRIP_MS = 200
 #: Maximum number of released rooms that a node remembers.
 MAX_RELEASED = 1000
-#: Maximum number of matches whose players one step fills in.
-PLAYERS_PAGE = 500
+#: Maximum number of matches whose players, and whose winners, one step fills in.
+FILLED_PAGE = 500
 
 
 class Hub:
@@ -228,8 +228,8 @@ class Hub:
             await self.ports.store.nodes.release_rooms(self.ports.node, rooms)
 
     async def expire_once(self) -> None:
-        """Scans one page of guests and rooms, and fills in the players of an older program's
-        matches. Raises StoreError when the store fails.
+        """Scans one page of guests and rooms, and fills in the players and winners of an older
+        program's matches. Raises StoreError when the store fails.
         """
         rooms_without_match = [
             runner.room_id
@@ -239,4 +239,5 @@ class Hub:
         self.lobby.remove_rooms(
             await self._expiry.run_step(rooms_without_match, self.clock_ahead_ms)
         )
-        await self.ports.store.projections.fill_players(PLAYERS_PAGE)
+        await self.ports.store.projections.fill_players(FILLED_PAGE)
+        await self.ports.store.projections.fill_winners(FILLED_PAGE)

@@ -37,6 +37,7 @@ from server.store.base import (
     StoredEvent,
     Thought,
 )
+from server.store.match_filter import winner_of
 from server.store.players import players
 
 _encode = msgspec.json.Encoder().encode
@@ -88,9 +89,9 @@ def projections(
                     MatchStarted(
                         match=event.match, game=room.game_id, number=event.number,
                         options=_encode(room.options), seats=_encode(event.seats),
-                        start=event.start, rules=event.rules, v=v, at_ms=room.changed_ms,
-                        public=room.visibility == "public", first=on_seats.first,
-                        second=on_seats.second,
+                        start=event.start, rules=event.rules, first_v=v,
+                        started_ms=room.changed_ms, public=room.visibility == "public",
+                        first=on_seats.first, second=on_seats.second,
                     )
                 )  # fmt: skip
             case Finished():
@@ -98,7 +99,8 @@ def projections(
                 substitutions = room.match.substitutions if room.match else ()
                 over = _encode(replace(result_of(event), substitutions=substitutions))
                 plies = room.match.ply if room.match else 0
-                changes.append(MatchFinished(event.match, v, room.changed_ms, plies, over))
+                winner = winner_of(event.winner, event.how)
+                changes.append(MatchFinished(event.match, v, room.changed_ms, plies, over, winner))
             case Created() | SeatTaken() | SeatLeft() | AiTookOver() | PlayerReturned() | Renamed():
                 is_entry_changed = True
             case _:

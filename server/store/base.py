@@ -107,9 +107,8 @@ class Listing(Struct, frozen=True):
 
 
 class MatchStarted(Struct, frozen=True):
-    """The row of a new match; `options` and `seats` are JSON.
-
-    `first` and `second` are the players (see server/store/players.py).
+    """The row of a new match; `options` and `seats` are JSON, `first` and `second` the players (see
+    server/store/players.py).
     """
 
     match: str
@@ -119,21 +118,24 @@ class MatchStarted(Struct, frozen=True):
     seats: bytes
     start: str
     rules: str
-    v: int
-    at_ms: int
+    first_v: int
+    started_ms: int
     public: bool
     first: str | None = None
     second: str | None = None
 
 
 class MatchFinished(Struct, frozen=True):
-    """The result of a match, which ended with event `v`; `over` is JSON."""
+    """The result of a match; `over` is JSON. `winner` is that of `match_filter.winner_of`, or None
+    as an older program leaves it.
+    """
 
     match: str
-    v: int
-    at_ms: int
+    last_v: int
+    finished_ms: int
     plies: int
     over: bytes
+    winner: int | None
 
 
 class Thought(Struct, frozen=True):
@@ -375,6 +377,9 @@ class ProjectionStore(Protocol):
 
         Returns the number of these matches.
         """
+
+    async def fill_winners(self, limit: int) -> int:
+        """Does the same for the winners; `matches` filters by the winner before and after."""
 
     async def game_counts(self, limit: int) -> dict[str, int]:
         """How many of the latest `limit` finished public matches were of each game."""

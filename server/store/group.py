@@ -7,16 +7,35 @@ interval: with a statement for each row and 50 matches running, a move waited 18
 """
 
 import sqlite3
+from collections.abc import Iterable
 from typing import Any, assert_never
 
 import msgspec
+from msgspec import Struct
+from sqlalchemy import Column, LargeBinary, Table
 
-from server.store.base import Append, Listing, MatchFinished, MatchStarted, NewRoom, Thought
+from server.store import tables as t
+from server.store.base import (
+    Append,
+    CommandKey,
+    Listing,
+    MatchFinished,
+    MatchStarted,
+    NewRoom,
+    StoredEvent,
+    Thought,
+)
 from server.store.writer import Op, Outcome
 
 Row = tuple[Any, ...]
 
 _encode = msgspec.json.Encoder().encode
+_values = msgspec.structs.astuple
+
+
+def _texts(row: Struct) -> Row:
+    """The values of a row, with bytes decoded to text."""
+    return tuple([value.decode() if type(value) is bytes else value for value in _values(row)])
 
 
 class Contended(Exception):
@@ -47,33 +66,20 @@ class GroupRows:
         """Adds the events, the command key and the projections."""
         room = append.room
         for event in append.events:
-            self.events.append((room, event.v, event.at_ms, event.audience, event.body.decode()))
+            self.events.append((room, *_texts(event)))
         if append.command is not None:
-            key = append.command
-            self.commands.append(
-                (room, key.identity, key.id, append.expected_v + 1, append.events[-1].v)
-            )
+            versions = (append.expected_v + 1, append.events[-1].v)
+            self.commands.append((room, *_values(append.command), *versions))
         for projection in append.projections:
             match projection:
                 case Listing():
-                    at_ms = append.events[-1].at_ms
-                    self.listings.append(
-                        (room, projection.listed, projection.summary.decode(), at_ms)
-                    )
-                case MatchStarted() as m:
-                    self.matches.append(
-                        (
-                            m.match, room, m.game, m.number, m.options.decode(),
-                            m.seats.decode(), m.start, m.rules, m.public, m.v, m.at_ms,
-                            m.first, m.second,
-                        )
-                    )  # fmt: skip
-                case MatchFinished() as m:
-                    self.finished.append((m.match, m.v, m.at_ms, m.plies, m.over.decode()))
-                case Thought() as thought:
-                    self.thoughts.append(
-                        (thought.match, thought.v, thought.ply, thought.body.decode())
-                    )
+                    self.listings.append((room, *_texts(projection), append.events[-1].at_ms))
+                case MatchStarted():
+                    self.matches.append((room, *_texts(projection)))
+                case MatchFinished():
+                    self.finished.append(_texts(projection))
+                case Thought():
+                    self.thoughts.append(_texts(projection))
                 case _:
                     assert_never(projection)
 
@@ -81,62 +87,76 @@ class GroupRows:
 # --- SQLite ---------------------------------------------------------------------------------------
 
 
-def _field(number: int, column: str) -> str:
+def _field(number: int, column: Column[Any]) -> str:
     value = f"json_extract(value, '$[{number}]')"
-    return f"CAST({value} AS BLOB)" if column in BLOBS else value
+    # The JSON rows hold the bytes of a column as text.
+    return f"CAST({value} AS BLOB)" if isinstance(column.type, LargeBinary) else value
 
 
-def _insert(table: str, rows: str, *columns: str) -> str:
+def _insert(table: Table, rows: str, columns: Iterable[Column[Any]]) -> str:
     """An INSERT statement for the trigger; `rows` is the view's column that holds the rows."""
+    columns = list(columns)
+    names = ", ".join(column.name for column in columns)
     fields = ", ".join(_field(number, column) for number, column in enumerate(columns))
-    return f"INSERT INTO {table} ({', '.join(columns)}) SELECT {fields} FROM json_each(NEW.{rows});"
+    return f"INSERT INTO {table} ({names}) SELECT {fields} FROM json_each(NEW.{rows});"
 
 
-def _update(table: str, rows: str, *columns: str, expecting: bool = False) -> str:
+def _update(
+    table: Table, rows: str, columns: Iterable[Column[Any]], expecting: bool = False
+) -> str:
     """An UPDATE statement for the trigger.
 
     The rows hold an id, the expected head if `expecting`, and the columns.
     """
-    names = ("id", *(["expected"] if expecting else []), *columns)
-    fields = ", ".join(f"{_field(number, name)} AS {name}" for number, name in enumerate(names))
-    sets = ", ".join(f"{column} = u.{column}" for column in columns)
+    fields = {"id": table.c.id} | ({"expected": table.c.head} if expecting else {})
+    changed = {column.name: column for column in columns}
+    values = ", ".join(
+        f"{_field(number, column)} AS {name}"
+        for number, (name, column) in enumerate((fields | changed).items())
+    )
+    sets = ", ".join(f"{name} = u.{name}" for name in changed)
     condition = f" AND {table}.head = u.expected" if expecting else ""
     return (
-        f"UPDATE {table} SET {sets} FROM (SELECT {fields} FROM json_each(NEW.{rows})) AS u"
+        f"UPDATE {table} SET {sets} FROM (SELECT {values} FROM json_each(NEW.{rows})) AS u"
         f" WHERE {table}.id = u.id{condition};"
     )
 
 
-#: Columns that hold bytes. Their values are text in the JSON rows.
-BLOBS = {"body", "summary", "options", "seats", "over"}
 #: The view's columns, each with the rows of one attribute of `GroupRows` as a JSON array.
 COLUMNS = ("heads", "events", "commands", "listings", "matches", "finished", "thoughts")
 #: The statements of the trigger. A head that has moved fails the whole insert.
 STATEMENTS = (
-    _update("rooms", "heads", "head", "due_ms", "node", expecting=True),
+    _update(t.rooms, "heads", [t.rooms.c.head, t.rooms.c.due_ms, t.rooms.c.node], expecting=True),
     "SELECT RAISE(ABORT, 'a head has moved') WHERE changes() <> json_array_length(NEW.heads);",
-    _insert("events", "events", "room", "v", "at_ms", "audience", "body"),
-    _insert("commands", "commands", "room", "identity", "id", "first_v", "last_v"),
-    _update("rooms", "listings", "listed", "summary", "changed_ms"),
+    _insert(t.events, "events", [t.events.c.room, *t.columns_of(StoredEvent, t.events)]),
     _insert(
-        "matches", "matches", "id", "room", "game", "number", "options", "seats", "start", "rules",
-        "public", "first_v", "started_ms", "first", "second",
+        t.commands,
+        "commands",
+        [
+            t.commands.c.room,
+            *t.columns_of(CommandKey, t.commands),
+            t.commands.c.first_v,
+            t.commands.c.last_v,
+        ],
     ),
-    _update("matches", "finished", "last_v", "finished_ms", "plies", "over"),
-    _insert("thoughts", "thoughts", "match", "v", "ply", "body"),
-)  # fmt: skip
+    _update(t.rooms, "listings", [*t.columns_of(Listing, t.rooms), t.rooms.c.changed_ms]),
+    _insert(t.matches, "matches", [t.matches.c.room, *t.columns_of(MatchStarted, t.matches)]),
+    _update(t.matches, "finished", t.columns_of(MatchFinished, t.matches, without="match")),
+    _insert(t.thoughts, "thoughts", t.columns_of(Thought, t.thoughts)),
+)
 CREATE_VIEW = "CREATE TEMP VIEW commits AS SELECT " + ", ".join(f"'' AS {c}" for c in COLUMNS)
 CREATE_TRIGGER = (
     "CREATE TEMP TRIGGER write_commits INSTEAD OF INSERT ON commits"
     f" BEGIN {' '.join(STATEMENTS)} END"
 )
 INSERT_ROWS = f"INSERT INTO commits VALUES ({', '.join('?' * len(COLUMNS))})"
-INSERT_ROOM = """
+#: The columns of a new room that its NewRoom holds.
+CREATED = [column.name for column in t.columns_of(NewRoom, t.rooms, without="append")]
+INSERT_ROOM = f"""
     INSERT INTO rooms (
-        id, game, public, host, create_id, created_ms, head, node, due_ms,
-        listed, summary, changed_ms
+        id, head, node, due_ms, listed, summary, changed_ms, {", ".join(CREATED)}
     )
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, CAST('{}' AS BLOB), ?)
+    VALUES (?, ?, ?, ?, 0, CAST('{{}}' AS BLOB), ?, {", ".join("?" * len(CREATED))})
     ON CONFLICT (host, create_id) DO NOTHING"""
 FIND_ROOM = "SELECT id FROM rooms WHERE host = ? AND create_id = ?"
 
@@ -195,8 +215,8 @@ def _insert_room(connection: sqlite3.Connection, new: NewRoom) -> Outcome:
     inserted = connection.execute(
         INSERT_ROOM,
         (
-            append.room, new.game, new.public, new.host, new.create_id, new.created_ms,
-            last.v, append.node, append.due_ms, last.at_ms,
+            append.room, last.v, append.node, append.due_ms, last.at_ms,
+            *(getattr(new, name) for name in CREATED),
         ),
     )  # fmt: skip
     if inserted.rowcount == 1:

@@ -15,12 +15,29 @@ Key = tuple[int, str]
 #: same millisecond as one of them.
 SCAN_LIMIT = 2000
 
-#: The first bytes of the stored result of a match, by the seat that won it.
-WON_PREFIXES = (b'{"winner":0', b'{"winner":1')
-#: The first bytes of the stored results of drawn matches. An aborted match has no winner either.
-DRAWN_PREFIXES = tuple(
-    b'{"winner":null,"how":"%s"' % how for how in (b"board", b"claim", b"agreement", b"gone")
-)
+#: The winner of a finished match that no seat won: nobody, for it was drawn, or nobody, for it has
+#: no result: it was aborted, or the AI failed. The winner of any other match is a seat, 0 or 1.
+DRAWN, NO_RESULT = 2, 3
+#: How a match without a winner ended if it was drawn.
+DRAWN_ENDS = ("board", "claim", "agreement", "gone")
+#: The first bytes of the stored result of a match, with its winner. That of a match without a
+#: result begins with none of them.
+OVER_PREFIXES = (
+    (b'{"winner":0', 0), (b'{"winner":1', 1),
+    *((b'{"winner":null,"how":"%s"' % how.encode(), DRAWN) for how in DRAWN_ENDS),
+)  # fmt: skip
+
+
+def winner_of(winner: int | None, how: str) -> int:
+    """The column `winner` of a match that this seat won, or nobody, and that ended like this."""
+    if winner is not None:
+        return winner
+    return DRAWN if how in DRAWN_ENDS else NO_RESULT
+
+
+def parse_winner(over: bytes) -> int:
+    """The winner of a match that an older program finished, from its stored result."""
+    return next((winner for prefix, winner in OVER_PREFIXES if over.startswith(prefix)), NO_RESULT)
 
 
 class MatchFilter(Struct, frozen=True, kw_only=True):
@@ -41,7 +58,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     until_ms: int | None = None
 
     def accepts(
-        self, game: str, players: tuple[str | None, ...], over: bytes, plies: int, finished_ms: int
+        self, game: str, players: tuple[str | None, ...], winner: int, plies: int, finished_ms: int
     ) -> bool:
         """Whether the filter accepts a match with these properties."""
         return (
@@ -50,7 +67,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
             and self.min_plies <= plies
             and (self.max_plies is None or plies <= self.max_plies)
             and self.is_dated(finished_ms)
-            and self._accepts_result(players, over)
+            and self._accepts_winner(players, winner)
         )
 
     def is_dated(self, finished_ms: int) -> bool:
@@ -58,22 +75,23 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
         is_late_enough = self.since_ms is None or self.since_ms <= finished_ms
         return is_late_enough and (self.until_ms is None or finished_ms < self.until_ms)
 
-    def _accepts_result(self, players: tuple[str | None, ...], over: bytes) -> bool:
+    def _accepts_winner(self, players: tuple[str | None, ...], winner: int) -> bool:
         if self.result is None:
             return True
-        if self.result == "drawn":
-            return over.startswith(DRAWN_PREFIXES)
-        if self.result in ("first", "second"):
-            return over.startswith(WON_PREFIXES[self.result == "second"])
+        if (wanted := self.wanted_winner()) is not None:
+            return winner == wanted
         return any(
-            over.startswith(prefix) and self.player is not None and players[seat] == self.player
-            for seat, prefix in self.won_by(self.result == "won")
+            self.player is not None and players[seat] == self.player and winner == wanted
+            for seat, wanted in enumerate(self.winners_by_seat())
         )
 
-    @staticmethod
-    def won_by(is_won: bool) -> list[tuple[int, bytes]]:
-        """For each seat, the first bytes of the result of a match that its player won (or lost)."""
-        return [(seat, WON_PREFIXES[seat if is_won else 1 - seat]) for seat in (0, 1)]
+    def wanted_winner(self) -> int | None:
+        """The winner that the result demands; None if it depends on the player's seat."""
+        return {"first": 0, "second": 1, "drawn": DRAWN}.get(self.result or "")
+
+    def winners_by_seat(self) -> tuple[int, int]:
+        """For each seat, the winner of the matches that its player won, or lost."""
+        return (0, 1) if self.result == "won" else (1, 0)
 
 
 #: The filter that accepts every match.

@@ -13,6 +13,7 @@ from sqlalchemy import (
     LargeBinary,
     Select,
     and_,
+    case,
     false,
     func,
     or_,
@@ -23,9 +24,21 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sqlalchemy.sql.selectable import SelectBase
 
 from server.store import tables as t
-from server.store.match_filter import DRAWN_PREFIXES, WON_PREFIXES, Key, MatchFilter
+from server.store.match_filter import NO_RESULT, OVER_PREFIXES, Key, MatchFilter
 
 _COLUMNS = t.matches.c
+
+
+def _begins_with(prefix: bytes) -> ColumnElement[bool]:
+    """Whether the stored result of a match begins with `prefix`."""
+    return func.substr(_COLUMNS.over, 1, len(prefix), type_=LargeBinary) == prefix
+
+
+#: The winner of a finished match. That of a match of an older program follows from its result.
+winner_column: ColumnElement[int] = func.coalesce(
+    _COLUMNS.winner,
+    case(*((_begins_with(prefix), winner) for prefix, winner in OVER_PREFIXES), else_=NO_RESULT),
+)
 
 
 class MatchScan:
@@ -123,19 +136,13 @@ def _accepted(wanted: MatchFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _has_result(wanted: MatchFilter) -> ColumnElement[bool]:
-    if wanted.result == "drawn":
-        return or_(*map(_begins_with, DRAWN_PREFIXES))
-    if wanted.result in ("first", "second"):
-        return _begins_with(WON_PREFIXES[wanted.result == "second"])
+    winner = wanted.wanted_winner()
+    if winner is not None:
+        return winner_column == winner
     seats = [func.coalesce(column, "") for column in (_COLUMNS.first, _COLUMNS.second)]
     return or_(
         *(
-            and_(seats[seat] == (wanted.player or ""), _begins_with(prefix))
-            for seat, prefix in wanted.won_by(wanted.result == "won")
+            and_(seats[seat] == (wanted.player or ""), winner_column == winner)
+            for seat, winner in enumerate(wanted.winners_by_seat())
         )
     )
-
-
-def _begins_with(prefix: bytes) -> ColumnElement[bool]:
-    """Whether the stored result of a match begins with `prefix`."""
-    return func.substr(_COLUMNS.over, 1, len(prefix), type_=LargeBinary) == prefix

@@ -46,7 +46,14 @@ from server.store.base import (
     wall_clock_ms,
 )
 from server.store.condition import Condition
-from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
+from server.store.match_filter import (
+    EVERY_MATCH,
+    SCAN_LIMIT,
+    Key,
+    MatchFilter,
+    parse_winner,
+    scan_end,
+)
 from server.store.memory_analyses import AnalysisTables, MemoryAnalyses
 from server.store.players import Players, latest_matches, players_of
 
@@ -75,6 +82,8 @@ class MemoryTables:
     matches: dict[str, StoredMatch] = field(default_factory=dict)
     public: set[str] = field(default_factory=set)
     players: dict[str, Players] = field(default_factory=dict)
+    #: The winners of finished matches.
+    winners: dict[str, int | None] = field(default_factory=dict)
     thoughts: dict[tuple[str, int], Thought] = field(default_factory=dict)
     identities: dict[str, Identity] = field(default_factory=dict)
     tokens: dict[bytes, str] = field(default_factory=dict)
@@ -171,7 +180,8 @@ class MemoryLogs:
             case MatchStarted() as m:
                 self._matches[m.match] = StoredMatch(
                     MatchId(m.match), RoomId(room), m.game, m.number, m.options, m.seats, m.start,
-                    m.rules, m.v, m.at_ms, last_v=None, finished_ms=None, plies=None, over=None,
+                    m.rules, m.first_v, m.started_ms,
+                    last_v=None, finished_ms=None, plies=None, over=None,
                 )  # fmt: skip
                 self._tables.players[m.match] = Players(m.first, m.second)
                 if m.public:
@@ -180,11 +190,12 @@ class MemoryLogs:
                 if m.match in self._matches:
                     self._matches[m.match] = replace(
                         self._matches[m.match],
-                        last_v=m.v,
-                        finished_ms=m.at_ms,
+                        last_v=m.last_v,
+                        finished_ms=m.finished_ms,
                         plies=m.plies,
                         over=m.over,
                     )
+                    self._tables.winners[m.match] = m.winner
             case Thought() as thought:
                 self._tables.thoughts[thought.match, thought.v] = thought
             case _:
@@ -262,6 +273,19 @@ class MemoryProjections:
             players[match_id] = players_of(self._matches[match_id].seats)
         return len(empty)
 
+    async def fill_winners(self, limit: int) -> int:
+        await asyncio.sleep(0)
+        winners = self._tables.winners
+        unfilled = [match_id for match_id, winner in winners.items() if winner is None][:limit]
+        for match_id in unfilled:
+            winners[match_id] = self._winner(match_id)
+        return len(unfilled)
+
+    def _winner(self, match_id: str) -> int:
+        """The winner of a finished match."""
+        winner = self._tables.winners[match_id]
+        return parse_winner(self._matches[match_id].over or b"") if winner is None else winner
+
     async def game_counts(self, limit: int) -> dict[str, int]:
         return dict(Counter(match.game for match in (await self.matches(limit, None)).rows))
 
@@ -315,7 +339,7 @@ class MemoryProjections:
             bool(row.plies)
             and row.match in self._tables.public
             and wanted.accepts(
-                row.game, players, row.over or b"", row.plies or 0, row.finished_ms or 0
+                row.game, players, self._winner(row.match), row.plies or 0, row.finished_ms or 0
             )
         )
 

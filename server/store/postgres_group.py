@@ -3,8 +3,8 @@
 The statement moves the heads of all rooms that are at the expected version (compare-and-set), adds
 the rows of those rooms only, and returns the operations that lost. So a conflict or a repeated
 command key does not affect the other operations of the group, and a group costs one round trip. The
-statement receives the rows as one array per column. docs/notes/measurements.md compares this with
-one statement per table in a transaction, and with rows as JSON.
+statement receives the rows as one array per column. docs/notes/server-experiments.md compares it
+with one statement per table in a transaction, and with rows as JSON.
 
 A winner's command key cannot exist already: its writer read the expected head before it decided. So
 the statement's snapshot includes all that was committed up to that head, including command keys.
@@ -14,7 +14,10 @@ from functools import cache
 from typing import Any, assert_never
 
 import asyncpg
+from msgspec.structs import astuple
+from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, String, Text
 
+from server.store import tables as t
 from server.store.base import (
     Append,
     Conflict,
@@ -24,6 +27,7 @@ from server.store.base import (
     MatchStarted,
     NewRoom,
     Projection,
+    StoredEvent,
     StoreUnavailable,
     Thought,
 )
@@ -32,32 +36,33 @@ from server.store.writer import Outcome
 Row = tuple[Any, ...]
 Columns = dict[str, str]
 
+#: The PostgreSQL type of the values of each type of column.
+TYPES: dict[type[Any], str] = {
+    BigInteger: "bigint", Boolean: "boolean", Integer: "integer", LargeBinary: "bytea",
+    String: "text", Text: "text",
+}  # fmt: skip
+
+
+def _typed(*columns: Column[Any]) -> Columns:
+    return {column.name: TYPES[type(column.type)] for column in columns}
+
+
 # The columns of each part of the statement, with their PostgreSQL types, by table.
-HEADS: Columns = {
-    "room": "text", "expected": "bigint", "head": "bigint", "due_ms": "bigint", "node": "text",
-    "identity": "text", "command": "text",
-}  # fmt: skip
-LISTINGS: Columns = {"listed": "boolean", "summary": "bytea", "changed_ms": "bigint"}
-CREATED: Columns = {
-    "game": "text", "public": "boolean", "host": "text", "create_id": "text",
-    "created_ms": "bigint",
-}  # fmt: skip
-EVENTS: Columns = {
-    "room": "text", "v": "bigint", "at_ms": "bigint", "audience": "integer", "body": "bytea",
-}  # fmt: skip
-MATCHES: Columns = {
-    "room": "text", "id": "text", "game": "text", "number": "integer", "options": "bytea",
-    "seats": "bytea", "start": "text", "rules": "text", "public": "boolean", "first_v": "bigint",
-    "started_ms": "bigint", "first": "text", "second": "text",
-    "last_v": "bigint", "finished_ms": "bigint", "plies": "integer", "over": "bytea",
-}  # fmt: skip
-FINISHED: Columns = {
-    "room": "text", "id": "text", "last_v": "bigint", "finished_ms": "bigint", "plies": "integer",
-    "over": "bytea",
-}  # fmt: skip
-THOUGHTS: Columns = {
-    "room": "text", "match": "text", "v": "bigint", "ply": "integer", "body": "bytea",
-}  # fmt: skip
+_ROOM = {"room": TYPES[String]}
+HEADS: Columns = (
+    _ROOM
+    | {"expected": TYPES[BigInteger]}
+    | _typed(t.rooms.c.head, t.rooms.c.due_ms, t.rooms.c.node)
+    | {"identity": TYPES[String], "command": TYPES[String]}
+)
+LISTINGS = _typed(*t.columns_of(Listing, t.rooms), t.rooms.c.changed_ms)
+CREATED = _typed(*t.columns_of(NewRoom, t.rooms, without="append"))
+EVENTS = _ROOM | _typed(*t.columns_of(StoredEvent, t.events))
+#: The columns of a finished match that a running one does not have.
+ENDED = _typed(*t.columns_of(MatchFinished, t.matches, without="match"))
+MATCHES = _ROOM | _typed(*t.columns_of(MatchStarted, t.matches)) | ENDED
+FINISHED = _ROOM | _typed(*t.columns_of(MatchFinished, t.matches))
+THOUGHTS = _ROOM | _typed(*t.columns_of(Thought, t.thoughts))
 
 #: The initial `listed` and `summary` of a room without a lobby entry.
 UNLISTED = (False, b"{}")
@@ -82,18 +87,16 @@ class _Rows:
         listing: Row = (*UNLISTED, last.at_ms) if created else (None, None, None)
         matches: dict[str, Row] = {}
         for event in append.events:
-            self.events.append((room, event.v, event.at_ms, event.audience, event.body))
+            self.events.append((room, *astuple(event)))
         for projection in append.projections:
             match projection:
                 case Listing():
-                    listing = (projection.listed, projection.summary, last.at_ms)
+                    listing = (*astuple(projection), last.at_ms)
                     self.has_listing = True
                 case MatchStarted() | MatchFinished():
                     self._add_match(room, projection, matches)
-                case Thought() as thought:
-                    self.thoughts.append(
-                        (room, thought.match, thought.v, thought.ply, thought.body)
-                    )
+                case Thought():
+                    self.thoughts.append((room, *astuple(projection)))
                 case _:
                     assert_never(projection)
         self.matches += matches.values()
@@ -108,18 +111,15 @@ class _Rows:
         append is inserted as finished.
         """
         match projection:
-            case MatchStarted() as m:
-                unfinished = (None, None, None, None)
-                matches[m.match] = (
-                    room, m.match, m.game, m.number, m.options, m.seats, m.start, m.rules,
-                    m.public, m.v, m.at_ms, m.first, m.second, *unfinished,
-                )  # fmt: skip
-            case MatchFinished() as m:
-                ended = (m.v, m.at_ms, m.plies, m.over)
-                if m.match in matches:
-                    matches[m.match] = (*matches[m.match][: -len(ended)], *ended)
+            case MatchStarted():
+                unfinished = (None,) * len(ENDED)
+                matches[projection.match] = (room, *astuple(projection), *unfinished)
+            case MatchFinished():
+                match_id, *ended = astuple(projection)
+                if match_id in matches:
+                    matches[match_id] = (*matches[match_id][: -len(ended)], *ended)
                 else:
-                    self.finished.append((room, m.match, *ended))
+                    self.finished.append((room, match_id, *ended))
 
 
 async def commit_appends(

@@ -16,11 +16,10 @@ from server.store import tables as t
 from server.store.base import StoreUnavailable
 from server.store.folder import make_file
 
-#: The newest migration. A test compares it with the migrations' folder; a constant saves the server
-#: from importing Alembic at each start.
-HEAD = "0005"
-#: The oldest schema that this program can run on.
-MIN_REVISION = "0005"
+#: The newest migration.
+HEAD = t.REVISION
+#: The oldest schema that this program can run on. It writes every column of the tables.
+MIN_REVISION = HEAD
 #: The key in `meta` of the oldest revision whose program may run on the schema.
 NEEDS = "needs"
 #: The PostgreSQL advisory lock of a running migration: "plyroom" in ASCII.

@@ -50,7 +50,7 @@ from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
-from server.store.match_query import MatchScan
+from server.store.match_query import MatchScan, winner_column
 from server.store.players import latest_matches, players_of
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
@@ -62,19 +62,15 @@ DEAD_NODE_MS = 24 * 3_600_000
 
 #: The query for a page of a room's log.
 SELECT_EVENTS = (
-    select(t.events.c.v, t.events.c.at_ms, t.events.c.audience, t.events.c.body)
+    select(*t.columns_of(StoredEvent, t.events))
     .where(t.events.c.room == bindparam("room"), t.events.c.v > bindparam("after_v"))
     .order_by(t.events.c.v)
     .limit(bindparam("limit"))
 )
 #: The columns of a StoredMatch, in its order.
-MATCH_COLUMNS = [
-    t.matches.c[name]
-    for name in (
-        "id", "room", "game", "number", "options", "seats", "start", "rules",
-        "first_v", "started_ms", "last_v", "finished_ms", "plies", "over",
-    )
-]  # fmt: skip
+MATCH_COLUMNS = t.columns_of(StoredMatch, t.matches)
+#: The columns of an Identity, in its order.
+IDENTITY_COLUMNS = t.columns_of(Identity, t.identities)
 
 
 class SqlStore:
@@ -259,7 +255,7 @@ class SqlProjections:
     ) -> list[StoredRoom]:
         c = t.rooms.c
         rows = await self._database.select(
-            select(c.id, c.summary, c.changed_ms)
+            select(*t.columns_of(StoredRoom, t.rooms))
             .where(*conditions)
             .order_by(c.changed_ms.desc())
             .limit(limit)
@@ -294,6 +290,22 @@ class SqlProjections:
                 .returning(c.id)
             )
         return len(rows)
+
+    async def fill_winners(self, limit: int) -> int:
+        c = t.matches.c
+        unfilled = select(c.id).where(c.winner.is_(None), c.finished_ms.is_not(None)).limit(limit)
+        # Most of the time there is nothing to fill in, and a query takes no write lock.
+        if not await self._database.select(unfilled):
+            return 0
+        free = unfilled.with_for_update(skip_locked=True).cte("free")
+        return len(
+            await self._database.execute(
+                update(t.matches)
+                .where(c.id.in_(select(free.c.id)))
+                .values(winner=winner_column)
+                .returning(c.id)
+            )
+        )
 
     async def game_counts(self, limit: int) -> dict[str, int]:
         c = t.matches.c
@@ -332,7 +344,7 @@ class SqlProjections:
     async def thoughts(self, match: MatchId) -> list[Thought]:
         c = t.thoughts.c
         rows = await self._database.select(
-            select(c.match, c.v, c.ply, c.body).where(c.match == match).order_by(c.ply)
+            select(*t.columns_of(Thought, t.thoughts)).where(c.match == match).order_by(c.ply)
         )
         return [Thought(*row) for row in rows]
 
@@ -448,17 +460,15 @@ class SqlIdentities:
         await self._database.execute(insert(t.identities).values(row).returning(t.identities.c.id))
 
     async def by_token(self, token_hash: bytes) -> Identity | None:
-        c = t.identities.c
         rows = await self._database.select(
-            select(c.id, c.name, c.seen_day, c.created_ms).where(c.token_hash == token_hash)
+            select(*IDENTITY_COLUMNS).where(t.identities.c.token_hash == token_hash)
         )
         return Identity(*rows[0]) if rows else None
 
     async def find(self, identity: IdentityId) -> Identity | None:
-        c = t.identities.c
         rows = await self._database.select(
-            select(c.id, c.name, c.seen_day, c.created_ms).where(c.id == identity)
-        )  # fmt: skip
+            select(*IDENTITY_COLUMNS).where(t.identities.c.id == identity)
+        )
         return Identity(*rows[0]) if rows else None
 
     async def rename(self, identity: IdentityId, name: str) -> None:

@@ -1,5 +1,12 @@
-"""The tables, for SQLAlchemy Core. The migrations create them; a test checks that both agree."""
+"""The tables, for SQLAlchemy Core. The migrations create them; a test checks that both agree.
 
+The statements that write and read rows take their columns from here: a struct of
+server/store/base.py has a field for each column that it holds (`columns_of`).
+"""
+
+from typing import Any
+
+from msgspec import Struct
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -15,6 +22,10 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
 )
+
+#: The newest migration, which leads to these tables. A test compares it with the migrations'
+#: folder; a constant saves the server from importing Alembic at each start.
+REVISION = "0006"
 
 metadata = MetaData(
     naming_convention={
@@ -108,16 +119,22 @@ matches = Table(
     Column("finished_ms", BigInteger),
     Column("plies", Integer),
     Column("over", LargeBinary),
-    # The players on both seats: an identity, or `ai:` and the level or persona. Null in rows of
-    # older programs until `fill_players` has filled them.
+    # The players on both seats: an identity, or `ai:` and the level or persona.
     Column("first", String),
     Column("second", String),
+    # Who won the finished match: a seat, or one of server.store.match_filter's DRAWN and NO_RESULT.
+    Column("winner", Integer),
 )
+#: The columns that are null in rows of older programs until `fill_players` and `fill_winners` have
+#: filled them. Those of one tuple are filled together.
+FILLED_LATER = (("first", "second"), ("winner",))
 Index("ix_matches_room", matches.c.room)
 Index("ix_matches_first_finished_ms", matches.c.first, matches.c.finished_ms)
 Index("ix_matches_second_finished_ms", matches.c.second, matches.c.finished_ms)
 Index("ix_matches_game_finished_ms", matches.c.game, matches.c.finished_ms)
 Index("ix_matches_public_finished_ms", matches.c.public, matches.c.finished_ms)
+# A partial index, too: of the finished matches whose winner is not filled in yet.
+Index("ix_matches_winner", matches.c.winner)
 
 thoughts = Table(
     "thoughts",
@@ -169,3 +186,20 @@ nodes = Table(
     Column("id", String, primary_key=True),
     Column("alive_until_ms", BigInteger, nullable=False),
 )
+
+#: The fields in which the structs of server/store/base.py hold the key `id` of these tables.
+_KEY_FIELDS = {"matches": "match", "rooms": "room"}
+
+
+def columns_of(row: type[Struct], table: Table, without: str = "") -> list[Column[Any]]:
+    """The columns of a table that a struct holds, in the order of its fields.
+
+    A field has the name of its column, but the field `match` of a match and `room` of a room hold
+    the `id`. `without` names a field to leave out. Raises KeyError for a field without a column.
+    """
+    key = _KEY_FIELDS.get(table.name)
+    return [
+        table.c["id" if name == key and name not in table.c else name]
+        for name in row.__struct_fields__
+        if name != without
+    ]

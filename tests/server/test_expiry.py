@@ -6,7 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from server.identity.guests import find_guest, new_guest
 from server.ids import RoomId
@@ -14,10 +16,12 @@ from server.limits.by_address import Limits
 from server.net.session import Session, Sessions
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
+from server.rooms.events import Occupant
 from server.runtime.expiry import EXPIRY_STEP_S, GUEST_DAYS, ROOM_DAYS
 from server.runtime.hub import Hub
-from server.store.base import DAY_MS, DaySpan, StoreUnavailable
+from server.store.base import DAY_MS, DaySpan, Projection, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, loop_ms, virtual
+from tests.support.log_entries import finished, new_room, started
 from tests.support.node import Http, serve
 from tests.support.two_players import ME, OPEN
 
@@ -48,6 +52,22 @@ async def create_left_room(hub: Hub, **fields: Any) -> RoomId:
     hub.close_idle_rooms(0)
     await hub.expire_once()
     return room
+
+
+@virtual
+async def test_the_expiry_fills_in_the_columns_of_an_older_programs_matches() -> None:
+    """A step fills in the players and the winner of a match that an older program finished."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        seats = msgspec.json.encode([Occupant("ada", "Ada"), Occupant("ben", "Ben")])
+        older: list[Projection] = [
+            replace(started("m"), seats=seats),
+            replace(finished("m"), winner=None),
+        ]
+        await fake.store.logs.create_room(new_room("r", projections=older))
+        await hub.expire_once()
+        assert await fake.store.projections.fill_players(9) == 0
+        assert await fake.store.projections.fill_winners(9) == 0
 
 
 # --- rooms ----------------------------------------------------------------------------------------

@@ -22,14 +22,15 @@ from migrations.env_config import FOLDER
 from server.deploy.postgres import PASSWORD, Postgres
 from server.rooms.events import Occupant
 from server.store import schema
-from server.store.base import RoomHead, StoreUnavailable
+from server.store.base import RoomHead, Store, StoreUnavailable
+from server.store.match_filter import MatchFilter, ResultFilter
 from server.store.postgres import open_postgres, run_in_transaction
 from server.store.tables import meta, metadata
 from tests.support.databases import Database, bare_database, content, migrate
 from tests.support.log_entries import entries, new_room
 
 T = TypeVar("T")
-REVISIONS = ["0001", "0002", "0003", "0004", "0005"]
+REVISIONS = [script.revision for script in ScriptDirectory(str(FOLDER)).walk_revisions()][::-1]
 #: A row for each table of revision 0001. A later migration must fill the columns that it adds.
 ROWS: dict[str, dict[str, Any]] = {
     "identities": {"id": "i", "name": "Ada", "token_hash": b"\x00\xff", "created_ms": 5},
@@ -53,7 +54,7 @@ ROWS: dict[str, dict[str, Any]] = {
 ADDED: dict[str, dict[str, Any]] = {
     "identities": {"seen_day": None, "sat": False},
     "rooms": {"seen_day": None},
-    "matches": {"first": None, "second": None},
+    "matches": {"first": None, "second": None, "winner": None},
 }
 #: The tables that later migrations create.
 NEW_TABLES = ("analyses", "analysis_plies")
@@ -68,6 +69,11 @@ ADD_MATCH_0003 = (
     "INSERT INTO matches (id, room, game, number, options, seats, start, rules, public, first_v,"
     " started_ms) VALUES (:id, 'r1', 'sticks', 1, :options, :seats, '1-2-3', 'digest', true, 1, 3)"
 )
+#: The statement with which versions up to 0005 finish a match.
+FINISH_MATCH_0005 = (
+    "UPDATE matches SET last_v = 2, finished_ms = 9, plies = 7, over = :over WHERE id = :id"
+)
+OWN_RESULTS: tuple[ResultFilter, ...] = ("won", "lost", "drawn")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -97,15 +103,6 @@ async def test_the_migrations_create_the_tables(database: Database) -> None:
     assert await database.run(migrate) == (None, schema.HEAD)
     assert await database.run(differences) == []
     assert await database.run(migrate) == (schema.HEAD, schema.HEAD)
-
-
-def test_every_revision_is_tested() -> None:
-    """REVISIONS has every revision of the migrations' folder."""
-    config = Config()
-    config.set_main_option("script_location", str(FOLDER))
-    assert [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()][
-        ::-1
-    ] == REVISIONS
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -159,6 +156,30 @@ SEATED: dict[str, tuple[Occupant, Occupant]] = {
     "persona": (Occupant("ada", "Ada"), Occupant("ai", "AI random", "ai", persona="random")),
 }
 PLAYERS = {"people": ("ada", "ben"), "level": ("ai:4", "ada"), "persona": ("ada", "ai:random")}
+#: The results of these matches: ada won the first one, and the last one is drawn.
+OVERS = {
+    "people": b'{"winner":0,"how":"board","reason":"three in a row"}',
+    "persona": b'{"winner":1,"how":"resign","reason":"Ada resigned"}',
+    "level": b'{"winner":null,"how":"agreement","reason":"a draw"}',
+}
+
+
+def finish_match(match: str, over: bytes) -> Callable[[Connection], None]:
+    """Returns a change that finishes a match as programs of revisions up to 0005 do."""
+
+    def finish(connection: Connection) -> None:
+        connection.execute(text(FINISH_MATCH_0005), {"id": match, "over": over})
+
+    return finish
+
+
+async def won_lost_drawn(store: Store, player: str) -> list[str]:
+    """Returns the matches that a player won, then lost, then those that were drawn."""
+    pages = [
+        await store.projections.matches(9, None, MatchFilter(player=player, result=result))
+        for result in OWN_RESULTS
+    ]
+    return [row.match for page in pages for row in page.rows]
 
 
 def players(connection: Connection) -> dict[str, tuple[str, str]]:
@@ -173,6 +194,22 @@ async def test_the_players_of_earlier_matches_are_filled_in(database: Database) 
         await database.run(add_match(match, *seats))
     await database.run(migrate)
     assert await database.run(players) == PLAYERS
+
+
+async def test_the_winners_of_earlier_matches_are_known(database: Database) -> None:
+    """The matches that a program of revision 0005 finished are filtered by their results, from the
+    first start after the migration on.
+    """
+    await database.run(lambda connection: schema.upgrade(connection, "0005"))
+    for match, seats in SEATED.items():
+        await database.run(add_match(match, *seats))
+        await database.run(finish_match(match, OVERS[match]))
+    assert await database.run(migrate) == ("0005", schema.HEAD)
+    async with database.open() as store:
+        await store.projections.fill_players(9)
+        for count in (3, 0):
+            assert await won_lost_drawn(store, "ada") == ["people", "persona", "level"]
+            assert await store.projections.fill_winners(9) == count
 
 
 async def test_migrations_can_be_reversed(database: Database) -> None:
@@ -239,7 +276,7 @@ async def test_an_incompatible_newer_schema_is_refused(database: Database) -> No
     """The server and `plyroom migrate` refuse a newer schema that does not allow this version."""
     await database.run(migrate)
     await database.run(set_revision("0999", "0999"))
-    refusal = r"newer Plyroom .*0999.*this one is of 0005.*backup"
+    refusal = rf"newer Plyroom .*0999.*this one is of {schema.HEAD}.*backup"
     with pytest.raises(StoreUnavailable, match=refusal):
         async with database.open():
             raise AssertionError("it was opened")
@@ -247,14 +284,14 @@ async def test_an_incompatible_newer_schema_is_refused(database: Database) -> No
         await database.run(migrate)
 
 
-@pytest.mark.parametrize(("previous", "unfilled"), [("0003", 2), ("0004", 3)])
+@pytest.mark.parametrize(("previous", "unfilled"), [("0003", 2), ("0004", 3), ("0005", 3)])
 async def test_an_older_program_runs_during_the_migration(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch, previous: str, unfilled: int
 ) -> None:
     """A store of an earlier revision keeps reading and writing during and after `migrate`.
 
     The newer version reads the rooms and matches that the older one writes. It fills in the players
-    of these matches.
+    of these matches. It finds who won them, before and after it has filled in the winners.
     """
     async with postgres.bare_database() as name:
         url = postgres.url(name)
@@ -280,6 +317,11 @@ async def test_an_older_program_runs_during_the_migration(
                 assert await run_in_transaction(url, players) == PLAYERS
                 own = await newer.projections.player_matches("ada", 9, 9)
                 assert {match.match for match in own} == set(SEATED)
+                for match, over in OVERS.items():
+                    await run_in_transaction(url, finish_match(match, over))
+                for count in (3, 0):
+                    assert await won_lost_drawn(newer, "ada") == ["people", "persona", "level"]
+                    assert await newer.projections.fill_winners(9) == count
 
 
 def test_an_unusable_schema_is_reported() -> None:
@@ -289,7 +331,7 @@ def test_an_unusable_schema_is_reported() -> None:
     for revision, needs, words in (
         (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"),
         ("0999", None, "newer Plyroom"),
-        ("0999", "0006", "newer Plyroom"),
+        ("0999", "0998", "newer Plyroom"),
     ):  # fmt: skip
         with pytest.raises(StoreUnavailable, match=f"database here .*{words}"):
             schema.check_revision(revision, needs, "here")
@@ -319,6 +361,6 @@ async def test_a_server_on_an_empty_database(postgres: Postgres, tmp_path: Path)
         assert "plyroom migrate" in refused.stderr
         migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")
         assert (migrated.returncode, migrated.stderr) == (0, "")
-        assert migrated.stdout.endswith("is at 0005 now (before: no tables).\n")
+        assert migrated.stdout.endswith(f"is at {schema.HEAD} now (before: no tables).\n")
         for process in (refused, migrated):
             assert PASSWORD not in process.stdout + process.stderr

@@ -8,8 +8,11 @@ from msgspec.structs import replace
 
 from server.ids import IdentityId
 from server.store.base import MatchPage, MatchStarted, Projection, Store, StoredMatch
-from server.store.match_filter import Key, MatchFilter
+from server.store.match_filter import DRAWN, NO_RESULT, Key, MatchFilter, ResultFilter
 from tests.support.log_entries import NOW_MS, append, finished, listing, new_room, started
+
+#: The results that need no player.
+RESULTS: tuple[ResultFilter, ...] = ("first", "second", "drawn")
 
 
 def played(match: str, first: str, second: str, *, at_ms: int = NOW_MS) -> MatchStarted:
@@ -96,17 +99,24 @@ async def test_finished_matches_are_filtered_by_player_and_game(store: Store) ->
 
 
 async def test_finished_matches_are_filtered_by_result_length_and_date(store: Store) -> None:
-    """`matches` returns those that the filter accepts, in pages towards older and newer ones."""
-    overs = (
-        b'{"winner":0,"how":"board"}', b'{"winner":1,"how":"resign"}',
-        b'{"winner":null,"how":"agreement"}', b'{"winner":null,"how":"abort"}',
-        b'{"winner":null,"how":"gone"}',
+    """`matches` returns those that the filter accepts, in pages towards older and newer ones.
+
+    An older program stored the result of a match, and no winner.
+    """
+    ends = (
+        (b'{"winner":0,"how":"board"}', 0), (b'{"winner":1,"how":"resign"}', 1),
+        (b'{"winner":null,"how":"agreement"}', DRAWN), (b'{"winner":null,"how":"gone"}', DRAWN),
+        (b'{"winner":null,"how":"abort"}', NO_RESULT),
     )  # fmt: skip
     rows = []
-    for n, (over, seats) in enumerate(itertools.product(overs, (("ada", "ben"), ("ben", "ada")))):
-        ended = replace(finished(f"m{n}", at_ms=NOW_MS + n // 2), over=over, plies=n + 1)
-        rows.append((played(f"m{n}", *seats), ended))
-    groups: list[list[Projection]] = [[start, end] for start, end in rows]
+    cases = itertools.product(ends, (False, True), (("ada", "ben"), ("ben", "ada")))
+    for n, ((over, winner), is_older, seats) in enumerate(cases):
+        ended = replace(
+            finished(f"m{n:02}", at_ms=NOW_MS + n // 4), plies=n // 2 + 1,
+            over=over if is_older else b"{}", winner=None if is_older else winner,
+        )  # fmt: skip
+        rows.append((played(f"m{n:02}", *seats), ended, winner))
+    groups: list[list[Projection]] = [[start, end] for start, end, _ in rows]
     await store_matches(store, *groups)
     results = (None, "won", "lost", "drawn", "first", "second")
     limits: tuple[dict[str, Any], ...] = (
@@ -119,9 +129,9 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
         wanted = MatchFilter(result=result, player=player, **limit)
         expected = [
             start.match
-            for start, end in reversed(rows)
+            for start, end, winner in reversed(rows)
             if wanted.accepts(
-                start.game, (start.first, start.second), end.over, end.plies, end.at_ms
+                start.game, (start.first, start.second), winner, end.plies, end.finished_ms
             )
         ]
         found = (await store.projections.matches(99, None, wanted)).rows
@@ -196,20 +206,20 @@ async def test_a_query_looks_at_few_matches_for_a_page(store: Store) -> None:
     assert whole == MatchPage([])
 
 
-async def test_a_filter_knows_who_won() -> None:
-    """A match is won by the seat of its winner; an aborted match is no draw."""
-    won, drawn = b'{"winner":1,"how":"resign"}', b'{"winner":null,"how":"agreement"}'
-    aborted = b'{"winner":null,"how":"abort"}'
+def test_a_filter_knows_who_won() -> None:
+    """A match is won by the seat of its winner; a match without a result is no draw."""
+    won = 1
 
-    def accepts(result: str, over: bytes, player: str | None = None) -> bool:
+    def accepts(result: str, winner: int, player: str | None = None) -> bool:
         wanted = MatchFilter(result=result, player=player)  # type: ignore[arg-type]
-        return wanted.accepts("hex", ("ada", "ben"), over, 1, NOW_MS)
+        return wanted.accepts("hex", ("ada", "ben"), winner, 1, NOW_MS)
 
     assert [accepts(result, won) for result in ("first", "second", "drawn")] == [False, True, False]
     assert (accepts("won", won, "ben"), accepts("won", won, "ada")) == (True, False)
     assert (accepts("lost", won, "ada"), accepts("lost", won, "ben")) == (True, False)
     assert (accepts("won", won), accepts("lost", won)) == (False, False)
-    assert (accepts("drawn", drawn), accepts("drawn", aborted)) == (True, False)
+    assert (accepts("drawn", DRAWN), accepts("drawn", NO_RESULT)) == (True, False)
+    assert not any(accepts(result, DRAWN) for result in ("first", "second", "won", "lost"))
 
 
 async def test_matches_with_their_players_need_no_filling(store: Store) -> None:
@@ -223,6 +233,34 @@ async def test_matches_with_their_players_need_no_filling(store: Store) -> None:
     for player, match_ids in (("ada", ["unknown"]), ("ai:3", ["unknown"]), ("ben", ["known"])):
         found = await store.projections.player_matches(player, 9, 9)
         assert [match.match for match in found] == match_ids
+
+
+async def test_the_winners_of_an_older_program_are_filled_in(store: Store) -> None:
+    """`fill_winners` fills in the winner of each finished match that has none, once.
+
+    A list of drawn or won matches is the same before and after. The filled column decides: a result
+    that `over` does not begin with is another match's.
+    """
+    older = {"won": b'{"winner":1}', "drawn": b'{"winner":null,"how":"claim"}', "odd": b"?"}
+    groups: list[list[Projection]] = [
+        [started(match), replace(finished(match, at_ms=NOW_MS + n), over=over, winner=None)]
+        for n, (match, over) in enumerate(older.items())
+    ]
+    groups.append([started("known"), replace(finished("known"), over=b'{"winner":0}', winner=1)])
+    await store_matches(store, [started("running")], *groups)
+
+    async def lists() -> dict[str, list[str]]:
+        pages = {
+            result: await store.projections.matches(9, None, MatchFilter(result=result))
+            for result in RESULTS
+        }
+        return {result: [row.match for row in page.rows] for result, page in pages.items()}
+
+    expected = {"first": [], "second": ["won", "known"], "drawn": ["drawn"]}
+    assert await lists() == expected
+    for limit, count in ((2, 2), (9, 1), (9, 0)):
+        assert await store.projections.fill_winners(limit) == count
+        assert await lists() == expected
 
 
 async def test_rooms_without_followers_for_long_are_not_in_the_list(store: Store) -> None:

@@ -93,6 +93,8 @@ FAULTS = {
         "I8",
         "plies of match",
     ),
+    "UPDATE matches SET winner = 1 WHERE room = '{full}' AND plies > 0": ("I8", "winner of match"),
+    "UPDATE matches SET first = NULL WHERE room = '{full}'": ("I8", "second of match"),
     "UPDATE matches SET over = NULL WHERE room = '{full}' AND plies > 0": ("I8", "over of match"),
     "DELETE FROM matches WHERE room = '{half}'": ("I8", "not in the list of matches"),
     "UPDATE matches SET room = '{waiting}' WHERE room = '{half}'": (
@@ -167,6 +169,23 @@ async def test_each_planted_fault_is_found(
     assert any(problem.check == invariant and text in problem.problem for problem in problems), (
         problems
     )
+
+
+async def test_a_finished_match_has_its_winner(store_file: SqliteDatabase) -> None:
+    """The column `winner` is written with the end of a match: `play_matches` has a win of the first
+    seat on the board, and one of it by resignation. Running matches have none.
+    """
+    query = "SELECT plies, winner FROM matches ORDER BY finished_ms IS NULL, plies DESC"
+    rows = await store_file.run(lambda connection: connection.exec_driver_sql(query).fetchall())
+    assert [tuple(row) for row in rows[:2]] == [(5, 0), (0, 0)]
+    assert {tuple(row) for row in rows[2:]} == {(None, None)}
+
+
+async def test_columns_that_are_filled_later_may_be_empty(store_file: SqliteDatabase) -> None:
+    """An older program leaves the players and the winner of a match empty, which is no problem."""
+    statement = "UPDATE matches SET first = NULL, second = NULL, winner = NULL"
+    await store_file.run(lambda connection: connection.exec_driver_sql(statement))
+    assert (await check(store_file)).problems == []
 
 
 async def test_moves_that_cannot_be_checked_are_counted(store_file: SqliteDatabase) -> None:

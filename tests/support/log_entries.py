@@ -95,7 +95,7 @@ def started(match: str, v: int = 1, *, public: bool = True, at_ms: int = NOW_MS)
 
 def finished(match: str, v: int = 2, *, at_ms: int = NOW_MS) -> MatchFinished:
     """Returns the projection of a match that ends."""
-    return MatchFinished(match, v, at_ms, 7, b'{"winner":0}')
+    return MatchFinished(match, v, at_ms, 7, b'{"winner":0}', 0)
 
 
 def listing(text: str, listed: bool = True) -> Listing:
