@@ -15,6 +15,10 @@ OPEN_SPIEL ?=
 BENCH_ARGS ?=
 ONLY ?=
 
+# Python's bytecode is written also where the environment forbids it: else each of the hundreds of processes that the
+# tests start would compile the project again.
+unexport PYTHONDONTWRITEBYTECODE
+
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .SUFFIXES:
