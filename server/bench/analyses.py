@@ -9,7 +9,6 @@ import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 import click
 from msgspec import Struct
@@ -21,6 +20,7 @@ from server.analysis.feed import AnalysisFeed
 from server.analysis.requests import request_analysis
 from server.analysis.runner import open_analyses
 from server.app import open_store
+from server.bench.figures import median
 from server.bus.local import LocalBus
 from server.ids import IdentityId, MatchId, NodeId, RoomId
 from server.ports import Ports, random_id
