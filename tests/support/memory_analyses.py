@@ -1,4 +1,4 @@
-"""The queue of analyses in memory, for tests and experiments."""
+"""The queue of analyses of the store in memory."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A store in memory, for tests and experiments.
+"""A store in memory: the fake of the tests, which virtual time can drive because it has no threads.
 
 It passes the same contract tests as the other backends. Each call is atomic, since it does not
 await between its changes. The data is lost when the process ends.
@@ -47,8 +47,8 @@ from server.store.base import (
 )
 from server.store.condition import Condition
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
-from server.store.memory_analyses import AnalysisTables, MemoryAnalyses
 from server.store.players import Players, latest_matches, players_of
+from tests.support.memory_analyses import AnalysisTables, MemoryAnalyses
 
 
 @dataclass(slots=True)
