@@ -1,4 +1,4 @@
-"""`python -m server.bench.bus`: the cost of the bus and of searches by a worker.
+"""`python -m server.bench bus`: the cost of the bus and of searches by a worker.
 
 It runs over a private Mosquitto on this machine. Both nodes run in this process, so the CPU time of
 a message includes sending and receiving it. Rates are medians of the rounds.
@@ -169,7 +169,9 @@ async def measure() -> None:
         click.echo(f"the same by a worker, over the broker: {percentiles(remote_ms)}")
 
 
-if __name__ == "__main__":
+@click.command()
+def main() -> None:
+    """Measure an event and a search over a broker."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(measure())

@@ -1,4 +1,4 @@
-"""`python -m server.bench.cluster`: durable moves through a cluster's proxy, with one and three
+"""`python -m server.bench cluster`: durable moves through a cluster's proxy, with one and three
 nodes.
 
 Each round starts a cluster on this machine and lets pairs play tic-tac-toe, first as fast as they
@@ -263,14 +263,10 @@ def targets(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str
     help="Connect players wherever the proxy sends them, instead of both to the room's node.",
 )  # fmt: skip
 def main(rounds: int, seconds: float, realtime: bool, apart: bool) -> None:
-    """Measures a cluster on this machine, with one node and with three."""
+    """Measure a cluster on this machine, with one node and with three."""
     click.echo(
         f"{platform.platform()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
     )
     results = uvloop.run(measure(rounds, seconds, realtime, not apart, click.echo))
     for line in report(results, not apart):
         click.echo(line)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python -m server.bench.hints`: the time from the request for a hint to the answer.
+"""`python -m server.bench hints`: the time from the request for a hint to the answer.
 
 It requests hints in random positions, one after the other, on a node without other load. The pool
 compiles the game before the first measured hint.
@@ -106,7 +106,3 @@ def main(game: str, count: int, workers: int) -> None:
         f"{count} hints in positions of {game}: p50 {median(times_ms):.0f} ms,"
         f" p95 {p95_ms:.0f} ms (within {PROMISED_MS} ms: {reached})"
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python -m server.bench`: the cost of a durable move, compared with a bare relay in the same run.
+"""`python -m server.bench moves`: the cost of a durable move, beside a bare relay in the same run.
 
 The server and the relay run in their own processes; the operating system reports their CPU time.
 All players run in one process with a minimal WebSocket client, which leaves most of the machine to
@@ -148,7 +148,7 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
             for name, count, per_s in LOADS:
                 load = await play(server.port, server.pid, make_pair, count, seconds, per_s)
                 figures.setdefault(name, []).append(load)
-        async with spawn(sys.executable, "-m", "server.bench", "--relay") as relay_process:
+        async with spawn(sys.executable, "-m", "server.bench", "moves", "--relay") as relay_process:
             for name, count in (("relay 50 pairs", 50), ("relay 500 pairs", 500)):
                 figures.setdefault(name, []).append(
                     await play(

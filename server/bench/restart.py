@@ -1,4 +1,4 @@
-"""`python -m server.bench.restart`: the time from SIGKILL until a new server is ready, and from
+"""`python -m server.bench restart`: the time from SIGKILL until a new server is ready, and from
 SIGTERM to exit.
 
 The store holds rooms with matches under way; in some of them an AI is to move. Wall time means
@@ -249,7 +249,3 @@ def main(rounds: int, rooms: int, due: int, workers: int, data: Path | None) -> 
         asyncio.run(measure(rounds, rooms, due, workers, folder))
     finally:
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python -m server.bench.traces`: lessons, traces, and moves beside thirty traces.
+"""`python -m server.bench traces`: lessons, traces, and moves beside thirty traces.
 
 The time of a trace's first part lasts from the request to the first bytes, with the wait in the
 queue and the start. Each trace has a seed of its own, so that none comes from the cache. Moves are
@@ -157,7 +157,3 @@ def main(rounds: int, seconds: float) -> None:
         asyncio.run(measure())
     finally:
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()
