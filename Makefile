@@ -122,14 +122,14 @@ screenshots: $(VENV)/.dev ## take screenshots of every page and state into scree
 bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
 	@$(BIN)/python -m engine.bench.classes
-	@$(BIN)/python -m server.bench
-	@$(BIN)/python -m server.bench.traces
-	@$(BIN)/python -m server.bench.analyses
-	@$(BIN)/python -m server.bench.hints
-	@$(BIN)/python -m server.bench.restart
-	@$(BIN)/python -m server.bench --postgres
-	@$(BIN)/python -m server.bench.cluster
-	@$(BIN)/python -m server.bench.first_moves
+	@$(BIN)/python -m server.bench moves
+	@$(BIN)/python -m server.bench traces
+	@$(BIN)/python -m server.bench analyses
+	@$(BIN)/python -m server.bench hints
+	@$(BIN)/python -m server.bench restart
+	@$(BIN)/python -m server.bench moves --postgres
+	@$(BIN)/python -m server.bench cluster
+	@$(BIN)/python -m server.bench first-moves
 	@sh server/deploy/setup/system.sh chromium
 	@$(BIN)/python -m tests.system.page_loads
 	@$(BIN)/python -m tests.system.search_steps
@@ -142,7 +142,7 @@ bench-pages: $(VENV)/.dev ## measure in Chromium the first load of each page, on
 
 .PHONY: bench-peers
 bench-peers: $(VENV)/.dev $(VENV)/.peers-$(BOARDGAME) ## compare the server with a bare relay and boardgame.io, ten minutes (BENCH_ARGS="--only fast")
-	@$(BIN)/python -m server.bench.peers $(BENCH_ARGS)
+	@$(BIN)/python -m server.bench peers $(BENCH_ARGS)
 
 BENCH_TABLE = $(BIN)/python -m tests.engine.search_peers --json $(if $(OPEN_SPIEL),--open-spiel "$(OPEN_SPIEL)") | \
 	$(BIN)/python -m engine.bench.table --add - $(if $(SUITES),--suites "$(SUITES)")

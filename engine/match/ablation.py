@@ -15,11 +15,12 @@ from pathlib import Path
 
 from engine.command_line import between, count
 from engine.game import Game, GameError
+from engine.match.archive import Archive, results_folder
 from engine.match.description import DescriptionError
 from engine.match.features import check_usable
 from engine.match.features import usable_features as usable_features
 from engine.match.ladder import MAX_PLIES, SEED, options_of
-from engine.match.log import Header, Log, LogError, read_log
+from engine.match.log import Header, LogError
 from engine.match.openings import default_plies, longest_plies
 from engine.match.run import MAX_PROCESSES, WorkerLost, openings_of, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
@@ -27,8 +28,8 @@ from engine.rules.registry import load_game
 from engine.search import features
 from engine.search.driver import default_features
 
-#: The folder of the logs.
-FOLDER = Path(__file__).parent / "results" / "ablations"
+#: The kind of these logs in a game's archive.
+KIND = "ablations"
 #: Default number of games of a match.
 GAMES = 400
 #: Default number of nodes per move.
@@ -64,8 +65,9 @@ def header_of(game: Game, feature: str, nodes: int) -> Header:
     )  # fmt: skip
 
 
-def log_path(folder: Path, game: Game, feature: str) -> Path:
-    return folder / game.id / f"{feature}.jsonl"
+def log_name(feature: str) -> str:
+    """The name of a feature's log in the game's archive."""
+    return f"{KIND}/{feature}.jsonl"
 
 
 def ended_by(header: Header, summary: Summary, games: int = GAMES) -> str:
@@ -115,9 +117,9 @@ def play_ablation(
     other nodes than requested.
     """
     header = header_of(game, feature, nodes or NODES)
-    path = log_path(folder, game, feature)
-    if path.exists() and not fresh:
-        old_header, records, _ = read_log(path)
+    archive, name = Archive(folder, game.id), log_name(feature)
+    if not fresh:
+        old_header, records = archive.read(name)
         summary = summarise([record.half_points for record in records], TEST)
         as_requested = old_header and (nodes is None or old_header.players == header.players)
         if (
@@ -130,11 +132,8 @@ def play_ablation(
             return (
                 f"{summary_line(summary)}  (played with other rules or nodes; --fresh replays it)"
             )
-    log = Log(header, path, fresh)
-    try:
+    with archive.log(name, header, fresh) as log:
         summary = run_match(log, games, TEST, concurrency)
-    finally:
-        log.close()
     assert summary is not None, "a match has one pair at least"
     return summary_line(summary)
 
@@ -169,11 +168,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     args = parser.parse_args(arguments)
     try:
+        folder = results_folder(args.folder)
         for game in [load_game(game_id) for game_id in args.game]:
             for feature in args.technique or usable_features(game):
                 check_usable(game, [feature])
                 line = play_ablation(
-                    game, feature, args.folder, args.nodes, args.games + args.games % 2,
+                    game, feature, folder, args.nodes, args.games + args.games % 2,
                     args.fresh, args.concurrency,
                 )  # fmt: skip
                 print(f"{game.id} {feature:>13}: {line}", flush=True)
@@ -213,9 +213,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--folder",
         type=Path,
-        default=FOLDER,
         metavar="DIR",
-        help="folder of the logs (by default engine/match/results/ablations)",
+        help="folder of the logs (by default engine/match/results of a checkout)",
     )
     parser.add_argument("--fresh", action="store_true", help="overwrite the logs")
     parser.add_argument(

@@ -16,16 +16,17 @@ from msgspec import structs
 
 from engine.command_line import between, count
 from engine.game import Game, GameError
+from engine.match.archive import Archive, results_folder
 from engine.match.calibration import calibrate
-from engine.match.log import Header, Log, LogError, Record, read_log
+from engine.match.log import Header, LogError, Record
 from engine.match.openings import Opening, default_plies
 from engine.match.run import MAX_PROCESSES, GameRunner, WorkerLost, run_match
 from engine.match.statistics import Summary, summarise
 from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
-#: The folder of the logs.
-FOLDER = Path(__file__).parent / "results" / "ladders"
+#: The kind of these logs in a game's archive.
+KIND = "ladders"
 #: Number of games in a step.
 GAMES = 100
 #: Number of games in a step of a game in DEEPLY_MEASURED.
@@ -89,10 +90,15 @@ OTHER_TARGETS = {**{f"1-{player}": (0.0, 0.5) for player in YARDSTICKS}, "reach"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One match of a ladder: the name of its log, and the players."""
+    """One match of a ladder: its name, and the players."""
 
     name: str
     players: tuple[str, str]
+
+    @property
+    def log_name(self) -> str:
+        """The name of its log in the game's archive."""
+        return f"{KIND}/{self.name}.jsonl"
 
 
 def steps(game: Game, top_nodes: int) -> Iterator[Step]:
@@ -161,30 +167,28 @@ def play_ladder(
     its games come out the same. Raises LogError if they do not, for an incomplete step with other
     rules, and for a log of another match.
     """
+    archive = Archive(folder, game.id)
     for step in matches:
-        header, path = header_of(game, step), folder / game.id / f"{step.name}.jsonl"
-        summary = None if fresh else _replayed_summary(header, path, games)
+        header = header_of(game, step)
+        summary = None if fresh else _replayed_summary(header, archive, step, games)
         note = (
             ""
             if summary is None
             else f"  (with other rules; {min(REPLAYED, summary.games)} games came out the same)"
         )
         if summary is None:
-            log = Log(header, path, fresh)
-            try:
+            with archive.log(step.log_name, header, fresh) as log:
                 summary = run_match(log, games, concurrency=concurrency)
-            finally:
-                log.close()
         assert summary is not None, "a step has one pair at least"
         out(f"{game.id} {step.name:>9}: {step_line(summary, step)}{note}")
 
 
-def _replayed_summary(header: Header, path: Path, games: int) -> Summary | None:
+def _replayed_summary(header: Header, archive: Archive, step: Step, games: int) -> Summary | None:
     """The result of a complete step that was played with other rules but comes out the same.
 
     None if there is no such log; LogError if its games come out differently.
     """
-    old_header, records, _ = read_log(path) if path.exists() else (None, [], 0)
+    old_header, records = archive.read(step.log_name)
     if (
         old_header is None
         or old_header == header
@@ -196,8 +200,8 @@ def _replayed_summary(header: Header, path: Path, games: int) -> Summary | None:
     changed = changed_games(old_header, records[:: max(1, len(records) // REPLAYED)][:REPLAYED])
     if changed:
         raise LogError(
-            f"{path} was played with other rules, and its game {changed[0]}"
-            " comes out differently: --fresh"
+            f"{archive.place_of(step.log_name)} was played with other rules,"
+            f" and its game {changed[0]} comes out differently: --fresh"
         )
     return summarise([record.half_points for record in records])
 
@@ -236,9 +240,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--folder",
         type=Path,
-        default=FOLDER,
         metavar="DIR",
-        help="folder of the logs (by default engine/match/results/ladders)",
+        help="folder of the logs (by default engine/match/results of a checkout)",
     )
     parser.add_argument(
         "--top-nodes", type=count, metavar="N", help="nodes of the stand-in for the top level"
@@ -290,7 +293,7 @@ def main(arguments: list[str] | None = None) -> int:
                 step = reach(game, top_nodes)
                 play_ladder(
                     game,
-                    args.folder,
+                    results_folder(args.folder),
                     [step],
                     reach_games + reach_games % 2,
                     args.fresh,
@@ -301,7 +304,7 @@ def main(arguments: list[str] | None = None) -> int:
                 matches = steps(game, top_nodes)
                 play_ladder(
                     game,
-                    args.folder,
+                    results_folder(args.folder),
                     matches,
                     step_games + step_games % 2,
                     args.fresh,

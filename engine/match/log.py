@@ -133,20 +133,31 @@ class Log:
     def _read(self, path: Path) -> int:
         """Reads the games; returns the bytes of whole lines. LogError if it is of another match."""
         header, self.records, whole_bytes = read_log(path)
-        if header is not None and header != self.header:
-            raise LogError(
-                f"{path} is of another match ({_difference(header, self.header)}):"
-                " name another file, or --fresh"
-            )
+        check_match(header, self.header, str(path))
         return whole_bytes
+
+
+def check_match(found: Header | None, wanted: Header, place: str) -> None:
+    """Raises LogError if the log at this place is of another match than the wanted one."""
+    if found is not None and found != wanted:
+        raise LogError(
+            f"{place} is of another match ({_difference(found, wanted)}):"
+            " name another file, or --fresh"
+        )
 
 
 def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
     """The header, the games and the bytes of whole lines; LogError if a line is not a log's."""
     try:
-        whole, _, _ = path.read_bytes().rpartition(b"\n")
+        content = path.read_bytes()
     except OSError as error:
         raise _failed(path, error) from error
+    return parse_log(content, str(path))
+
+
+def parse_log(content: bytes, place: str) -> tuple[Header | None, list[Record], int]:
+    """The same as `read_log`, of a log that was read from this place."""
+    whole, _, _ = content.rpartition(b"\n")
     if not whole:
         return None, [], 0
     first, *rest = whole.split(b"\n")
@@ -154,9 +165,9 @@ def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
         header = msgspec.json.decode(first, type=Header)
         records = [msgspec.json.decode(line, type=Record) for line in rest]
     except msgspec.DecodeError as error:
-        raise LogError(f"{path} is not a log of a match: {error}") from error
+        raise LogError(f"{place} is not a log of a match: {error}") from error
     if [record.n for record in records] != list(range(len(records))):
-        raise LogError(f"{path} lacks games: they are not numbered 0, 1, 2, …")
+        raise LogError(f"{place} lacks games: they are not numbered 0, 1, 2, …")
     return header, records, len(whole) + 1
 
 

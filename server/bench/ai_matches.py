@@ -1,4 +1,4 @@
-"""`python -m server.bench.ai_matches --data DIR`: matches of the AI against itself, stored.
+"""`python -m server.bench ai-matches --data DIR`: matches of the AI against itself, stored.
 
 Both seats have the same level, and each match starts after some random moves. `plyroom calibration
 --data DIR` then compares the AI's chances to win with the results.
@@ -113,7 +113,3 @@ def main(data: Path, games: str, matches: int, level: int, workers: int, seed: i
 
     asyncio.run(play())
     click.echo(f"Now run: plyroom calibration --data {data}")
-
-
-if __name__ == "__main__":
-    main()

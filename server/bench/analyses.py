@@ -1,4 +1,4 @@
-"""`python -m server.bench.analyses`: the analysis of a match of chess on one free worker.
+"""`python -m server.bench analyses`: the analysis of a match of chess on one free worker.
 
 It measures the times from the request to the first result and to the end, for random matches of 60
 plies, with a store in SQLite and a pool of one process.
@@ -9,7 +9,6 @@ import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 import click
 from msgspec import Struct
@@ -21,6 +20,7 @@ from server.analysis.feed import AnalysisFeed
 from server.analysis.requests import request_analysis
 from server.analysis.runner import open_analyses
 from server.app import open_store
+from server.bench.figures import median
 from server.bus.local import LocalBus
 from server.ids import IdentityId, MatchId, NodeId, RoomId
 from server.ports import Ports, random_id
@@ -119,7 +119,3 @@ def main(game: str, rounds: int) -> None:
     ):  # fmt: skip
         reached = "yes" if value_s <= limit_s else "no"
         click.echo(f"  {name}: {value_s:.2f} s (within {limit_s:g} s: {reached})")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python -m server.bench.bus`: the cost of the bus and of searches by a worker.
+"""`python -m server.bench bus`: the cost of the bus and of searches by a worker.
 
 It runs over a private Mosquitto on this machine. Both nodes run in this process, so the CPU time of
 a message includes sending and receiving it. Rates are medians of the rounds.
@@ -6,7 +6,6 @@ a message includes sending and receiving it. Rates are medians of the rounds.
 
 import asyncio
 import secrets
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
@@ -21,6 +20,7 @@ from uvloop import new_event_loop
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
 from engine.search.job import Job
+from server.bench.figures import median, percentile
 from server.bus.base import EventsAppended, RoomMessage
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
@@ -122,8 +122,7 @@ async def searches_ms(search: Callable[..., Coroutine[Any, Any, object]]) -> lis
 
 
 def percentiles(values: list[float]) -> str:
-    cuts = statistics.quantiles(values, n=100)
-    return f"p50 {cuts[49]:.2f} ms, p99 {cuts[98]:.2f} ms"
+    return f"p50 {percentile(values, 0.5):.2f} ms, p99 {percentile(values, 0.99):.2f} ms"
 
 
 async def measure() -> None:
@@ -151,7 +150,7 @@ async def measure() -> None:
             costs.append(cost)
             v += MOVES + BURST
         click.echo(f"an event from node to node at {RATE_PER_S}/s: {percentiles(latency)}")
-        rate, cost = statistics.median(rates), statistics.median(costs)
+        rate, cost = median(rates), median(costs)
         click.echo(
             f"events sent and received by one process: {rate:,.0f} /s, {cost:.0f} us of CPU each"
         )
@@ -170,7 +169,9 @@ async def measure() -> None:
         click.echo(f"the same by a worker, over the broker: {percentiles(remote_ms)}")
 
 
-if __name__ == "__main__":
+@click.command()
+def main() -> None:
+    """Measure an event and a search over a broker."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(measure())

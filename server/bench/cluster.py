@@ -1,4 +1,4 @@
-"""`python -m server.bench.cluster`: durable moves through a cluster's proxy, with one and three
+"""`python -m server.bench cluster`: durable moves through a cluster's proxy, with one and three
 nodes.
 
 Each round starts a cluster on this machine and lets pairs play tic-tac-toe, first as fast as they
@@ -9,7 +9,6 @@ the rounds.
 import asyncio
 import os
 import platform
-import statistics
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
@@ -18,11 +17,10 @@ from dataclasses import dataclass
 import click
 import uvloop
 
-from server.bench.capacity.machine import percentile
+from server.bench.figures import median, percentile
 from server.bench.pairs import Meter, Pair, make_pair
 from server.bench.players import RequestClient, connect
 from server.bench.usage import (
-    Usage,
     machine_busy_s,
     pids_of,
     read_counters,
@@ -66,7 +64,8 @@ class LoadResult:
     moves: int
     seconds: float
     latencies_ms: list[float]
-    used: dict[str, Usage]
+    #: Core-seconds of each kind of process.
+    used_s: dict[str, float]
     commands: float
     conflicts: float
     #: Cores that other processes kept busy during the measurement.
@@ -85,7 +84,7 @@ class LoadResult:
 
     def us(self, kind: str) -> float:
         """CPU time per move of that kind of process, in microseconds."""
-        return self.used[kind].cpu_s / max(1, self.moves) * 1e6
+        return self.used_s[kind] / max(1, self.moves) * 1e6
 
 
 async def wait_for_all_nodes(running: Cluster) -> None:
@@ -154,14 +153,14 @@ async def _measure_once(running: Cluster, meter: Meter, seconds: float) -> LoadR
         time.perf_counter() - begun_s,
         list(meter.latencies_ms),
     )
-    used = usage_since(usage_by_kind(running, os.getpid()), before)
-    others_s = machine_busy_s() - busy_s - sum(usage.cpu_s for usage in used.values())
+    used_s = usage_since(usage_by_kind(running, os.getpid()), before)
+    others_s = machine_busy_s() - busy_s - sum(used_s.values())
     after = await read_counters(running, "commands", "conflicts")
     return LoadResult(
         moves=moves,
         seconds=took_s,
         latencies_ms=latencies_ms,
-        used=used,
+        used_s=used_s,
         commands=after["commands"] - counts["commands"],
         conflicts=after["conflicts"] - counts["conflicts"],
         other_cores=others_s / took_s,
@@ -177,25 +176,31 @@ async def fresh_cluster(nodes: int, realtime: bool = False) -> AsyncIterator[Clu
         yield running
 
 
-async def measure_loads(running: Cluster, seconds: float) -> tuple[LoadResult, LoadResult]:
-    """Measures as fast as possible, then at the fixed rate."""
+async def measure_loads(
+    running: Cluster, seconds: float, meet: bool = True
+) -> tuple[LoadResult, LoadResult]:
+    """Measures as fast as possible, then at the fixed rate; see `connected_pairs` for `meet`."""
     loads = []
     for per_s in (None, PACED_PER_S):
         meter = Meter(per_s)
-        async with connected_pairs(running, meter, PAIRS) as pairs:
+        async with connected_pairs(running, meter, PAIRS, meet) as pairs:
             loads.append(await measure_load(running, meter, pairs, seconds))
     return loads[0], loads[1]
 
 
 async def measure(
-    rounds: int, seconds: float, realtime: bool, report_progress: Callable[[str], None]
+    rounds: int,
+    seconds: float,
+    realtime: bool,
+    meet: bool,
+    report_progress: Callable[[str], None],
 ) -> dict[int, list[tuple[LoadResult, LoadResult]]]:
     """Measures both loads on one node and on three, alternately; returns the results by nodes."""
     results: dict[int, list[tuple[LoadResult, LoadResult]]] = {1: [], 3: []}
     for number in range(rounds):
         for nodes, loads in results.items():
             async with fresh_cluster(nodes, realtime) as running:
-                loads.append(await measure_loads(running, seconds))
+                loads.append(await measure_loads(running, seconds, meet))
             report_progress(f"round {number + 1}, {progress(nodes, *loads[-1])}")
     return results
 
@@ -210,12 +215,8 @@ def progress(nodes: int, fast: LoadResult, paced: LoadResult) -> str:
     )
 
 
-def median(values: Sequence[float]) -> float:
-    return float(statistics.median(values))
-
-
-def report(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]:
-    """The medians of the rounds, one line each."""
+def report(results: dict[int, list[tuple[LoadResult, LoadResult]]], meet: bool) -> list[str]:
+    """The medians of the rounds, one line each. The targets are of players who meet on one node."""
     lines = []
     for nodes, rounds in results.items():
         name = f"{nodes} node{'s' if nodes > 1 else ''}"
@@ -223,7 +224,7 @@ def report(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]
             loads = [both[n] for both in rounds]
             rate = median([result.per_s for result in loads])
             lines.append(f"{name}, {load}: {rate:.0f} acknowledged durable moves/s")
-            for kind in loads[0].used:
+            for kind in loads[0].used_s:
                 us = median([result.us(kind) for result in loads])
                 lines.append(f"{name}, {load}: CPU a move, {kind}: {us:.0f} us")
             others = median([result.other_cores for result in loads])
@@ -233,19 +234,21 @@ def report(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]
             for quantile, share in (("p50", 0.5), ("p99", 0.99)):
                 value = median([result.percentile(share) for result in loads])
                 lines.append(f"{name}, {load}: move to ack, {quantile}: {value:.2f} ms")
+    return lines + (targets(results) if meet else [])
+
+
+def targets(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]:
+    """What three nodes cost and how fast they answer, beside the targets."""
     ratio = median([fast.us("node") for fast, _ in results[3]]) / median(
         [fast.us("node") for fast, _ in results[1]]
     )
-    lines.append(
-        f"{PAIRS} pairs: CPU a move of three nodes beside one: {ratio:.2f} x,"
-        f" target {NODES_RATIO:g}: {'reached' if ratio <= NODES_RATIO else 'NOT reached'}"
-    )
     p99_ms = median([paced.percentile(0.99) for _, paced in results[3]])
-    lines.append(
+    return [
+        f"{PAIRS} pairs: CPU a move of three nodes beside one: {ratio:.2f} x,"
+        f" target {NODES_RATIO:g}: {'reached' if ratio <= NODES_RATIO else 'NOT reached'}",
         f"p99 through the cluster at {PACED_PER_S:g} moves/s: {p99_ms:.2f} ms,"
-        f" target {P99_MS:g} ms: {'reached' if p99_ms <= P99_MS else 'NOT reached'}"
-    )
-    return lines
+        f" target {P99_MS:g} ms: {'reached' if p99_ms <= P99_MS else 'NOT reached'}",
+    ]
 
 
 @click.command()
@@ -255,14 +258,15 @@ def report(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]
     "--first", "realtime", is_flag=True,
     help="Measure at real-time priority (root on Linux): for a machine with other work.",
 )  # fmt: skip
-def main(rounds: int, seconds: float, realtime: bool) -> None:
-    """Measures a cluster on this machine, with one node and with three."""
+@click.option(
+    "--apart", is_flag=True,
+    help="Connect players wherever the proxy sends them, instead of both to the room's node.",
+)  # fmt: skip
+def main(rounds: int, seconds: float, realtime: bool, apart: bool) -> None:
+    """Measure a cluster on this machine, with one node and with three."""
     click.echo(
         f"{platform.platform()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
     )
-    for line in report(uvloop.run(measure(rounds, seconds, realtime, click.echo))):
+    results = uvloop.run(measure(rounds, seconds, realtime, not apart, click.echo))
+    for line in report(results, not apart):
         click.echo(line)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python -m server.bench.cluster_load`: lets pairs play tic-tac-toe on a cluster of this machine.
+"""`python -m server.bench cluster-load`: lets pairs play tic-tac-toe on a cluster of this machine.
 
 It starts the cluster of docker-compose.yml, sends one load through its proxy, and prints the moves
 per second, the latencies and the CPU time of each process.
@@ -60,10 +60,6 @@ def report(load: Load, spent_s: dict[str, float]) -> list[str]:
 @click.option("--seconds", default=10.0, help="Length of the load.")
 @click.option("--per-s", type=float, help="Moves a second over all pairs.  [default: no limit]")
 def main(nodes: int, workers: int, pairs: int, seconds: float, per_s: float | None) -> None:
-    """Lets pairs play on a cluster of this machine and prints the figures."""
+    """Let pairs play on a cluster of this machine and print the figures."""
     for line in report(*asyncio.run(measure(nodes, workers, pairs, seconds, per_s))):
         click.echo(line)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python -m server.bench.first_moves`: the time of the AI's first move in every game.
+"""`python -m server.bench first-moves`: the time of the AI's first move in every game.
 
 On an empty code cache each game and level has its own server and cache. The measured time is that
 of the first move of a fresh installation, from the message that creates the room, right after the
@@ -211,7 +211,7 @@ def table(games: list[Game], measured: dict[str, dict[tuple[str, int], FirstMove
     help="The kinds of cache.  [default: all]",
 )  # fmt: skip
 def main(games: str | None, workers: int, caches: tuple[str, ...]) -> None:
-    """Measures the first moves and prints them."""
+    """Measure the AI's first moves and print them."""
     selected = [load_game(name) for name in (games.split(",") if games else production_ids())]
     measures = {
         "empty": lambda: on_empty_caches(selected, workers),
@@ -221,7 +221,3 @@ def main(games: str | None, workers: int, caches: tuple[str, ...]) -> None:
     }
     measured = {kind: asyncio.run(measures[kind]()) for kind in caches or measures}
     click.echo(table(selected, measured))
-
-
-if __name__ == "__main__":
-    main()

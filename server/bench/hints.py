@@ -1,4 +1,4 @@
-"""`python -m server.bench.hints`: the time from the request for a hint to the answer.
+"""`python -m server.bench hints`: the time from the request for a hint to the answer.
 
 It requests hints in random positions, one after the other, on a node without other load. The pool
 compiles the game before the first measured hint.
@@ -8,7 +8,6 @@ import asyncio
 import tempfile
 import time
 from pathlib import Path
-from statistics import median, quantiles
 
 import click
 
@@ -16,6 +15,7 @@ from engine.bench.classes import random_positions
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
 from server.app import open_store
+from server.bench.figures import median, percentile
 from server.bot.hints import open_hints
 from server.bus.local import LocalBus
 from server.ids import IdentityId, NodeId, RoomId
@@ -100,13 +100,9 @@ def main(game: str, count: int, workers: int) -> None:
     """Measure hints, and print the median and the 95th percentile beside the promised time."""
     log_to_stderr("warning")
     times_ms = asyncio.run(measure(game, count, workers))
-    p95_ms = quantiles(times_ms, n=20)[-1]
+    p95_ms = percentile(times_ms, 0.95)
     reached = "yes" if p95_ms <= PROMISED_MS else "no"
     click.echo(
         f"{count} hints in positions of {game}: p50 {median(times_ms):.0f} ms,"
         f" p95 {p95_ms:.0f} ms (within {PROMISED_MS} ms: {reached})"
     )
-
-
-if __name__ == "__main__":
-    main()

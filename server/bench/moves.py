@@ -1,4 +1,4 @@
-"""`python -m server.bench`: the cost of a durable move, compared with a bare relay in the same run.
+"""`python -m server.bench moves`: the cost of a durable move, beside a bare relay in the same run.
 
 The server and the relay run in their own processes; the operating system reports their CPU time.
 All players run in one process with a minimal WebSocket client, which leaves most of the machine to
@@ -11,7 +11,6 @@ import contextlib
 import os
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,10 +18,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
+from server.bench.figures import median, percentile, report
 from server.bench.pairs import Meter, Pair, make_pair
 from server.bench.processes import (
     UNLIMITED_ENVIRON,
@@ -63,8 +62,7 @@ class Load:
 
     def percentile(self, share: float) -> float:
         """The latency that a share of the moves does not exceed, in ms."""
-        ordered = sorted(self.latencies_ms)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+        return percentile(self.latencies_ms, share)
 
 
 MakePair = Callable[[int, Meter, int], Awaitable[Pair]]
@@ -121,7 +119,7 @@ def fsync_ms(folder: Path) -> float:
             file.flush()
             os.fdatasync(file.fileno())
             times.append((time.perf_counter() - start_s) * 1000)
-    return statistics.median(times)
+    return median(times)
 
 
 async def first_page_s(process: Process) -> float:
@@ -139,7 +137,7 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
     for _ in range(rounds + 1):
         async with spawn(*server_command(folder / "start")) as process:
             start_times_s.append(await first_page_s(process))
-    report("server start to first page, warm", statistics.median(start_times_s[1:]), "s", 1.0)
+    report("server start to first page, warm", median(start_times_s[1:]), "s", 1.0)
     disk_ms = fsync_ms(folder)
     print(f"{'raw write + fdatasync of 4 KiB':48} {disk_ms:9.2f} ms")
     figures: dict[str, list[Load]] = {}
@@ -150,7 +148,7 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
             for name, count, per_s in LOADS:
                 load = await play(server.port, server.pid, make_pair, count, seconds, per_s)
                 figures.setdefault(name, []).append(load)
-        async with spawn(sys.executable, "-m", "server.bench", "--relay") as relay_process:
+        async with spawn(sys.executable, "-m", "server.bench", "moves", "--relay") as relay_process:
             for name, count in (("relay 50 pairs", 50), ("relay 500 pairs", 500)):
                 figures.setdefault(name, []).append(
                     await play(
@@ -284,16 +282,6 @@ ROOMS_CLOSED_S = 15.0
 def _have_rooms_closed(server: Process) -> bool:
     """Whether the rooms of the first load have had time to close."""
     return time.perf_counter() - server.started_s > ROOMS_CLOSED_S
-
-
-def median(values: Any) -> float:
-    return float(statistics.median(values))
-
-
-def report(name: str, value: float, unit: str, target: float) -> None:
-    """Prints a figure, its target (a maximum) and whether it is reached."""
-    verdict = "reached" if value <= target else "NOT reached"
-    print(f"{name:48} {value:9.2f} {unit:3} target {target:g} {unit}: {verdict}", flush=True)
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""`python -m server.bench.restart`: the time from SIGKILL until a new server is ready, and from
+"""`python -m server.bench restart`: the time from SIGKILL until a new server is ready, and from
 SIGTERM to exit.
 
 The store holds rooms with matches under way; in some of them an AI is to move. Wall time means
@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,7 @@ import websockets.asyncio.client as websockets
 
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE
-from server.bench.moves import report
+from server.bench.figures import median, report
 from server.bench.players import connect
 from server.bench.processes import cpu_seconds
 from server.ids import IdentityId, RoomId
@@ -206,8 +205,8 @@ async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path)
         servers.append(await start(folder, workers))
         await servers[-1].wait_for_workers(workers)
         await servers[-1].kill()
-    ready_s = statistics.median(server.ready_s for server in servers[1:])
-    cpu_s = statistics.median(server.cpu_s for server in servers[1:])
+    ready_s = median(server.ready_s for server in servers[1:])
+    cpu_s = median(server.cpu_s for server in servers[1:])
     report(f"restart: SIGKILL to ready, {rooms:,} rooms, {due} due", ready_s, "s", READY_S)
     print(f"{'  its CPU time':48} {cpu_s:9.2f} s", flush=True)
     for name, unresponsive, target_s in (
@@ -223,12 +222,12 @@ async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path)
                 ends.append(await server.stop())
         report(
             f"SIGTERM to exit, {CLIENTS} clients, {name}",
-            statistics.median(end[0] for end in ends),
+            median(end[0] for end in ends),
             "s",
             target_s,
         )
         print(
-            f"{'  its CPU time':48} {statistics.median(end[1] for end in ends):9.2f} s",
+            f"{'  its CPU time':48} {median(end[1] for end in ends):9.2f} s",
             flush=True,
         )
 
@@ -250,7 +249,3 @@ def main(rounds: int, rooms: int, due: int, workers: int, data: Path | None) -> 
         asyncio.run(measure(rounds, rooms, due, workers, folder))
     finally:
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python -m server.bench.traces`: lessons, traces, and moves beside thirty traces.
+"""`python -m server.bench traces`: lessons, traces, and moves beside thirty traces.
 
 The time of a trace's first part lasts from the request to the first bytes, with the wait in the
 queue and the start. Each trace has a seed of its own, so that none comes from the cache. Moves are
@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import json
 import shutil
-import statistics
 import tempfile
 import time
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from typing import Any
 
 import click
 
-from server.bench.moves import Load, median, play, report
+from server.bench.figures import median, percentile, report
+from server.bench.moves import Load, play
 from server.bench.pairs import make_pair
 from server.bench.processes import UNLIMITED_ENVIRON, cpu_seconds, server_command, spawn
 
@@ -93,16 +93,16 @@ async def measure_answers(folder: Path) -> None:
             for _ in range(REQUESTS)
             for path in ("/api/lessons", *(f"/api/lessons/{name}" for name in LESSONS))
         ]
-        report("lessons, p95", percentile([answer.total_ms for answer in answers]), "ms", 100)
+        report("lessons, p95", percentile((answer.total_ms for answer in answers), 0.95), "ms", 100)
         for name, body in SEARCHES.items():
             cpu_s = cpu_seconds(server.pid)
             answers = [await ask(server.port, "/api/trace", search(body)) for _ in range(REQUESTS)]
             cpu_ms = (cpu_seconds(server.pid) - cpu_s) / REQUESTS * 1000
-            first_ms = percentile([answer.first_ms for answer in answers])
+            first_ms = percentile((answer.first_ms for answer in answers), 0.95)
             report(f"first part of a trace, {name}, p95", first_ms, "ms", 200)
-            total_ms = statistics.median(answer.total_ms for answer in answers)
+            total_ms = median(answer.total_ms for answer in answers)
             print(f"{f'  the whole trace, {name}, median':48} {total_ms:9.2f} ms")
-            size_kb = statistics.median(len(answer.body) for answer in answers) / 1000
+            size_kb = median(len(answer.body) for answer in answers) / 1000
             print(
                 f"{'  its size, and CPU of the server for it':48} {size_kb:9.1f} kB {cpu_ms:.1f} ms"
             )
@@ -142,11 +142,6 @@ async def stop(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def percentile(values: list[float], share: float = 0.95) -> float:
-    """Returns the value that `share` of the values do not exceed."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
-
-
 @click.command()
 @click.option("--rounds", default=5, help="Number of rounds with and without traces.")
 @click.option("--seconds", default=4.0, help="Length of each load, in seconds.")
@@ -162,7 +157,3 @@ def main(rounds: int, seconds: float) -> None:
         asyncio.run(measure())
     finally:
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()

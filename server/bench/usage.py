@@ -1,10 +1,9 @@
-"""The CPU time and wake-ups of a cluster's processes, and the counters of its nodes."""
+"""The CPU time of a cluster's processes, and the counters of its nodes."""
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -13,31 +12,16 @@ from aiohttp import ClientSession
 from server.deploy.cluster.running import Cluster
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What some processes used: core-seconds, and the number of times their threads woke up."""
-
-    cpu_s: float
-    wakes: int
-
-    def __sub__(self, before: "Usage") -> "Usage":
-        return Usage(self.cpu_s - before.cpu_s, self.wakes - before.wakes)
-
-    def scaled(self, factor: float) -> "Usage":
-        return Usage(self.cpu_s * factor, round(self.wakes * factor))
-
-
-def used_by(pids: Iterable[int]) -> Usage:
-    """The usage of these processes, to the nanosecond; those that have exited do not count."""
-    cpu_ns = wakes = 0
+def used_by(pids: Iterable[int]) -> float:
+    """The core-seconds that these processes used, to the nanosecond; those that have exited do not
+    count.
+    """
+    cpu_ns = 0
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").glob("*"):
             with suppress(OSError):
                 cpu_ns += int((task / "schedstat").read_text().split()[0])
-                wakes += int(
-                    (task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0]
-                )
-    return Usage(cpu_ns / 1e9, wakes)
+    return cpu_ns / 1e9
 
 
 def process_tree(pid: int) -> list[int]:
@@ -56,8 +40,8 @@ def pids_of(running: Cluster, load_pid: int) -> dict[str, list[int]]:
     }
 
 
-def usage_by_kind(running: Cluster, load_pid: int) -> dict[str, Usage]:
-    """The usage of each kind of process so far."""
+def usage_by_kind(running: Cluster, load_pid: int) -> dict[str, float]:
+    """The core-seconds of each kind of process so far."""
     return {kind: used_by(pids) for kind, pids in pids_of(running, load_pid).items()}
 
 
@@ -87,8 +71,8 @@ def machine_busy_s() -> float:
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def usage_since(now: Mapping[str, Usage], before: Mapping[str, Usage]) -> dict[str, Usage]:
-    """The usage of each kind of process between two readings."""
+def usage_since(now: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """The core-seconds of each kind of process between two readings."""
     return {kind: now[kind] - before[kind] for kind in now}
 
 

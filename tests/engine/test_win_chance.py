@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.games import tic_tac_toe
+from engine.pages import win_chance as win_chance_page
 from engine.rules.digest import digest_files
 from engine.rules.registry import BUILT_IN, load_game
 from engine.search.job import MATE
-from engine.tune import win_scale_page
 from engine.tune.win_scale import ScoredMatch, fit_scale, write_scale
 from engine.win_chance import (
     FALLBACK_SCALE,
@@ -119,6 +119,6 @@ def test_the_fit_finds_the_scale_of_the_matches(scale: float) -> None:
 def test_the_page_is_current() -> None:
     """docs/reference/win-chance.md is the page that the file of scales gives."""
     written = (ROOT / "docs/reference/win-chance.md").read_text("utf-8")
-    assert written == win_scale_page.page(), (
-        "run: python -m engine.tune.win_scale_page > docs/reference/win-chance.md"
+    assert written == win_chance_page.page(), (
+        "run: python -m engine.pages.win_chance > docs/reference/win-chance.md"
     )

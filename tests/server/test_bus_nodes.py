@@ -20,7 +20,6 @@ from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.runtime.lobby import COMPARE_S
 from server.store.base import StoredRoom
-from server.store.memory import MemoryProjections, MemoryTables
 from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.support.clock import stopped_clock, until
 from tests.support.fake_server import (
@@ -32,6 +31,7 @@ from tests.support.fake_server import (
     run_ready_tasks,
     virtual,
 )
+from tests.support.memory_store import MemoryProjections, MemoryTables
 
 #: Longer than the delays of presence (0.1 s) and lobby (0.25 s) messages, in seconds.
 DELIVERY_S = 0.6

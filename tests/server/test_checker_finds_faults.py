@@ -46,13 +46,13 @@ from server.runtime.log import Cause, EventLog, Outcome, Rejected
 from server.runtime.requests import Request, refuse, reply
 from server.runtime.room_runner import RoomRunner
 from server.store.base import Append, StoredEvent
-from server.store.memory import MemoryLogs, MemoryStore, MemoryTables
 from tests.oracle import history
 from tests.server import test_runner_ai, test_session, test_two_nodes
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
 from tests.support import load
 from tests.support.fake_server import FakeServer, UnreliableStore, first_legal, loop_ms
+from tests.support.memory_store import MemoryLogs, MemoryStore, MemoryTables
 from tests.support.room_log import altered_game
 
 Patch = pytest.MonkeyPatch

@@ -17,8 +17,8 @@ from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.runtime.room_runner import RESYNC_S
 from server.store.base import CommandKey, StoredRoom, StoreError, StoreUnavailable
-from server.store.memory import MemoryProjections
 from tests.support.fake_server import Client, FakeServer, Fault, Message, run_ready_tasks, virtual
+from tests.support.memory_store import MemoryProjections
 from tests.support.room_log import altered_game, failing_rule
 
 ME, OPEN, AI1 = MySeat(), OpenSeat(), AiSeat(level=1)

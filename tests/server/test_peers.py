@@ -1,4 +1,4 @@
-"""`python -m server.bench.peers`: its pairs play whole matches, and its report marks missed
+"""`python -m server.bench peers`: its pairs play whole matches, and its report marks missed
 targets.
 """
 

@@ -19,7 +19,6 @@ from server.analysis.runner import open_analyses
 from server.ids import MatchId
 from server.rooms.record import moves_of
 from server.store.base import AnalysedPly, Analysis
-from server.store.memory_analyses import MemoryAnalyses
 from tests.oracle.analyses import Reading, check_analyses
 from tests.server.test_analyses import ADA, request
 from tests.support import analyses
@@ -31,6 +30,7 @@ from tests.support.analyses import (
     stored_match,
 )
 from tests.support.fake_server import FakeServer, virtual
+from tests.support.memory_analyses import MemoryAnalyses
 
 Patch = pytest.MonkeyPatch
 

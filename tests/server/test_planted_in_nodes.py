@@ -13,10 +13,10 @@ from server.runtime.log import EventLog
 from server.runtime.membership import Membership
 from server.runtime.requests import Resync, TakeOver
 from server.runtime.room_runner import RoomRunner
-from server.store import memory
 from server.store.base import StoreError
 from tests.server import test_hub, test_stopping
 from tests.server import test_nodes_that_die as dying_nodes
+from tests.support import memory_store
 
 Patch = pytest.MonkeyPatch
 
@@ -93,11 +93,11 @@ def events_have_the_time_of_the_clock(patch: Patch) -> None:
 
 
 def due_times_depend_on_the_clock(patch: Patch) -> None:
-    patch.setattr(memory, "max", first_of, raising=False)
+    patch.setattr(memory_store, "max", first_of, raising=False)
 
 
 def heartbeats_hold_for_any_time(patch: Patch) -> None:
-    patch.setattr(memory, "MAX_HEARTBEAT_MS", 10**12)
+    patch.setattr(memory_store, "MAX_HEARTBEAT_MS", 10**12)
 
 
 def closing_handshakes_are_waited_for(patch: Patch) -> None:

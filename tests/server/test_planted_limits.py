@@ -17,8 +17,8 @@ from server.rooms.model import Room
 from server.runtime import open_rooms, room_runner
 from server.runtime.expiry import Expiry
 from server.runtime.open_rooms import OpenRooms
-from server.store.memory import MemoryExpiry
 from tests.server import test_expiry, test_limits, test_room_chat
+from tests.support.memory_store import MemoryExpiry
 
 Patch = pytest.MonkeyPatch
 

@@ -8,7 +8,6 @@ from server.rooms.commands import MySeat
 from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
 from server.runtime.observers import RoomCommit
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent
-from server.store.memory import MemoryLogs, MemoryStore, MemoryTables
 from tests.server.test_forced_pass import TO_A_PASS, before_a_pass, is_pass, waiting_for_a_pass
 from tests.server.test_hub import leave_due_rooms, server_with
 from tests.support.fake_server import (
@@ -19,6 +18,7 @@ from tests.support.fake_server import (
     loop_ms,
     virtual,
 )
+from tests.support.memory_store import MemoryLogs, MemoryStore, MemoryTables
 
 HOUR_MS = 3_600_000
 

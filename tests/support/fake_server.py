@@ -42,7 +42,7 @@ from server.seats.background import BackgroundSearches
 from server.settings import Settings
 from server.store.base import Store, StoreUnavailable
 from server.store.condition import Condition
-from server.store.memory import MemoryStore
+from tests.support.memory_store import MemoryStore
 from tests.support.virtual_time import run_virtual
 
 P = ParamSpec("P")

@@ -57,6 +57,9 @@ class ServerProcess:
         self.data = data
         self.host = host
         self.port = port
+        #: Its interpreter and its working directory. Those of an installed server are other ones.
+        self.python = sys.executable
+        self.folder = ROOT
         #: The lines that it printed at its last start.
         self.announced: list[str] = []
         self._workers = workers
@@ -155,10 +158,10 @@ class ServerProcess:
         }
         with self._errors.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "server",
+                self.python, "-m", "server",
                 "--host", self.host, "--port", str(self.port), "--data", str(self.data),
                 "--workers", str(self._workers), "--until-eof",  # in case the tests are killed
-                cwd=ROOT, env=environ | self._settings | _variables(settings or {}),
+                cwd=self.folder, env=environ | self._settings | _variables(settings or {}),
                 start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
             )  # fmt: skip

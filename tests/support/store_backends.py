@@ -8,11 +8,11 @@ import pytest
 
 from server.deploy.postgres import Postgres
 from server.store.base import Store, StoreError
-from server.store.memory import MemoryStore
 from server.store.postgres import open_postgres
 from server.store.postgres_link import Limits
 from server.store.sqlite import open_sqlite
 from tests.support.log_entries import new_database
+from tests.support.memory_store import MemoryStore
 
 #: The names of the backends that `open_backend` opens.
 BACKENDS = ["memory", "sqlite", "postgres"]

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from server.bench.capacity.machine import percentile
+from server.bench.figures import percentile
 from server.bench.peers.play import DRAWN_CELLS, Pace, Pair, Peer, Spectator
 from server.bench.processes import Process, cpu_seconds, resident_bytes
 

@@ -1,4 +1,4 @@
-"""`python -m server.bench.peers`: compares our server with a bare relay and boardgame.io.
+"""`python -m server.bench peers`: compares our server with a bare relay and boardgame.io.
 
 One load generator plays the same matches on each of them, in turns. The server runs on one core,
 the load on another. The operating system reports the server's CPU time. Each figure is the best of
@@ -212,7 +212,3 @@ def main(
         uvloop.run(measure([available[name] for name in names or available], peers, folder))
     finally:
         shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    main()

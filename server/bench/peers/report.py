@@ -1,4 +1,4 @@
-"""What `python -m server.bench.peers` prints: the machine, tables of figures, and ratios."""
+"""What `python -m server.bench peers` prints: the machine, tables of figures, and ratios."""
 
 import os
 import platform

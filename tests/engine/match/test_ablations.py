@@ -2,26 +2,28 @@
 
 from dataclasses import replace
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from engine.match.ablation import (
-    FOLDER,
     GAMES,
+    KIND,
     TEST,
     ended_by,
     header_of,
     is_in_use,
-    log_path,
+    log_name,
     main,
     play_ablation,
     usable_features,
     verdict,
 )
-from engine.match.ablation_page import page
-from engine.match.log import Log, LogError, Record, read_log
+from engine.match.archive import RESULTS, Archive, games_with_logs, packed
+from engine.match.log import LogError, Record
 from engine.match.run import openings_of
 from engine.match.statistics import Summary, summarise
+from engine.pages.ablations import page
 from engine.rules.registry import load_game, production_ids
 from engine.search import driver
 from engine.search.features import ALL, FEATURE, LMR
@@ -29,12 +31,12 @@ from engine.search.features import ALL, FEATURE, LMR
 #: The root of the repository.
 ROOT = Path(__file__).parents[3]
 #: Games with logs of ablations.
-MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
+MEASURED = games_with_logs(RESULTS, KIND)
 
 
 def test_the_page_matches_the_logs() -> None:
     """docs/reference/ablations.md is the output of its command."""
-    assert (ROOT / "docs/reference/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), (
+    assert (ROOT / "docs/reference/ablations.md").read_text("utf-8") == page(RESULTS), (
         "see the command in its first lines"
     )
 
@@ -42,14 +44,15 @@ def test_the_page_matches_the_logs() -> None:
 def summaries(game_id: str) -> dict[str, Summary]:
     """Returns the results of a game's ablations by feature."""
     results = {}
-    for path in (ROOT / FOLDER / game_id).iterdir():
-        header, records, _ = read_log(path)
+    archive = Archive(RESULTS, game_id)
+    for name in archive.names(KIND):
+        header, records = archive.read(name)
         summary = summarise([record.half_points for record in records], TEST)
         assert header is not None
         assert header.game == game_id
         assert summary is not None
         assert not any(record.forfeit for record in records)
-        results[path.stem] = summary
+        results[Path(name).stem] = summary
     return results
 
 
@@ -74,12 +77,13 @@ def test_games_use_the_features_that_pay(game_id: str) -> None:
 
 def test_matches_were_played_to_their_end() -> None:
     """Every match ended when its test decided, at its number of games, or at a repeated opening."""
-    for path in sorted((ROOT / FOLDER).glob("*/*.jsonl")):
-        header, records, _ = read_log(path)
+    archives = [Archive(RESULTS, game_id) for game_id in MEASURED]
+    for archive, name in ((each, name) for each in archives for name in each.names(KIND)):
+        header, records = archive.read(name)
         summary = summarise([record.half_points for record in records], TEST)
         assert header is not None
         assert summary is not None
-        assert ended_by(header, summary), path
+        assert ended_by(header, summary), archive.place_of(name)
 
 
 def test_reasons_for_the_end_of_a_match() -> None:
@@ -100,7 +104,7 @@ def test_no_opening_is_repeated(tmp_path: Path) -> None:
     """A match has at most one pair of games for each opening of the game."""
     game = load_game("tic-tac-toe")
     play_ablation(game, "table", tmp_path, 60, GAMES, False, 1)
-    header, records, _ = read_log(log_path(tmp_path, game, "table"))
+    header, records = Archive(tmp_path, game.id).read(log_name("table"))
     assert header is not None
     openings = openings_of(header)
     assert len(records) == 2 * openings.distinct(GAMES)
@@ -161,14 +165,17 @@ def test_an_ablation_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert [line.split()[1] for line in printed.splitlines()] == ["lmr:", "table:"]
-    paths = [log_path(tmp_path, load_game("tic-tac-toe"), name) for name in ("lmr", "table")]
-    before = [path.read_bytes() for path in paths]
-    assert before[0].count(b"\n") == 7
-    assert len(before[0]) < 600
-    paths[0].write_bytes(before[0][:-90])
+    archive = Archive(tmp_path, "tic-tac-toe")
+    before = archive.path.read_bytes()
+    with ZipFile(archive.path) as file:
+        logs = {name: file.read(name) for name in file.namelist()}
+    assert list(logs) == [log_name("lmr"), log_name("table")]
+    assert logs[log_name("lmr")].count(b"\n") == 7
+    assert len(logs[log_name("lmr")]) < 600
+    archive.path.write_bytes(packed({**logs, log_name("lmr"): logs[log_name("lmr")][:-90]}))
     assert main(command) == 0
     assert capsys.readouterr().out == printed
-    assert [path.read_bytes() for path in paths] == before
+    assert archive.path.read_bytes() == before
 
 
 def test_matches_with_other_rules(tmp_path: Path) -> None:
@@ -179,10 +186,9 @@ def test_matches_with_other_rules(tmp_path: Path) -> None:
     """
     game = load_game("tic-tac-toe")
     header = header_of(game, "lmr", 40)
-    log = Log(header, log_path(tmp_path, game, "lmr"))
-    for number in range(4):
-        log.append(Record(n=number, half_points=1, plies=9))
-    log.close()
+    with Archive(tmp_path, game.id).log(log_name("lmr"), header) as log:
+        for number in range(4):
+            log.append(Record(n=number, half_points=1, plies=9))
     assert "with other rules" in play_ablation(game, "lmr", tmp_path, None, 4, False, 1)
     for nodes, games in ((None, 6), (50, 4), (50, 6)):
         with pytest.raises(LogError, match="players"):

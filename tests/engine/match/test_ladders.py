@@ -5,16 +5,18 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import count, pairwise
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from engine.game import Game, Position
 from engine.match import players
+from engine.match.archive import RESULTS, Archive, games_with_logs, packed
 from engine.match.calibration import Scale, find_levels
 from engine.match.description import parse_description
 from engine.match.ladder import (
     DEEPLY_MEASURED,
-    FOLDER,
+    KIND,
     MANY_GAMES,
     PERFECT_TOP,
     REACH_GAMES,
@@ -28,25 +30,25 @@ from engine.match.ladder import (
     top_nodes_of,
 )
 from engine.match.ladder import GAMES as FEW_GAMES
-from engine.match.log import Header, Record, read_log
+from engine.match.log import Header, Record
 from engine.match.making import make_player
-from engine.match.page import page, target_verdict
 from engine.match.play import Situation
 from engine.match.statistics import summarise
+from engine.pages.levels import page, target_verdict
 from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[3]
 #: Games with logs of a ladder.
-MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).iterdir())
+MEASURED = games_with_logs(RESULTS, KIND)
 #: The most nodes per move of the levels whose games are replayed.
 QUICK_NODES = 10_000
 
 
 def test_the_page_matches_the_logs() -> None:
     """docs/reference/levels.md is the output of its command."""
-    assert (ROOT / "docs/reference/levels.md").read_text("utf-8") == page(ROOT / FOLDER), (
+    assert (ROOT / "docs/reference/levels.md").read_text("utf-8") == page(RESULTS), (
         "see the command in its first lines"
     )
 
@@ -55,15 +57,13 @@ def test_the_page_matches_the_logs() -> None:
 def test_ladders_are_complete(game_id: str) -> None:
     """Each step has a log with its players and enough games, none of them forfeited."""
     game = load_game(game_id)
-    expected = {f"{step.name}.jsonl": step for step in steps(game, top_nodes_of(game))}
-    extra = (
-        {"reach.jsonl": reach(game, top_nodes_of(game))}
-        if (ROOT / FOLDER / game_id / "reach.jsonl").exists()
-        else {}
-    )
-    assert {path.name for path in (ROOT / FOLDER / game_id).iterdir()} == (expected | extra).keys()
+    archive = Archive(RESULTS, game_id)
+    expected = {step.log_name: step for step in steps(game, top_nodes_of(game))}
+    top = reach(game, top_nodes_of(game))
+    extra = {top.log_name: top} if top.log_name in archive.names(KIND) else {}
+    assert set(archive.names(KIND)) == (expected | extra).keys()
     for name, step in (expected | extra).items():
-        header, records, _ = read_log(ROOT / FOLDER / game_id / name)
+        header, records = archive.read(name)
         assert header is not None
         expected_header = header_of(game, step)
         for field in ("players", "seed", "options", "opening_plies", "max_plies", "adjudicate"):
@@ -84,7 +84,7 @@ def test_steps_have_the_target_width(game_id: str) -> None:
     """Each level scores 65 to 85 % against the one below; level 1 at most half of its games."""
     game = load_game(game_id)
     for number, step in enumerate(steps(game, top_nodes_of(game)), 1):
-        _, records, _ = read_log(ROOT / FOLDER / game_id / f"{step.name}.jsonl")
+        _, records = Archive(RESULTS, game_id).read(step.log_name)
         half_points = [record.half_points for record in records]
         score = sum(half_points) / 2 / len(half_points)
         low, high = (0.0, 0.5) if number == 1 else (0.65, 0.85)
@@ -97,7 +97,7 @@ def test_level_1_loses_to_the_two_ply_player(game_id: str) -> None:
     game = load_game(game_id)
     step = next(steps(game, top_nodes_of(game)))
     assert step.players == ("level=1", "two-ply")
-    _, records, _ = read_log(ROOT / FOLDER / game_id / f"{step.name}.jsonl")
+    _, records = Archive(RESULTS, game_id).read(step.log_name)
     assert 2 * sum(record.half_points == 0 for record in records) >= len(records)
 
 
@@ -120,12 +120,12 @@ def quick_games() -> Iterator[tuple[str, Header, Record]]:
         game = load_game(game_id)
         for number, step in enumerate(steps(game, top_nodes_of(game)), 1):
             if number < game.levels and (level_of(game, number).limit.nodes or 0) <= QUICK_NODES:
-                logs.append((game_id, step.name))
+                logs.append((game_id, step))
     for i in range(20):
-        game_id, name = logs[i * len(logs) // 20]
-        header, records, _ = read_log(ROOT / FOLDER / game_id / f"{name}.jsonl")
+        game_id, step = logs[i * len(logs) // 20]
+        header, records = Archive(RESULTS, game_id).read(step.log_name)
         assert header is not None
-        yield f"{game_id}-{name}", header, records[i * 37 % len(records)]
+        yield f"{game_id}-{step.name}", header, records[i * 37 % len(records)]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_busy_machine_changes_no_game(monkeypatch: pytest.MonkeyPatch) -> None
 
     It is replayed in the same way if a time limit, where one is set, is over at once.
     """
-    header, records, _ = read_log(ROOT / FOLDER / "chess" / "4-3.jsonl")
+    header, records = Archive(RESULTS, "chess").read("ladders/4-3.jsonl")
     assert header is not None
     seconds = count()
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(seconds)))
@@ -161,7 +161,7 @@ def test_a_replayed_game_of_each_step_equals_the_logged_one(game_id: str) -> Non
     """A replayed game of each step of every ladder has the logged moves, even at high levels."""
     game = load_game(game_id)
     for i, step in enumerate(steps(game, top_nodes_of(game))):
-        header, records, _ = read_log(ROOT / FOLDER / game_id / f"{step.name}.jsonl")
+        header, records = Archive(RESULTS, game_id).read(step.log_name)
         assert header is not None
         assert not changed_games(header, [records[i * 37 % len(records)]]), step.name
 
@@ -174,11 +174,13 @@ def test_a_finished_ladder_is_only_printed(
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert [line.split()[1] for line in printed.splitlines()] == ["1-greedy:", "2-1:", "3-2:"]
-    before = {path: path.read_bytes() for path in (tmp_path / "tic-tac-toe").iterdir()}
+    archive = Archive(tmp_path, "tic-tac-toe")
+    before = archive.path.read_bytes()
     assert main(command) == 0
     assert capsys.readouterr().out == printed
-    assert {path: path.read_bytes() for path in before} == before
-    assert all(content.count(b"\n") == 5 for content in before.values())
+    assert archive.path.read_bytes() == before
+    assert [len(archive.read(name)[1]) for name in archive.names(KIND)] == [4, 4, 4]
+    assert not list(tmp_path.glob("*.jsonl")), "no match is under way"
 
 
 def test_a_ladder_made_with_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,24 +191,34 @@ def test_a_ladder_made_with_other_rules(tmp_path: Path, capsys: pytest.CaptureFi
     command = ["tic-tac-toe", "--games", "4", "--folder", str(tmp_path), "--top-nodes", "500"]
     assert main(command) == 0
     printed = capsys.readouterr().out.splitlines()
-    path = tmp_path / "tic-tac-toe" / "2-1.jsonl"
-    older = path.read_text().replace(load_game("tic-tac-toe").digest, "0" * 16)
-    path.write_text(older)
+    archive, name = Archive(tmp_path, "tic-tac-toe"), "ladders/2-1.jsonl"
+
+    def rewrite(content: str) -> bytes:
+        """Replaces the log; returns the bytes of the file."""
+        with ZipFile(archive.path) as file:
+            logs = {each: file.read(each) for each in file.namelist()}
+        archive.path.write_bytes(packed({**logs, name: content.encode()}))
+        return archive.path.read_bytes()
+
+    with ZipFile(archive.path) as file:
+        older = file.read(name).decode().replace(load_game("tic-tac-toe").digest, "0" * 16)
+    before = rewrite(older)
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines() == [
         printed[0], f"{printed[1]}  (with other rules; 4 games came out the same)", printed[2],
     ]  # fmt: skip
-    assert path.read_text() == older
-    digest = read_log(path)[1][2].digest
+    assert archive.path.read_bytes() == before
+    digest = archive.read(name)[1][2].digest
     for faulty, message in (
         (older.replace(digest, "f" * 16), "its game 2 comes out differently"),
         ("".join(older.splitlines(True)[:-2]), "is of another match"),
     ):
-        path.write_text(faulty)
+        before = rewrite(faulty)
         with pytest.raises(SystemExit):
             main(command)
         assert message in capsys.readouterr().err
-        assert path.read_text() == faulty
+        assert archive.path.read_bytes() == before
+        assert not list(tmp_path.glob("*.jsonl"))
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,7 +242,7 @@ def test_the_reach_of_the_top_level(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "Level 3 itself" not in page(tmp_path)
     assert main([*command, "--reach"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("tic-tac-toe     reach:")
-    header, records, _ = read_log(tmp_path / "tic-tac-toe" / "reach.jsonl")
+    header, records = Archive(tmp_path, "tic-tac-toe").read("ladders/reach.jsonl")
     assert header is not None
     assert header.players == ("level=3", "level=2")
     assert len(records) == 2

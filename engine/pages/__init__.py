@@ -1,0 +1,1 @@
+"""Writes pages of docs/reference from measurements; not installed."""

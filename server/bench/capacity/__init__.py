@@ -1,1 +1,0 @@
-"""A simulation of clusters from measured unit costs: their capacity, and what more players need."""
