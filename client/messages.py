@@ -11,11 +11,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from server.events import AnyEvent, Hidden
 from server.protocol.messages import (
     Ack,
     Answer,
-    AnyEvent,
-    Hidden,
     Incoming,
     Joined,
     Lobby,

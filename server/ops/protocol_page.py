@@ -22,6 +22,7 @@ from server.analysis.report import AnalysisReport
 from server.analysis.words import AnalysisSummary, MarkCounts, PositionEntry, TurningPoint
 from server.bus.local import LocalBus
 from server.codes import Code
+from server.events import AnyEvent
 from server.limits.by_address import Limits
 from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
@@ -260,7 +261,7 @@ def page() -> str:
         "## What the server sends\n",
         *(_message(struct, "t") for struct in outgoing),
         EVENTS,
-        *(_message(struct, "kind") for struct in wire.AnyEvent.__args__),
+        *(_message(struct, "kind") for struct in AnyEvent.__args__),
         "## Parts of messages\n",
         *(_message(struct, None) for struct in _parts()),
         "## Error codes\n",
@@ -308,7 +309,7 @@ def _parts() -> list[type[Struct]]:
     top_level = [
         *wire.ClientMessage.__args__,
         *wire.ServerMessage.__args__,
-        *wire.AnyEvent.__args__,
+        *AnyEvent.__args__,
     ]
 
     def visit(kind: types.Type) -> None:

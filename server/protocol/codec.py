@@ -112,7 +112,7 @@ def format_message(message: Outgoing | Incoming) -> bytes:
 def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
     """The payload of an event's frame, built from its log entry without parsing it.
 
-    The stored form of an event (`server.rooms.events`) is its form in this version of the protocol.
+    The stored form of an event (`server.events`) is its form in this version of the protocol.
     The bytes are the same for every viewer.
     """
     return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])

@@ -4,8 +4,7 @@ Each text frame holds one JSON object whose field `t` names its type. A command 
 chosen by the client; the server answers it with exactly one `ack` or `error` that has the same id.
 An ack of a command that changes a room means that its events are committed. `server.protocol.codec`
 parses and formats the messages, `server.protocol.commands` and `server.protocol.views` map them to
-the room's own commands and values. The events of a room are in `server.protocol.events`; their
-names can be imported from here too, so that a client needs this module and the codes only.
+the room's own commands and values. The events of a room are those of `server.events`.
 
 This module is pure: no sockets, no clock.
 """
@@ -18,6 +17,7 @@ from msgspec import Meta, Struct
 from engine.search.job import NO_COUNTS, Counts, DepthBest, RootMove
 from engine.view import MoveView, PositionView
 from server.codes import Code
+from server.events import Occupant, Player, Word
 from server.protocol.assessments import Assessment as Assessment
 from server.protocol.assessments import Candidate as Candidate
 from server.protocol.assessments import DepthWords as DepthWords
@@ -55,30 +55,6 @@ from server.protocol.client_messages import Stand as Stand
 from server.protocol.client_messages import Takeback as Takeback
 from server.protocol.client_messages import Unmute as Unmute
 from server.protocol.client_messages import WatchLobby as WatchLobby
-from server.protocol.events import AiTookOver as AiTookOver
-from server.protocol.events import AnyEvent as AnyEvent
-from server.protocol.events import Configured as Configured
-from server.protocol.events import Created as Created
-from server.protocol.events import Declined as Declined
-from server.protocol.events import Event as Event
-from server.protocol.events import Finished as Finished
-from server.protocol.events import Hidden as Hidden
-from server.protocol.events import Moved as Moved
-from server.protocol.events import Muted as Muted
-from server.protocol.events import Occupant as Occupant
-from server.protocol.events import Offered as Offered
-from server.protocol.events import Player as Player
-from server.protocol.events import PlayerReturned as PlayerReturned
-from server.protocol.events import Renamed as Renamed
-from server.protocol.events import Required as Required
-from server.protocol.events import RoomEvent as RoomEvent
-from server.protocol.events import Said as Said
-from server.protocol.events import SeatLeft as SeatLeft
-from server.protocol.events import SeatTaken as SeatTaken
-from server.protocol.events import Started as Started
-from server.protocol.events import TookBack as TookBack
-from server.protocol.events import Unmuted as Unmuted
-from server.protocol.events import Word as Word
 from server.protocol.limits import MAX_CHAT as MAX_CHAT
 from server.protocol.limits import MAX_DEPTH as MAX_DEPTH
 from server.protocol.limits import MAX_FRAME_BYTES as MAX_FRAME_BYTES

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from engine.view import BoardView
-from server.protocol.events import Occupant, Word
+from server.events import Occupant, Word
 
 
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from engine.game import GameFault, OptionError, PositionError
 from engine.view import BoardView, PositionView
+from server.events import Occupant, Player
 from server.protocol import messages as wire
 from server.protocol.levels import level_names
 from server.rooms import positions
-from server.rooms.events import Occupant
 from server.rooms.model import Match, MatchResult, Played, Room, Substitution
 from server.rooms.starts import start_position
 
@@ -62,7 +62,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
         offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
-        help=room.help, muted=tuple([wire.Player(*structs.astuple(each)) for each in room.muted]),
+        help=room.help, muted=tuple([Player(*structs.astuple(each)) for each in room.muted]),
     )  # fmt: skip
 
 
@@ -87,17 +87,17 @@ def match_state(match: Match) -> wire.MatchState:
     )  # fmt: skip
 
 
-def format_occupant(occupant: Occupant) -> wire.Occupant:
+def format_occupant(occupant: Occupant) -> Occupant:
     """The holder of a seat for clients."""
     player = occupant.kept_for
-    return wire.Occupant(
+    return Occupant(
         occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
         occupant.strategy, occupant.depth, occupant.evaluator,
-        wire.Player(player.identity, player.name) if player is not None else None,
+        Player(player.identity, player.name) if player is not None else None,
     )  # fmt: skip
 
 
-def format_seats(seats: Sequence[Occupant | None]) -> tuple[wire.Occupant | None, ...]:
+def format_seats(seats: Sequence[Occupant | None]) -> tuple[Occupant | None, ...]:
     """The holders of all seats for clients."""
     return tuple(format_occupant(seat) if seat is not None else None for seat in seats)
 

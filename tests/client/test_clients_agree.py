@@ -10,14 +10,8 @@ from client.terminal.helping import help_command
 from client.terminal.line import ROOM_COMMANDS
 from client.terminal.muting import mute_command
 from client.terminal.seats import seat_command
-from server.protocol.messages import (
-    ChatLine,
-    ClientMessage,
-    Configure,
-    Occupant,
-    Player,
-    RoomCommand,
-)
+from server.events import Occupant, Player
+from server.protocol.messages import ChatLine, ClientMessage, Configure, RoomCommand
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line

@@ -16,7 +16,8 @@ from client.errors import (
     WrongToken,
 )
 from client.messages import LoggedEvent, parse_server_message
-from server.protocol.messages import Chat, Create, Hidden, Move
+from server.events import Hidden
+from server.protocol.messages import Chat, Create, Move
 from tests.client.conftest import Test
 from tests.support.scripted_server import (
     Backend,

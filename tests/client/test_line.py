@@ -15,6 +15,7 @@ from client.address import parse_address
 from client.errors import Refused
 from client.terminal.line import InputEnded, LineMode, print_messages
 from client.terminal.output import Output
+from server.events import Offered, Said, Unknown
 from server.protocol.messages import (
     AiSeat,
     Chat,
@@ -28,7 +29,6 @@ from server.protocol.messages import (
     Resign,
     Sit,
 )
-from server.rooms.events import Offered, Said, Unknown
 from tests.support.fake_room import ADA, BOB, CYD, FakeRoom
 from tests.support.scripted_server import Link, memory
 from tests.support.terminals import Terminal

@@ -13,6 +13,7 @@ from client.messages import LoggedEvent, RoomMessage, parse_server_message
 from client.model import MAX_CHAT_LINES, Model, apply
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
+from server.events import Hidden, Occupant, Said, Started, format_event_body
 from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message
 from server.protocol.commands import parse_command, parse_create
@@ -24,13 +25,11 @@ from server.protocol.messages import (
     ClaimWin,
     Create,
     Decline,
-    Hidden,
     Incoming,
     Joined,
     LetAiPlay,
     MatchState,
     Move,
-    Occupant,
     OfferDraw,
     OpenSeat,
     Played,
@@ -40,18 +39,15 @@ from server.protocol.messages import (
     RemoveAi,
     Resign,
     RoomDescription,
-    Said,
     Sit,
     Snapshot,
     Stand,
-    Started,
     Takeback,
     Thinking,
     Turn,
     View,
 )
 from server.protocol.views import snapshot
-from server.rooms.events import format_event_body
 from server.rooms.model import Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs, room_log

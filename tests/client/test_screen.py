@@ -25,6 +25,7 @@ from client.terminal.wrapping import count_rows, visible_width, wrap
 from engine.game import Position
 from engine.rules.registry import game_ids, load_game
 from engine.view import BoardView, Grid, Kind, PositionView, SeatView
+from server.events import format_event_body
 from server.protocol.codec import event_frame, format_message
 from server.protocol.messages import Joined, Move, MySeat, OpenSeat, Sit, Turn
 from server.protocol.views import (
@@ -36,7 +37,6 @@ from server.protocol.views import (
     turn,
     view,
 )
-from server.rooms.events import format_event_body
 from server.rooms.model import Actor, Match
 from tests.support.fake_room import ADA, BOB, CYD, FakeRoom, Logged
 from tests.support.terminals import EmulatedTerminal, Terminal

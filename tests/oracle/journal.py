@@ -13,16 +13,8 @@ import msgspec
 
 from client.messages import LoggedEvent
 from server.deploy.postgres import Postgres
-from server.protocol.messages import (
-    AnyEvent,
-    Created,
-    Finished,
-    Hidden,
-    Move,
-    Moved,
-    RoomCommand,
-    Started,
-)
+from server.events import AnyEvent, Created, Finished, Hidden, Moved, Started
+from server.protocol.messages import Move, RoomCommand
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 
 #: The file name of the database in a data folder.

@@ -13,12 +13,12 @@ from engine.calibration import shown_chance
 from engine.rules.registry import load_game
 from engine.search.job import MATE
 from engine.win_chance import scale_of
+from server.events import Moved, Occupant, format_event_body
 from server.ops.admin import main
 from server.ops.calibration import ENOUGH_MATCHES, Calibration, calibrate, format_calibration
 from server.protocol import messages as wire
 from server.protocol.wording import StoredThought
 from server.rooms.commands import AiSeat, MySeat
-from server.rooms.events import Moved, Occupant, format_event_body
 from server.rooms.model import MatchResult
 from server.store import tables as t
 from tests.support.databases import KINDS, SqliteDatabase, empty_database

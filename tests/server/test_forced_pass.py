@@ -13,11 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
+from server.events import Moved
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.commands import Resign, Tick
-from server.rooms.events import Moved
 from server.rooms.model import AI, SERVER, Actor, Played
 from server.runtime.hub import Hub
 from server.settings import Settings

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import example, given, settings
 
+from server.events import Said, format_event_body
 from server.ids import IdentityId, RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms import commands, model
 from server.rooms.commands import AiReply, Command, MySeat, OpenSeat, Rename
-from server.rooms.events import Said, format_event_body
 from server.rooms.model import (
     AI,
     BOT,

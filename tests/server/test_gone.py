@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.rules.registry import load_game
+from server.events import AiTookOver, Finished, Occupant, Player, PlayerReturned, Renamed, TookBack
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms.commands import (
@@ -23,15 +24,6 @@ from server.rooms.commands import (
     Rename,
     Resign,
     Takeback,
-)
-from server.rooms.events import (
-    AiTookOver,
-    Finished,
-    Occupant,
-    Player,
-    PlayerReturned,
-    Renamed,
-    TookBack,
 )
 from server.rooms.model import (
     AI,

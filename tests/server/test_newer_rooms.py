@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from engine.game import Game, UnknownGame
 from server.bus.base import EventsAppended, LobbyChanged
 from server.codes import Code
+from server.events import Moved, Said, format_event_body
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.rooms.commands import AiSeat, MySeat, OpenSeat
-from server.rooms.events import Moved, Said, format_event_body
 from server.runtime.hub import Hub
 from server.runtime.lobby import COMPARE_S
 from server.store.base import SPECTATORS, Append, StoredEvent

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from engine.game import Game, GameFault, OptionError
 from engine.rules.registry import load_game
+from server.events import Moved, RoomEvent, Unknown
 from server.ids import IdentityId
 from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.commands import format_permissions
 from server.rooms import commands, rules
 from server.rooms.commands import Command
-from server.rooms.events import Moved, RoomEvent, Unknown
 from server.rooms.model import AI, Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.permission_changes import leaves_permissions_unchanged
 from server.rooms.permissions import permitted

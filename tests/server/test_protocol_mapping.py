@@ -1,13 +1,11 @@
-"""The mapping between the protocol's messages and a room's commands and events."""
+"""The mapping between the protocol's messages and a room's commands."""
 
 import msgspec
 import pytest
-from msgspec import inspect
 
-from server.protocol import events as wire_events
 from server.protocol import messages as wire
 from server.protocol.commands import format_command, format_create, parse_command, parse_create
-from server.rooms import commands, events
+from server.rooms import commands
 from server.rooms.commands import AiMove, Command
 from tests.support.wire_samples import CLIENT
 
@@ -75,40 +73,3 @@ def test_the_servers_own_commands_have_no_message() -> None:
     """A command that only the server gives maps to no message."""
     with pytest.raises(KeyError):
         format_command("r", AiMove("ai:m:1", "m", 0, "d", "a1"))
-
-
-@pytest.mark.parametrize("kind", events.KnownEvent.__args__, ids=lambda kind: kind.__name__)
-def test_an_event_is_sent_as_it_is_stored(kind: type[events.Event]) -> None:
-    """A room's event and the protocol's event have the same kind, fields, types and defaults.
-
-    So the server sends a log entry to clients without encoding it again.
-    """
-    wire_kind = getattr(wire_events, kind.__name__)
-    assert wire_kind in wire.RoomEvent.__args__
-    assert _shape(kind) == _shape(wire_kind)
-
-
-def test_the_protocol_has_no_other_events() -> None:
-    """Every event of the protocol is one of the room's, except `hidden`, which is never logged."""
-    room_events = {kind.__name__ for kind in events.KnownEvent.__args__}
-    assert {kind.__name__ for kind in wire.AnyEvent.__args__} == room_events | {"Hidden"}
-
-
-def _shape(kind: type) -> object:
-    """Returns all properties of a struct and its fields on which its JSON form depends."""
-
-    def shape(info: object) -> object:
-        match info:
-            case inspect.StructType(cls=cls, tag=tag, tag_field=tag_field, fields=fields):
-                return (
-                    cls.__name__, tag, tag_field, cls.__struct_config__.omit_defaults,
-                    [(f.encode_name, f.required, repr(f.default), shape(f.type)) for f in fields],
-                )  # fmt: skip
-            case inspect.VarTupleType(item_type=item):
-                return ("list", shape(item))
-            case inspect.UnionType(types=types):
-                return [shape(member) for member in types]
-            case _:
-                return repr(info)
-
-    return shape(inspect.type_info(kind))

@@ -7,6 +7,7 @@ import pytest
 
 from engine.game import GameFault, UnknownGame
 from engine.rules.registry import load_game
+from server.events import KnownEvent, Moved, Said, parse_event_body
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
@@ -25,7 +26,6 @@ from server.rooms.commands import (
     Takeback,
     Unmute,
 )
-from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
 from server.rooms.model import AI, SERVER, Absence, CommandRejected, Room
 from tests.support.room_log import (
     ADA,

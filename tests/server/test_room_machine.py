@@ -15,6 +15,24 @@ from client.messages import LoggedEvent, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.rules.registry import load_game
+from server.events import (
+    Configured,
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    Required,
+    RoomEvent,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    TookBack,
+    format_event_body,
+    parse_event_body,
+)
 from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY, event_frame
@@ -42,24 +60,6 @@ from server.rooms.commands import (
     Stand,
     Takeback,
     ThinkingSetting,
-)
-from server.rooms.events import (
-    Configured,
-    Created,
-    Declined,
-    Finished,
-    Moved,
-    Occupant,
-    Offered,
-    Required,
-    RoomEvent,
-    Said,
-    SeatLeft,
-    SeatTaken,
-    Started,
-    TookBack,
-    format_event_body,
-    parse_event_body,
 )
 from server.rooms.model import AI, Actor, ActorKind, CommandRejected, Match, MatchResult, Room
 from server.runtime.projections import log_entry, projections

@@ -7,6 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
+from server.events import (
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    parse_event_body,
+)
 from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codes import Code
@@ -24,18 +36,6 @@ from server.rooms.commands import (
     Rematch,
     Resign,
     Stand,
-)
-from server.rooms.events import (
-    Created,
-    Declined,
-    Finished,
-    Moved,
-    Occupant,
-    Offered,
-    SeatLeft,
-    SeatTaken,
-    Started,
-    parse_event_body,
 )
 from server.rooms.model import AI, SERVER, Actor, CommandRejected, MatchResult
 from server.seats.ai import job_for

@@ -6,19 +6,12 @@ import pytest
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import Job
 from server.codes import Code
+from server.events import Created, Moved, Required, RoomEvent, Started, parse_event_body
 from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.codec import ProtocolError, format_message, parse_message
 from server.protocol.commands import format_permissions
 from server.rooms.commands import Rematch, Resign
-from server.rooms.events import (
-    Created,
-    Moved,
-    Required,
-    RoomEvent,
-    Started,
-    parse_event_body,
-)
 from server.rooms.model import AI, CommandRejected
 from server.rooms.permissions import permitted
 from server.rooms.starts import check_start

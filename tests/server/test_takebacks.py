@@ -11,6 +11,16 @@ from msgspec.structs import asdict
 
 from engine.rules.registry import load_game
 from server.codes import Code
+from server.events import (
+    Moved,
+    Offered,
+    RoomEvent,
+    Started,
+    TookBack,
+    Unknown,
+    format_event_body,
+    parse_event_body,
+)
 from server.protocol import views
 from server.protocol.commands import format_permissions
 from server.rooms.commands import (
@@ -21,16 +31,6 @@ from server.rooms.commands import (
     OfferDraw,
     Resign,
     Takeback,
-)
-from server.rooms.events import (
-    Moved,
-    Offered,
-    RoomEvent,
-    Started,
-    TookBack,
-    Unknown,
-    format_event_body,
-    parse_event_body,
 )
 from server.rooms.model import AI, RECENT_POSITIONS, Actor, Room
 from server.rooms.permissions import OFFER_AGAIN_TURNS, permitted

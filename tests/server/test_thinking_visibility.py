@@ -12,9 +12,9 @@ from msgspec.structs import replace as replace_field
 from server.bus.base import Ephemeral
 from server.bus.codec import Codec
 from server.codes import Code
+from server.events import Configured, Created, Started
 from server.protocol import messages as wire
 from server.rooms.commands import Configure, Rematch, Resign, Sit, ThinkingSetting
-from server.rooms.events import Configured, Created, Started
 from server.rooms.model import CommandRejected
 from server.rooms.permissions import SeeThinking, permitted
 from server.rooms.thinking import reason_to_withhold

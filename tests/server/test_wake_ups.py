@@ -3,9 +3,9 @@
 import asyncio
 import json
 
+from server.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
 from server.protocol import messages as wire
 from server.rooms.commands import MySeat
-from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
 from server.runtime.observers import RoomCommit
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent
 from server.store.memory import MemoryLogs, MemoryStore, MemoryTables

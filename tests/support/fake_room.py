@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from engine.rules.registry import load_game
+from server.events import Finished, Moved, RoomEvent, Started, format_event_body
 from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message, parse_message
 from server.protocol.commands import format_permissions, parse_command, parse_create
@@ -25,7 +26,6 @@ from server.protocol.messages import (
 )
 from server.protocol.views import description, snapshot, turn, view
 from server.rooms.commands import AiMove, Command
-from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
 from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
 from server.rooms.permissions import permitted
 from server.rooms.rules import create, decide, evolve, initial_room

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import inspect
 
 from engine.search.job import Info
+from server.events import KnownEvent
 from server.protocol import messages as wire
 from tests.support.wire_samples import frames
 
@@ -38,7 +39,7 @@ def typescript() -> str:
     unions = {
         "ClientMessage": inspect.type_info(wire.ClientMessage),
         "ServerMessage": inspect.type_info(wire.ServerMessage),
-        "RoomEvent": inspect.type_info(wire.RoomEvent),
+        "RoomEvent": inspect.type_info(KnownEvent),
     }
     named = [f"export type {name} = {_type(union, structs)};\n" for name, union in unions.items()]
     _type(inspect.type_info(Info), structs)

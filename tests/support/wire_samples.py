@@ -2,15 +2,13 @@
 
 from engine.search.job import Counts, DepthBest, RootMove
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
-from server.protocol import messages as wire
-from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
-from server.protocol.codes import Code
-from server.rooms.events import (
+from server.events import (
     AiTookOver,
     Configured,
     Created,
     Declined,
     Finished,
+    Hidden,
     Moved,
     Muted,
     Occupant,
@@ -28,10 +26,13 @@ from server.rooms.events import (
     Unmuted,
     format_event_body,
 )
+from server.protocol import messages as wire
+from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
+from server.protocol.codes import Code
 
 ROOM, MATCH, EPOCH, AT_MS = "r7Kq2", "m91xZ", "e-1", 1_760_000_000_000
-ADA = wire.Occupant("g-ada", "Ada <b>&</b> 阿达")
-AI = wire.Occupant("ai", "AI level 5", "ai", 5)
+ADA = Occupant("g-ada", "Ada <b>&</b> 阿达")
+AI = Occupant("ai", "AI level 5", "ai", 5)
 MOVE = MoveView("d", ("d",), "d", ghost=("d1", "R"))
 
 #: A sample of every message of a client.
@@ -73,7 +74,7 @@ CLIENT: tuple[wire.Incoming, ...] = (
 )
 
 #: The room's events in order, from v 1.
-EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
+EVENTS: tuple[RoomEvent | Hidden, ...] = (
     Created("connect-four", {}, "public", "g-ada"),
     SeatTaken(0, Occupant("g-ada", ADA.name)),
     Started(
@@ -85,7 +86,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     ),
     Moved(MATCH, 0, 0, "d", "fedcba9876543210", text="d1", number="1."),
     Said("g-kim", "Kim", "a good <i>move</i>?"),
-    wire.Hidden(),
+    Hidden(),
     Finished(MATCH, 1, "resign", "Red resigned"),
     Offered(0, "draw"),
     Declined(0, "draw"),
@@ -212,7 +213,7 @@ LATER: dict[str, wire.Incoming | wire.Outgoing] = {
             wire.ChatLine(9, AT_MS, "Plyroom", "it wins", identity="bot", by="bot", answers=8),
         ),
         help=True,
-        muted=(wire.Player("g-kim", "Kim"),),
+        muted=(Player("g-kim", "Kim"),),
     ),
     "client-create-restricted": wire.Create(id="c1", game="sticks", thinking="after"),
     "server-thinking-assessed": wire.Thinking(
@@ -318,10 +319,10 @@ def frames() -> dict[str, bytes]:
     named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
     named |= {name: format_message(message) for name, message in LATER.items()}
     for v, event in enumerate(EVENTS, 1):
-        body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
+        body = HIDDEN_BODY if isinstance(event, Hidden) else format_event_body(event)
         named[f"event-{_tag(event)}"] = event_frame(ROOM, v, AT_MS + v, body)
     return named
 
 
-def _tag(message: wire.Incoming | wire.Outgoing | RoomEvent | wire.Hidden) -> str:
+def _tag(message: wire.Incoming | wire.Outgoing | RoomEvent | Hidden) -> str:
     return str(message.__struct_config__.tag)

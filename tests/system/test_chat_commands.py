@@ -11,7 +11,8 @@ import pytest
 
 from client.connection import Connection, connect
 from client.messages import LoggedEvent
-from server.protocol.messages import Answer, Chat, Create, Said
+from server.events import Said
+from server.protocol.messages import Answer, Chat, Create
 from tests.support.documented import DOCS, install
 from tests.support.players import QUICK_TIMING
 from tests.support.server_process import ROOT, assert_no_traceback, serving

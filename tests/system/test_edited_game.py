@@ -11,7 +11,8 @@ import pytest
 from client.connection import connect
 from client.messages import LoggedEvent, RoomMessage
 from engine.games import tic_tac_toe
-from server.protocol.messages import AiSeat, Finished, Move, MySeat, Sit
+from server.events import Finished
+from server.protocol.messages import AiSeat, Move, MySeat, Sit
 from tests.support.players import QUICK_TIMING, make_room
 from tests.support.server_process import NO_RATE_LIMITS, ROOT, assert_no_traceback, serving
 from tests.system.test_workers import Opponent, is_move, workers

@@ -15,7 +15,8 @@ from client.messages import LoggedEvent
 from client.timing import Timing
 from engine.game import Position
 from engine.rules.registry import load_game
-from server.protocol.messages import Chat, Create, Move, Moved, Said, Sit
+from server.events import Moved, Said
+from server.protocol.messages import Chat, Create, Move, Sit
 from tests.oracle.journal import Journal, read_logs
 from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
 from tests.support.players import make_room

@@ -14,7 +14,8 @@ from client.connection import Connection, connect
 from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
 from engine.rules.registry import load_game
-from server.protocol.messages import AiSeat, Chat, Move, Moved, MySeat, Thinking
+from server.events import Moved
+from server.protocol.messages import AiSeat, Chat, Move, MySeat, Thinking
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import make_room
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving

@@ -28,6 +28,7 @@ from server.bus.link import open_link
 from server.deploy.cluster.plan import ROOT, Service
 from server.deploy.cluster.running import Cluster, Member
 from server.deploy.mosquitto import mosquitto
+from server.events import Occupant
 from server.ports import Ports, random_id
 from server.protocol import messages as wire
 from server.runtime.lobby import Lobby
@@ -147,7 +148,7 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
 
 def lobby() -> costs.Lobby:
     """The cost of a lobby entry for its sender and for a receiver whose lobby nobody watches."""
-    seats = (wire.Occupant("abcdefghijkm", "Ada"), wire.Occupant("nopqrstuvwxy", "Ben"))
+    seats = (Occupant("abcdefghijkm", "Ada"), Occupant("nopqrstuvwxy", "Ben"))
     rooms = tuple(
         wire.RoomSummary(
             room=random_id(), game="chess", title="Chess", options={}, seats=seats, state="playing",
