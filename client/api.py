@@ -12,7 +12,8 @@ from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
 from server.events import Occupant
-from server.protocol.messages import Assessment, MatchResult, Played
+from server.protocol.assessments import Assessment
+from server.protocol.messages import MatchResult, Played
 
 #: Time limit of a request, in seconds.
 TIMEOUT_S = 10

@@ -12,10 +12,11 @@ import msgspec
 from msgspec import Struct
 
 from server.events import AnyEvent, Hidden
+from server.protocol.codec import format_message
 from server.protocol.messages import (
     Ack,
     Answer,
-    Incoming,
+    ClientFrame,
     Joined,
     Lobby,
     May,
@@ -129,6 +130,6 @@ def _parse_event(frame: bytes | str) -> AnyEvent:
         return Hidden()
 
 
-def format_client_message(message: Incoming) -> str:
+def format_client_message(message: ClientFrame) -> str:
     """Returns a message to the server as the text of one frame."""
-    return msgspec.json.encode(message).decode()
+    return format_message(message).decode()

@@ -22,6 +22,7 @@ from server.analysis.report import AnalysisReport
 from server.analysis.words import AnalysisSummary, MarkCounts, PositionEntry, TurningPoint
 from server.bus.local import LocalBus
 from server.codes import Code
+from server.commands import ClientCommand
 from server.events import AnyEvent
 from server.limits.by_address import Limits
 from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
@@ -284,12 +285,20 @@ def _message(struct: type[Struct], tag_field: str | None) -> str:
     lines = [f"### {title}\n", _prose(struct.__doc__ or "") + "\n"]
     if tag_field is None and info.tag is not None:
         lines.append(f"Its field `{info.tag_field}` is `{info.tag}`.\n")
-    if info.fields:
-        rows = (
-            (f"`{field.encode_name}`", _type(field.type), _default(field)) for field in info.fields
-        )
+    if fields := fields_in_frame(info):
+        rows = ((f"`{field.encode_name}`", _type(field.type), _default(field)) for field in fields)
         lines.append(_table(("field", "type", "default"), rows))
     return "\n".join(lines)
+
+
+def fields_in_frame(info: types.StructType) -> tuple[types.Field, ...]:
+    """The fields of a type in the order of its frame; a command has its room after its id."""
+    if info.cls not in ClientCommand.__args__:
+        return info.fields
+    frame = cast(types.StructType, types.type_info(wire.CommandFrame))
+    room = next(field for field in frame.fields if field.name == "room")
+    command_id, *others = info.fields
+    return command_id, room, *others
 
 
 def _prose(docstring: str) -> str:

@@ -1,22 +1,30 @@
-"""Formats a room for clients: description, snapshot, board, legal moves.
+"""Formats a room for clients: description, snapshot, board, legal moves, permitted commands.
 
 These are the messages about a room that are not events: an event goes to clients as the log stores
 it (`server.protocol.codec.event_frame`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 from msgspec.structs import replace
 
 from engine.game import GameFault, OptionError, PositionError
 from engine.view import BoardView, PositionView
+from server.commands import ClientCommand
 from server.events import Occupant, Player
 from server.protocol import messages as wire
 from server.protocol.levels import level_names
 from server.rooms import positions
 from server.rooms.model import Match, MatchResult, Played, Room, Substitution
+from server.rooms.permissions import Permission, SeeThinking
 from server.rooms.starts import start_position
+
+#: The name of each permission for clients: for a command its `t`.
+_NAMES: dict[Permission, str] = {
+    **{kind: str(kind.__struct_config__.tag) for kind in ClientCommand.__args__},
+    SeeThinking: "see_thinking",
+}
 
 
 def description(room: Room) -> wire.RoomDescription:
@@ -151,3 +159,8 @@ def turn(room: Room, match: Match) -> wire.Turn | None:
         room=room.id, v=room.v, match=match.id, ply=match.ply, moves=positions.move_views(position),
         claim=position.claim(),
     )  # fmt: skip
+
+
+def format_permissions(permissions: Iterable[Permission]) -> tuple[str, ...]:
+    """The names of permissions for clients. Raises KeyError for the server's own commands."""
+    return tuple([_NAMES[permission] for permission in permissions])

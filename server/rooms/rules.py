@@ -11,6 +11,7 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
+from server.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat, Rename
 from server.events import (
     ONE_SCREEN,
     RATED,
@@ -22,7 +23,6 @@ from server.events import (
     RoomEvent,
 )
 from server.rooms import chat, full, gone, hints, moves, offers, permissions, seats, thinking
-from server.rooms.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat, Rename
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from server.commands import Hint
 from server.events import (
     AiTookOver,
     Finished,
@@ -18,7 +19,6 @@ from server.events import (
 )
 from server.ports import Engines, Follower
 from server.process.metrics import Metrics
-from server.rooms.commands import Hint
 from server.rooms.model import Room
 from server.runtime.log import Cause, Committed
 

@@ -7,7 +7,7 @@ import pytest
 from client.address import parse_address
 from client.subcommands.rooms import summary_text
 from server.events import Occupant
-from server.protocol.values import RoomSummary
+from server.protocol.messages import RoomSummary
 
 ADA = Occupant(name="Ada", identity="a")
 BOB = Occupant(name="Bob", identity="b")

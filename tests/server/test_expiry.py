@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from server.commands import Abort
 from server.identity.guests import find_guest, new_guest
 from server.ids import RoomId
 from server.limits.by_address import Limits
@@ -119,7 +120,7 @@ async def test_a_room_with_a_match_stays_forever() -> None:
         room = await create_left_room(hub)
         ben = Client(hub, "ben")
         await ben.ack(ben.sit(room, 1))
-        await ben.ack(ben.plain(wire.Abort, room))
+        await ben.ack(ben.plain(Abort, room))
         ben.close()
         hub.close_idle_rooms(0)
         for _ in range(3):

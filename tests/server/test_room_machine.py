@@ -15,29 +15,7 @@ from client.messages import LoggedEvent, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.rules.registry import load_game
-from server.events import (
-    Configured,
-    Created,
-    Declined,
-    Finished,
-    Moved,
-    Occupant,
-    Offered,
-    Required,
-    RoomEvent,
-    Said,
-    SeatLeft,
-    SeatTaken,
-    Started,
-    TookBack,
-    format_event_body,
-    parse_event_body,
-)
-from server.ids import IdentityId
-from server.protocol import views
-from server.protocol.codec import HIDDEN_BODY, event_frame
-from server.rooms import rules
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     Accept,
     AddAi,
@@ -61,6 +39,28 @@ from server.rooms.commands import (
     Takeback,
     ThinkingSetting,
 )
+from server.events import (
+    Configured,
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    Required,
+    RoomEvent,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    TookBack,
+    format_event_body,
+    parse_event_body,
+)
+from server.ids import IdentityId
+from server.protocol import views
+from server.protocol.codec import HIDDEN_BODY, event_frame
+from server.rooms import rules
 from server.rooms.model import AI, Actor, ActorKind, CommandRejected, Match, MatchResult, Room
 from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS

@@ -7,6 +7,20 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
+from server.commands import (
+    Abort,
+    Accept,
+    AddAi,
+    AiReply,
+    AiSeat,
+    Claim,
+    Command,
+    Decline,
+    OfferDraw,
+    Rematch,
+    Resign,
+    Stand,
+)
 from server.events import (
     Created,
     Declined,
@@ -23,20 +37,6 @@ from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.commands import (
-    Abort,
-    Accept,
-    AddAi,
-    AiReply,
-    AiSeat,
-    Claim,
-    Command,
-    Decline,
-    OfferDraw,
-    Rematch,
-    Resign,
-    Stand,
-)
 from server.rooms.model import AI, SERVER, Actor, CommandRejected, MatchResult
 from server.seats.ai import job_for
 from tests.support.room_log import (

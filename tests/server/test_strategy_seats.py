@@ -9,6 +9,7 @@ from engine.strategies.registry import BUILT_IN, strategy_names
 from engine.teach import evaluators
 from server import events
 from server.codes import Code
+from server.commands import AddAi, AiSeat, MySeat, Rematch, Resign
 from server.events import (
     CAPABILITIES,
     Created,
@@ -27,7 +28,6 @@ from server.events import (
     parse_event_body,
 )
 from server.identity.names import is_ai_name
-from server.rooms.commands import AddAi, AiSeat, MySeat, Rematch, Resign
 from server.rooms.model import CommandRejected
 from server.seats.ai import STRATEGY_MS, job_for
 from server.settings import Settings

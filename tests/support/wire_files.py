@@ -12,6 +12,7 @@ from msgspec import inspect
 
 from engine.search.job import Info
 from server.events import KnownEvent
+from server.ops.protocol_page import fields_in_frame
 from server.protocol import messages as wire
 from tests.support.wire_samples import frames
 
@@ -103,7 +104,7 @@ def _doc(cls: type) -> Iterator[str]:
 def _fields(info: inspect.StructType, structs: dict[str, str]) -> Iterator[str]:
     if info.tag_field is not None:
         yield f'    {info.tag_field}: "{info.tag}";'
-    for field in info.fields:
+    for field in fields_in_frame(info):
         optional = "" if field.required else "?"
         yield f"    {field.encode_name}{optional}: {_type(field.type, structs)};"
 
