@@ -11,7 +11,9 @@ from msgspec import Struct
 from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
-from server.protocol.messages import Assessment, MatchResult, Occupant, Played
+from server.events import Occupant
+from server.protocol.assessments import Assessment
+from server.protocol.messages import MatchResult, Played
 
 #: Time limit of a request, in seconds.
 TIMEOUT_S = 10

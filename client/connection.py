@@ -38,13 +38,14 @@ from client.pending import PendingCommands
 from client.readers import FollowedRooms, LobbyReaders
 from client.timing import Timing
 from client.transport import Dial, Socket, SocketClosed, dial
+from server.commands import Create
 from server.protocol.codes import Close, Code
 from server.protocol.messages import (
     MAX_FRAME_BYTES,
     PROTOCOL,
     Ack,
     Answer,
-    Create,
+    CommandFrame,
     Hello,
     Joined,
     Lobby,
@@ -52,7 +53,6 @@ from server.protocol.messages import (
     Ping,
     Pong,
     Presence,
-    RoomCommand,
     Snapshot,
     Thinking,
     Turn,
@@ -81,7 +81,7 @@ class State(Enum):
 
 
 #: The commands that `Connection.command` sends.
-Command = RoomCommand | Create | WatchLobby
+Command = CommandFrame | Create | WatchLobby
 
 
 @asynccontextmanager

@@ -11,12 +11,12 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from server.events import AnyEvent, Hidden
+from server.protocol.codec import format_message
 from server.protocol.messages import (
     Ack,
     Answer,
-    AnyEvent,
-    Hidden,
-    Incoming,
+    ClientFrame,
     Joined,
     Lobby,
     May,
@@ -130,6 +130,6 @@ def _parse_event(frame: bytes | str) -> AnyEvent:
         return Hidden()
 
 
-def format_client_message(message: Incoming) -> str:
+def format_client_message(message: ClientFrame) -> str:
     """Returns a message to the server as the text of one frame."""
-    return msgspec.json.encode(message).decode()
+    return format_message(message).decode()

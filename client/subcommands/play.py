@@ -24,7 +24,7 @@ from client.subcommands.running import CommandFailed, call_api, run_to_end
 
 if TYPE_CHECKING:
     from client.api import GameInfo
-    from server.protocol.messages import AiSeat, MySeat, OpenSeat
+    from server.commands import AiSeat, MySeat, OpenSeat
 
 #: The AI's level in `plyroom play` without --level.
 DEFAULT_LEVEL = 3
@@ -136,7 +136,7 @@ def play(
     """
     import asyncio
 
-    from server.protocol.messages import AiSeat, Create, Visibility
+    from server.commands import AiSeat, Create, Visibility
 
     opponents = (level is not None, persona is not None, strategy is not None, friend, one_screen)
     if sum(opponents) > 1:
@@ -283,7 +283,7 @@ def _seats(side: str, ai: "AiSeat | None") -> "tuple[MySeat | OpenSeat | AiSeat,
     """The seats of a new room: one for the user, the other for the AI, or without one a friend."""
     import secrets
 
-    from server.protocol.messages import MySeat, OpenSeat
+    from server.commands import MySeat, OpenSeat
 
     my_seat = secrets.randbelow(2) if side == "random" else int(side == "second")
     opponent = OpenSeat() if ai is None else ai

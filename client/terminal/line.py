@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from client.address import Address
-from client.connection import Command, Connection
+from client.connection import Connection
 from client.errors import PlyroomError, Refused
 from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
@@ -35,13 +35,14 @@ from client.terminal.output import Output
 from client.terminal.queries import answer_query
 from client.terminal.seats import seat_command
 from client.terminal.transcript import Transcript
-from server.protocol.messages import (
+from server.commands import (
     Abort,
     Accept,
     CallDraw,
     Chat,
     Claim,
     ClaimWin,
+    ClientCommand,
     Configure,
     Decline,
     Hint,
@@ -52,12 +53,10 @@ from server.protocol.messages import (
     ReclaimSeat,
     Rematch,
     Resign,
-    RoomCommand,
     Sit,
-    Snapshot,
     Takeback,
-    View,
 )
+from server.protocol.messages import CommandFrame, Snapshot, View
 
 #: The typed commands that the client sends to the room, each with its message type.
 ROOM_COMMANDS: Mapping[
@@ -92,8 +91,8 @@ ROOM_COMMANDS: Mapping[
 }
 
 
-#: What makes a message of a command with an argument, or says why there is none.
-PARSERS: Mapping[CommandName, Callable[[CommandName, str, Model, str], RoomCommand | str]] = {
+#: What makes the command of a word with an argument, or says why there is none.
+PARSERS: Mapping[CommandName, Callable[[CommandName, str, Model, str], ClientCommand | str]] = {
     CommandName.SIT: seat_command,
     CommandName.STAND: seat_command,
     CommandName.AI: seat_command,
@@ -211,7 +210,7 @@ class LineMode:
             return
         for seat, occupant in enumerate(model.seats):
             if model.permits("sit") and occupant is None:
-                v = await self._send(Sit(id=self._connection.new_id(), room=model.room, seat=seat))
+                v = await self._send(Sit(id=self._connection.new_id(), seat=seat))
                 if v is not None:
                     self._transcript.seated_at_v = v
                     return
@@ -255,15 +254,13 @@ class LineMode:
                 self._transcript.prompt(self._model)
             case PlayMove(move=move):
                 new_id = self._connection.new_id()
-                command = Move(id=new_id, room=self._model.room, ply=self._model.ply, move=move.id)
+                command = Move(id=new_id, ply=self._model.ply, move=move.id)
                 if not await self._send_and_wait(command):
                     self._transcript.prompt(self._model)
             case TryMove(text=text):
                 await self._try_move(text)
             case SendChat(text=text):
-                await self._send_and_wait(
-                    Chat(id=self._connection.new_id(), room=self._model.room, text=text)
-                )
+                await self._send_and_wait(Chat(id=self._connection.new_id(), text=text))
                 self._transcript.prompt(self._model)
             case Unclear(reason=reason):
                 self._output.report(f"error: {reason}")
@@ -277,10 +274,9 @@ class LineMode:
     async def _try_move(self, text: str) -> None:
         """Lets the server parse a move; if it refuses, the user may have meant a command."""
         try:
-            move = Move(
-                id=self._connection.new_id(), room=self._model.room, ply=self._model.ply, move=text
-            )
-            await self._wait_for_event((await self._connection.command(move)).v)
+            move = Move(id=self._connection.new_id(), ply=self._model.ply, move=text)
+            ack = await self._connection.command(CommandFrame(self._model.room, move))
+            await self._wait_for_event(ack.v)
         except Refused as refused:
             self._output.report(f"error: {refused.message}. {moves_hint(self._model)}")
             self._transcript.prompt(self._model)
@@ -303,8 +299,8 @@ class LineMode:
             self._output.prompt(QUESTIONS[name])
         elif name is CommandName.THINKING and argument in words.THINKING_SETTING_TEXTS:
             setting: Any = argument
-            new_id, room = self._connection.new_id(), self._model.room
-            await self._send_and_wait(Configure(id=new_id, room=room, thinking=setting))
+            new_id = self._connection.new_id()
+            await self._send_and_wait(Configure(id=new_id, thinking=setting))
             self._transcript.prompt(self._model)
         elif name in ROOM_COMMANDS:
             await self._run_room_command(name)
@@ -320,7 +316,7 @@ class LineMode:
             self._output.print(answer_query(self._model, name, argument, self._output.colours))
             self._transcript.prompt(self._model)
 
-    async def _send_or_report(self, command: RoomCommand | str) -> None:
+    async def _send_or_report(self, command: ClientCommand | str) -> None:
         """Sends a command, or prints the error in its place."""
         if isinstance(command, str):
             self._output.report(f"error: {command}")
@@ -334,10 +330,8 @@ class LineMode:
             self._output.report("error: type hint, hint move or hint piece")
         else:
             self._output.print("Looking for a hint ...")
-            model, what = self._model, cast(HintKind, argument or "moves")
-            await self._send(
-                Hint(id=self._connection.new_id(), room=model.room, ply=model.ply, what=what)
-            )
+            what = cast(HintKind, argument or "moves")
+            await self._send(Hint(id=self._connection.new_id(), ply=self._model.ply, what=what))
         self._transcript.prompt(self._model)
 
     async def _rename(self, new_name: str) -> None:
@@ -366,29 +360,29 @@ class LineMode:
         if self._model.running or not was_running:
             self._transcript.prompt(self._model)
 
-    async def _send_and_wait(self, command: Command) -> bool:
+    async def _send_and_wait(self, command: ClientCommand) -> bool:
         """Sends a command and waits until its events have arrived; returns False if refused."""
         v = await self._send(command)
         await self._wait_for_event(v)
         return v is not None
 
-    async def _send(self, command: Command) -> int | None:
+    async def _send(self, command: ClientCommand) -> int | None:
         """Sends a command and returns the v of its last event; prints a refusal, returns None."""
         try:
-            return (await self._connection.command(command)).v
+            return (await self._connection.command(CommandFrame(self._model.room, command))).v
         except Refused as refused:
             self._output.report(f"error: {refused.message}")
             return None
 
 
-def _room_command(name: CommandName, model: Model, command_id: str) -> Command:
-    """Returns the message of a typed command to the room."""
+def _room_command(name: CommandName, model: Model, command_id: str) -> ClientCommand:
+    """Returns a typed command to the room."""
     kind = ROOM_COMMANDS[name]
     if kind is Takeback:
-        return Takeback(id=command_id, room=model.room, ply=model.ply)
+        return Takeback(id=command_id, ply=model.ply)
     if kind is Accept and model.takebacks and not model.offers:
-        return Accept(id=command_id, room=model.room, what="takeback", ply=model.ply)
-    return kind(id=command_id, room=model.room)  # type: ignore[call-arg]
+        return Accept(id=command_id, what="takeback", ply=model.ply)
+    return kind(id=command_id)  # type: ignore[call-arg]
 
 
 async def print_messages(connection: Connection, room: str, output: Output) -> None:

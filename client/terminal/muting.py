@@ -1,15 +1,15 @@
-"""The commands `mute-all` and `unmute-all` as messages. This module does no I/O."""
+"""The commands of the room for the words `mute-all` and `unmute-all`. This module does no I/O."""
 
 from client.model import Model
 from client.terminal import names
 from client.terminal.commands import CommandName
-from server.protocol.messages import Mute, RoomCommand, Unmute
+from server.commands import ClientCommand, Mute, Unmute
 
 
 def mute_command(
     name: CommandName, argument: str, model: Model, command_id: str
-) -> RoomCommand | str:
-    """Returns the message that mutes or unmutes a person for everyone, or an error in words.
+) -> ClientCommand | str:
+    """Returns the command that mutes or unmutes a person for everyone, or an error in words.
 
     `argument` is the person's name, with a mark if several have it: "Ada (2)".
     """
@@ -23,4 +23,4 @@ def mute_command(
     if identity is None:
         return f"Nobody here has the name {argument!r}."
     kind = Mute if name is CommandName.MUTE_ALL else Unmute
-    return kind(id=command_id, room=model.room, identity=identity)
+    return kind(id=command_id, identity=identity)

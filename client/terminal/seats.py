@@ -1,11 +1,11 @@
-"""The commands `sit`, `stand` and `ai` as messages. This module does no I/O."""
+"""The commands of the room for the words `sit`, `stand` and `ai`. This module does no I/O."""
 
 import msgspec
 
 from client.model import Model
 from client.terminal import words
 from client.terminal.commands import CommandName
-from server.protocol.messages import AddAi, RemoveAi, RoomCommand, Sit, Stand
+from server.commands import AddAi, ClientCommand, RemoveAi, Sit, Stand
 
 #: The error message for an `ai` with an unknown argument.
 AI_USAGE = "type ai and a level (ai 3) or a persona (ai average), or ai off"
@@ -13,16 +13,16 @@ AI_USAGE = "type ai and a level (ai 3) or a persona (ai average), or ai off"
 
 def seat_command(
     name: CommandName, argument: str, model: Model, command_id: str
-) -> RoomCommand | str:
-    """Returns the message for a command about seats, or the reason why there is none.
+) -> ClientCommand | str:
+    """Returns the room's command for a word about seats, or the reason why there is none.
 
     `argument` of `sit` is the name of a side; of `ai` a level, a persona or "off".
     """
     if name is CommandName.STAND:
-        return Stand(id=command_id, room=model.room)
+        return Stand(id=command_id)
     if name is CommandName.SIT:
         seat = _free_seat(model, argument)
-        return seat if isinstance(seat, str) else Sit(id=command_id, room=model.room, seat=seat)
+        return seat if isinstance(seat, str) else Sit(id=command_id, seat=seat)
     if argument.lower() in ("off", "remove"):
         return _remove_ai(model, command_id)
     return _add_ai(argument.lower(), model, command_id)
@@ -48,10 +48,10 @@ def _add_ai(argument: str, model: Model, command_id: str) -> AddAi | str:
     seat = _free_seat(model)
     if isinstance(seat, str):
         return seat
-    message = {"t": "add_ai", "id": command_id, "room": model.room, "seat": seat}
+    command = {"t": "add_ai", "id": command_id, "seat": seat}
     chosen = {"level": int(argument)} if argument.isdecimal() else {"persona": argument}
     try:
-        return msgspec.convert(message | chosen, AddAi)
+        return msgspec.convert(command | chosen, AddAi)
     except msgspec.ValidationError:
         return AI_USAGE
 
@@ -60,4 +60,4 @@ def _remove_ai(model: Model, command_id: str) -> RemoveAi | str:
     held = [seat for seat, each in enumerate(model.seats) if each and each.kind == "ai"]
     if not held:
         return "No AI has a seat here."
-    return RemoveAi(id=command_id, room=model.room, seat=held[-1])
+    return RemoveAi(id=command_id, seat=held[-1])

@@ -14,30 +14,32 @@ from client.terminal.muted import MutedFile
 from client.terminal.output import Output
 from client.terminal.queries import draw_current_board
 from client.tokens import state_folder
-from server.protocol.messages import (
+from server.events import (
     AiTookOver,
-    Answer,
     Configured,
     Declined,
     Finished,
-    Joined,
-    May,
     Moved,
     Muted,
     Offered,
-    Played,
     PlayerReturned,
-    Presence,
     Renamed,
     Said,
     SeatLeft,
     SeatTaken,
-    Snapshot,
     Started,
-    Thinking,
     TookBack,
-    Turn,
     Unmuted,
+)
+from server.protocol.messages import (
+    Answer,
+    Joined,
+    May,
+    Played,
+    Presence,
+    Snapshot,
+    Thinking,
+    Turn,
     View,
 )
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from client.address import Address
 from client.model import Model
 from engine.view import BoardView, PositionView
-from server.protocol.messages import Assessment, MatchResult, Occupant, Played, Thinking
+from server.events import Occupant
+from server.protocol.assessments import Assessment
+from server.protocol.messages import MatchResult, Played, Thinking
 
 #: The beginning of the path of a page in a text of the room's bot.
 PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")

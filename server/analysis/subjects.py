@@ -7,8 +7,8 @@ import msgspec
 
 from engine.game import Game, GameError, GameFault, Position
 from server.analysis.positions import CannotAnalyse, Subject, changed_rules
+from server.events import Moved, RoomEvent, TookBack, parse_event_body
 from server.ports import Ports
-from server.rooms.events import Moved, RoomEvent, TookBack, parse_event_body
 from server.rooms.record import RecordedMove, moves_of
 from server.store.base import LogStore, StoredMatch
 

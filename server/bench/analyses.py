@@ -22,10 +22,10 @@ from server.analysis.runner import open_analyses
 from server.app import open_store
 from server.bench.figures import median
 from server.bus.local import LocalBus
+from server.commands import Create, Move, Resign
 from server.ids import IdentityId, MatchId, NodeId, RoomId
 from server.ports import Ports, random_id
 from server.process.logs import log_to_stderr
-from server.rooms.commands import Create, Move, Resign
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
 from server.settings import Settings

@@ -24,7 +24,7 @@ from server.bench.figures import median, percentile
 from server.bus.base import EventsAppended, RoomMessage
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
-from server.rooms.events import Moved, format_event_body
+from server.events import Moved, format_event_body
 from server.seats.remote import RemoteEngines
 from server.store.base import StoredEvent
 from server.worker import open_worker

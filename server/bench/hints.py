@@ -18,13 +18,13 @@ from server.app import open_store
 from server.bench.figures import median, percentile
 from server.bot.hints import open_hints
 from server.bus.local import LocalBus
+from server.commands import Create, Hint
 from server.ids import IdentityId, NodeId, RoomId
 from server.limits.by_address import NO_LIMITS
 from server.ports import Ports, random_id
 from server.process.logs import log_to_stderr
 from server.protocol import messages as wire
 from server.protocol.outbound import Batch, Outbound
-from server.rooms.commands import Create, Hint
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub

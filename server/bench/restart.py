@@ -28,10 +28,10 @@ from server.app import DATABASE_FILE
 from server.bench.figures import median, report
 from server.bench.players import connect
 from server.bench.processes import cpu_seconds
+from server.commands import AiSeat, Command, Create, Move, MySeat, OpenSeat, Sit
+from server.events import RoomEvent
 from server.ids import IdentityId, RoomId
 from server.rooms import rules
-from server.rooms.commands import AiSeat, Command, Create, Move, MySeat, OpenSeat, Sit
-from server.rooms.events import RoomEvent
 from server.rooms.model import Actor, Moment
 from server.runtime.projections import log_entry, projections
 from server.settings import Settings

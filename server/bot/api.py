@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from engine.game import Game, Position
 from engine.search.job import Job, Result
+from server.commands import Command
 from server.protocol.assessments import Candidate as Candidate
 from server.protocol.messages import Arrow as Arrow
 from server.protocol.wording import StoredThought
-from server.rooms import commands as room_commands
 from server.rooms import permissions
 from server.rooms.evolve import position_at
 from server.rooms.model import Match, Room, Viewer
@@ -121,7 +121,7 @@ class Act(Struct, frozen=True):
     The bot chooses the command's id.
     """
 
-    command: room_commands.Command
+    command: Command
     text: str
 
 

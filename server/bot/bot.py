@@ -21,13 +21,13 @@ from server.bot.registry import find_command, nearest_command
 from server.bot.switches import Switches
 from server.bus.base import AnswerSent, NodeMessage
 from server.codes import Code
+from server.commands import BotLine, ChatTo, Command
+from server.events import Said
 from server.ids import IdentityId, RoomId
 from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.protocol.wording import StoredThought
-from server.rooms.commands import BotLine, ChatTo, Command
-from server.rooms.events import Said
 from server.rooms.model import BOT, Actor, CommandRejected, Room
 from server.rooms.permissions import viewer_of
 from server.rooms.questions import Question, is_unknown_question, parse_question

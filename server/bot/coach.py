@@ -21,11 +21,11 @@ from server.bot.commands.actions import COACH
 from server.bot.explanations import english
 from server.bot.hints import answer_or_reason, unasked_answer
 from server.bot.searches import Findings, match_job
+from server.events import Moved
 from server.ids import IdentityId
 from server.ports import RunSearch, SearchRefused
 from server.protocol.wording import best_of, bounded_percent, line_text, says
 from server.rooms import permissions
-from server.rooms.events import Moved
 from server.rooms.evolve import position_at
 from server.rooms.model import Match, Room
 from server.runtime.hub import Hub

@@ -15,12 +15,12 @@ from engine.search.job import SearchError
 from server.bot.api import Answer
 from server.bot.commands.positions import GAME_OVER, NO_POSITION, hint_answer
 from server.bot.searches import Findings, hint_job
+from server.commands import Hint
 from server.ids import RoomId
 from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms import permissions
-from server.rooms.commands import Hint
 from server.rooms.model import CommandRejected, Match, Room
 from server.runtime.hub import Hub
 from server.runtime.observers import RoomCommit, changes_board

@@ -7,10 +7,10 @@ from engine.null_move import null_move
 from engine.rules.registry import load_game
 from engine.search.job import Info, Result, RootMove
 from server.bot.api import Ask, Search
+from server.commands import Create, Move
+from server.events import RoomEvent
 from server.ids import IdentityId, RoomId
 from server.rooms import rules
-from server.rooms.commands import Create, Move
-from server.rooms.events import RoomEvent
 from server.rooms.model import Actor, Moment, Room
 from server.rooms.permissions import viewer_of
 from server.settings import Settings

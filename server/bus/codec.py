@@ -26,9 +26,9 @@ from server.bus.base import (
     PresenceReport,
 )
 from server.bus.broker import MAX_BYTES, ROOT
+from server.commands import Count, RoomId
+from server.events import parse_event_body
 from server.protocol import messages as wire
-from server.protocol.messages import Count, RoomId
-from server.rooms.events import parse_event_body
 from server.store.base import StoredEvent
 
 #: Length of a message's `seal`, a truncated HMAC-SHA256, in bytes.

@@ -23,7 +23,7 @@ from msgspec import Meta, Struct
 
 from engine.search.job import LINES, NULL_MOVE, Info, Job, Result
 from server.bus.broker import ROOT
-from server.protocol.messages import Count
+from server.commands import Count
 
 #: Maximum length of a message about searches, in bytes. The broker module's limit is larger.
 MAX_BYTES = 65_536

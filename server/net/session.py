@@ -11,6 +11,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
 from server.codes import Code
+from server.commands import Create
 from server.identity.authentication import authenticate
 from server.identity.credentials import Credentials
 from server.ids import NOBODY, IdentityId, RoomId
@@ -21,11 +22,10 @@ from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
 from server.protocol.codec import ProtocolError, parse_message
 from server.protocol.codes import Close
-from server.protocol.commands import parse_command, parse_create
 from server.protocol.outbound import Batch, Outbound
 from server.rooms.model import Actor, CommandRejected
 from server.runtime.hub import Hub
-from server.runtime.requests import JOIN_OR_LEAVE, Request
+from server.runtime.requests import Request
 from server.store.base import StoreError, batched, day_of
 
 log = structlog.get_logger()
@@ -39,7 +39,7 @@ HELLO_TIMEOUT_S = 10.0
 #: Maximum number of rooms that one connection may follow.
 MAX_ROOMS = 100
 #: The messages whose service never waits.
-AT_ONCE = (wire.RoomCommand, wire.Ping)
+AT_ONCE = (wire.CommandFrame, wire.Join, wire.Leave, wire.Ping)
 #: Number of messages beyond the rate limit after which the connection is closed.
 MAX_EXCESS = 1000
 
@@ -251,22 +251,22 @@ class Session:
             self._send_error(command_id, Code.RATE_EXCEEDED, message)
         return False
 
-    async def _dispatch(self, message: wire.ClientMessage) -> None:
+    async def _dispatch(self, message: wire.ClientFrame) -> None:
         actor = self._actor
         assert actor is not None, "the client has sent hello"
         match message:
-            case wire.RoomCommand():
+            case wire.CommandFrame() | wire.Join() | wire.Leave():
                 self._submit_room_command(actor, message)
             case wire.Ping(id=command_id):
                 self._reply(wire.Pong(self._hub.ports.now_ms(), command_id))
-            case wire.Create(id=command_id):
+            case Create(id=command_id):
                 await self._create(actor, message)
             case wire.WatchLobby(id=command_id, on=on):
                 await self._watch_lobby(command_id, on)
             case wire.Hello():
                 self._send_error(None, Code.HELLO_TWICE, "the client has already sent hello")
 
-    def _submit_room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
+    def _submit_room_command(self, actor: Actor, message: wire.RoomFrame) -> None:
         # A call of RoomId would cost 0.1 us for each command.
         room_id: RoomId = message.room  # type: ignore[assignment]
         if isinstance(message, wire.Join) and room_id not in self._rooms:
@@ -276,7 +276,7 @@ class Session:
                 )
                 return
             self._rooms.add(room_id)
-        command = message if isinstance(message, JOIN_OR_LEAVE) else parse_command(message)
+        command = message.command if isinstance(message, wire.CommandFrame) else message
         accepted = self._hub.submit(
             room_id,
             Request(
@@ -287,9 +287,9 @@ class Session:
         if accepted and isinstance(message, wire.Leave):
             self._rooms.discard(room_id)
 
-    async def _create(self, actor: Actor, message: wire.Create) -> None:
+    async def _create(self, actor: Actor, message: Create) -> None:
         try:
-            self._reply(await self._hub.create(actor, parse_create(message), self._address))
+            self._reply(await self._hub.create(actor, message, self._address))
         except CommandRejected as rejection:
             self._send_error(message.id, rejection.code, rejection.message)
         except StoreError:
@@ -322,7 +322,7 @@ class Session:
         self._reply(wire.Error(command_id, code, message))
 
 
-def _parse(frame: str | bytes) -> wire.ClientMessage:
+def _parse(frame: str | bytes) -> wire.ClientFrame:
     if isinstance(frame, bytes):
         raise ProtocolError(Code.FRAME_BINARY, "messages are text frames")
     return parse_message(frame)

@@ -22,6 +22,8 @@ from server.analysis.report import AnalysisReport
 from server.analysis.words import AnalysisSummary, MarkCounts, PositionEntry, TurningPoint
 from server.bus.local import LocalBus
 from server.codes import Code
+from server.commands import ClientCommand
+from server.events import AnyEvent
 from server.limits.by_address import Limits
 from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
@@ -260,7 +262,7 @@ def page() -> str:
         "## What the server sends\n",
         *(_message(struct, "t") for struct in outgoing),
         EVENTS,
-        *(_message(struct, "kind") for struct in wire.AnyEvent.__args__),
+        *(_message(struct, "kind") for struct in AnyEvent.__args__),
         "## Parts of messages\n",
         *(_message(struct, None) for struct in _parts()),
         "## Error codes\n",
@@ -283,12 +285,20 @@ def _message(struct: type[Struct], tag_field: str | None) -> str:
     lines = [f"### {title}\n", _prose(struct.__doc__ or "") + "\n"]
     if tag_field is None and info.tag is not None:
         lines.append(f"Its field `{info.tag_field}` is `{info.tag}`.\n")
-    if info.fields:
-        rows = (
-            (f"`{field.encode_name}`", _type(field.type), _default(field)) for field in info.fields
-        )
+    if fields := fields_in_frame(info):
+        rows = ((f"`{field.encode_name}`", _type(field.type), _default(field)) for field in fields)
         lines.append(_table(("field", "type", "default"), rows))
     return "\n".join(lines)
+
+
+def fields_in_frame(info: types.StructType) -> tuple[types.Field, ...]:
+    """The fields of a type in the order of its frame; a command has its room after its id."""
+    if info.cls not in ClientCommand.__args__:
+        return info.fields
+    frame = cast(types.StructType, types.type_info(wire.CommandFrame))
+    room = next(field for field in frame.fields if field.name == "room")
+    command_id, *others = info.fields
+    return command_id, room, *others
 
 
 def _prose(docstring: str) -> str:
@@ -308,7 +318,7 @@ def _parts() -> list[type[Struct]]:
     top_level = [
         *wire.ClientMessage.__args__,
         *wire.ServerMessage.__args__,
-        *wire.AnyEvent.__args__,
+        *AnyEvent.__args__,
     ]
 
     def visit(kind: types.Type) -> None:

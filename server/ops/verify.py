@@ -15,10 +15,10 @@ from sqlalchemy import Connection, LargeBinary, and_, func, or_, select
 
 from engine.game import Game, GameError, GameFault, Outcome, Position
 from server.codes import Code
+from server.events import Finished, Moved, RoomEvent, TookBack, Unknown, parse_event_body
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.rooms import rules
-from server.rooms.events import Finished, Moved, RoomEvent, TookBack, Unknown, parse_event_body
 from server.rooms.model import Match, Room
 from server.runtime.projections import log_entry, projections
 from server.store import tables as t

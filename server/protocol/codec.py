@@ -6,11 +6,13 @@ import msgspec
 from msgspec import Struct
 
 from server.codes import Code
+from server.commands import Command, RoomId
 from server.protocol.messages import (
     MAX_DEPTH,
     MAX_FRAME_BYTES,
+    ClientFrame,
     ClientMessage,
-    Incoming,
+    CommandFrame,
     Outgoing,
 )
 
@@ -33,14 +35,25 @@ class _Envelope(Struct):
     id: str | None = None
 
 
+class _Room(Struct):
+    room: RoomId
+
+
+class _Head(Struct, omit_defaults=True):
+    t: str
+    id: str
+    room: str | msgspec.UnsetType = msgspec.UNSET
+
+
 _decode_client: Callable[[bytes], ClientMessage] = msgspec.json.Decoder(ClientMessage).decode
+_decode_room = msgspec.json.Decoder(_Room).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _encode = msgspec.json.Encoder().encode
 _KNOWN = frozenset(struct.__struct_config__.tag for struct in ClientMessage.__args__)
 _OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
 
 
-def parse_message(frame: str | bytes) -> ClientMessage:
+def parse_message(frame: str | bytes) -> ClientFrame:
     """Parses a client's frame. Raises only ProtocolError, which says what is wrong with it."""
     data = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
     if len(data) > MAX_FRAME_BYTES:
@@ -49,7 +62,10 @@ def parse_message(frame: str | bytes) -> ClientMessage:
     if data.count(b"{") + data.count(b"[") > MAX_DEPTH and nesting(data) > MAX_DEPTH:
         raise ProtocolError(Code.FRAME_TOO_DEEP, f"a message nests at most {MAX_DEPTH} deep")
     try:
-        return _decode_client(data)
+        message = _decode_client(data)
+        if isinstance(message, Command):
+            return CommandFrame(_decode_room(data).room, message)
+        return message
     except msgspec.DecodeError as error:
         raise _explain(data, error) from error
     except (UnicodeDecodeError, RecursionError, ValueError) as error:
@@ -104,15 +120,27 @@ def nesting(data: bytes) -> int:
     return deepest
 
 
-def format_message(message: Outgoing | Incoming) -> bytes:
+def format_message(message: Outgoing | ClientFrame) -> bytes:
     """Formats a message as the payload of one frame."""
-    return _encode(message)
+    if not isinstance(message, CommandFrame):
+        return _encode(message)
+    command = message.command
+    tag = str(command.__struct_config__.tag)
+    start = _encode(_Head(tag, command.id))
+    return _encode(_Head(tag, command.id, message.room))[:-1] + _fields_after(start, command)
+
+
+def _fields_after(start: bytes, command: Command) -> bytes:
+    """The rest of a command's JSON after its first fields, which are `start`, an object."""
+    whole = _encode(command)
+    assert whole.startswith(start[:-1]), "a command begins with t and id"
+    return whole[len(start) - 1 :]
 
 
 def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
     """The payload of an event's frame, built from its log entry without parsing it.
 
-    The stored form of an event (`server.rooms.events`) is its form in this version of the protocol.
+    The stored form of an event (`server.events`) is its form in this version of the protocol.
     The bytes are the same for every viewer.
     """
     return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])

@@ -3,9 +3,8 @@
 Each text frame holds one JSON object whose field `t` names its type. A command carries an `id`
 chosen by the client; the server answers it with exactly one `ack` or `error` that has the same id.
 An ack of a command that changes a room means that its events are committed. `server.protocol.codec`
-parses and formats the messages, `server.protocol.commands` and `server.protocol.views` map them to
-the room's own commands and values. The events of a room are in `server.protocol.events`; their
-names can be imported from here too, so that a client needs this module and the codes only.
+parses and formats the messages, `server.protocol.views` makes them of a room's values. The commands
+and the events are those of `server.commands` and `server.events`; this module has their frames.
 
 This module is pure: no sockets, no clock.
 """
@@ -16,99 +15,222 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.search.job import NO_COUNTS, Counts, DepthBest, RootMove
-from engine.view import MoveView, PositionView
+from engine.view import BoardView, MoveView, PositionView
 from server.codes import Code
-from server.protocol.assessments import Assessment as Assessment
-from server.protocol.assessments import Candidate as Candidate
-from server.protocol.assessments import DepthWords as DepthWords
-from server.protocol.client_messages import Abort as Abort
-from server.protocol.client_messages import Accept as Accept
-from server.protocol.client_messages import AddAi as AddAi
-from server.protocol.client_messages import AiSeat as AiSeat
-from server.protocol.client_messages import CallDraw as CallDraw
-from server.protocol.client_messages import Chat as Chat
-from server.protocol.client_messages import Claim as Claim
-from server.protocol.client_messages import ClaimWin as ClaimWin
-from server.protocol.client_messages import ClientMessage as ClientMessage
-from server.protocol.client_messages import Configure as Configure
-from server.protocol.client_messages import Create as Create
-from server.protocol.client_messages import Decline as Decline
-from server.protocol.client_messages import Hello as Hello
-from server.protocol.client_messages import Hint as Hint
-from server.protocol.client_messages import Incoming as Incoming
-from server.protocol.client_messages import Join as Join
-from server.protocol.client_messages import Leave as Leave
-from server.protocol.client_messages import LetAiPlay as LetAiPlay
-from server.protocol.client_messages import Move as Move
-from server.protocol.client_messages import Mute as Mute
-from server.protocol.client_messages import MySeat as MySeat
-from server.protocol.client_messages import OfferDraw as OfferDraw
-from server.protocol.client_messages import OpenSeat as OpenSeat
-from server.protocol.client_messages import Ping as Ping
-from server.protocol.client_messages import ReclaimSeat as ReclaimSeat
-from server.protocol.client_messages import Rematch as Rematch
-from server.protocol.client_messages import RemoveAi as RemoveAi
-from server.protocol.client_messages import Resign as Resign
-from server.protocol.client_messages import RoomCommand as RoomCommand
-from server.protocol.client_messages import Sit as Sit
-from server.protocol.client_messages import Stand as Stand
-from server.protocol.client_messages import Takeback as Takeback
-from server.protocol.client_messages import Unmute as Unmute
-from server.protocol.client_messages import WatchLobby as WatchLobby
-from server.protocol.events import AiTookOver as AiTookOver
-from server.protocol.events import AnyEvent as AnyEvent
-from server.protocol.events import Configured as Configured
-from server.protocol.events import Created as Created
-from server.protocol.events import Declined as Declined
-from server.protocol.events import Event as Event
-from server.protocol.events import Finished as Finished
-from server.protocol.events import Hidden as Hidden
-from server.protocol.events import Moved as Moved
-from server.protocol.events import Muted as Muted
-from server.protocol.events import Occupant as Occupant
-from server.protocol.events import Offered as Offered
-from server.protocol.events import Player as Player
-from server.protocol.events import PlayerReturned as PlayerReturned
-from server.protocol.events import Renamed as Renamed
-from server.protocol.events import Required as Required
-from server.protocol.events import RoomEvent as RoomEvent
-from server.protocol.events import Said as Said
-from server.protocol.events import SeatLeft as SeatLeft
-from server.protocol.events import SeatTaken as SeatTaken
-from server.protocol.events import Started as Started
-from server.protocol.events import TookBack as TookBack
-from server.protocol.events import Unmuted as Unmuted
-from server.protocol.events import Word as Word
-from server.protocol.limits import MAX_CHAT as MAX_CHAT
-from server.protocol.limits import MAX_DEPTH as MAX_DEPTH
-from server.protocol.limits import MAX_FRAME_BYTES as MAX_FRAME_BYTES
-from server.protocol.limits import MAX_MOVE as MAX_MOVE
-from server.protocol.limits import MAX_NAME as MAX_NAME
-from server.protocol.limits import MAX_START as MAX_START
-from server.protocol.limits import NO_NUL as NO_NUL
-from server.protocol.limits import PROTOCOL as PROTOCOL
-from server.protocol.limits import ChatTo as ChatTo
-from server.protocol.limits import CommandId as CommandId
-from server.protocol.limits import Count as Count
-from server.protocol.limits import Depth as Depth
-from server.protocol.limits import EvaluatorName as EvaluatorName
-from server.protocol.limits import HintKind as HintKind
-from server.protocol.limits import Level as Level
-from server.protocol.limits import OfferKind as OfferKind
-from server.protocol.limits import PersonId as PersonId
-from server.protocol.limits import RoomId as RoomId
-from server.protocol.limits import SeatNumber as SeatNumber
-from server.protocol.limits import StrategyName as StrategyName
-from server.protocol.limits import ThinkingSetting as ThinkingSetting
-from server.protocol.limits import Visibility as Visibility
-from server.protocol.values import ChatLine as ChatLine
-from server.protocol.values import MatchResult as MatchResult
-from server.protocol.values import MatchState as MatchState
-from server.protocol.values import Played as Played
-from server.protocol.values import Proposal as Proposal
-from server.protocol.values import RoomDescription as RoomDescription
-from server.protocol.values import RoomSummary as RoomSummary
-from server.protocol.values import Substitution as Substitution
+from server.commands import ClientCommand, CommandId, Count, Create, RoomId
+from server.events import Occupant, Player, Word
+from server.protocol.assessments import Assessment, Candidate
+
+#: The protocol version of this server.
+PROTOCOL = 1
+#: Maximum length of a client's frame, in bytes.
+MAX_FRAME_BYTES = 8192
+#: Maximum nesting of objects and lists in a client's frame.
+MAX_DEPTH = 8
+#: Maximum length of a player's name, in characters.
+MAX_NAME = 24
+
+
+class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
+    """A message from a client."""
+
+
+class Hello(Incoming, frozen=True, tag="hello"):
+    """The first message of a connection. It identifies the client by its secret `token`.
+
+    A client without a token is identified by the handshake's `Authorization: Bearer …` or the
+    browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and
+    returns the guest's token once, in `welcome`. An unknown token is refused.
+    """
+
+    protocol: int
+    token: Annotated[str, Meta(max_length=128)] | None = None
+    name: Annotated[str, Meta(max_length=200)] | None = None
+
+
+class Ping(Incoming, frozen=True, tag="ping"):
+    """Asks for a `pong`. Any message within 20 s keeps the connection open."""
+
+    id: CommandId | None = None
+
+
+class Join(Incoming, frozen=True, tag="join", kw_only=True):
+    """Follows a room, or resumes following it after a reconnect.
+
+    The server answers with `ack` and `joined`, sends the missed events or a `snapshot`, and then
+    every later event. `since` is the version of the last event that the client has. The client
+    receives a `snapshot` when `since` is 0 or too far behind, or when `epoch` is not the server's.
+    """
+
+    id: CommandId
+    room: RoomId
+    since: Count = 0
+    epoch: Annotated[str, Meta(max_length=36)] | None = None
+
+
+class Leave(Incoming, frozen=True, tag="leave", kw_only=True):
+    """Stops following a room. A player keeps their seat."""
+
+    id: CommandId
+    room: RoomId
+
+
+class CommandFrame(Struct, frozen=True):
+    """A command with its room.
+
+    In the frame they are one object: `t`, `id` and `room`, then the command's other fields.
+    """
+
+    room: RoomId
+    command: ClientCommand
+
+    @property
+    def id(self) -> str:
+        """The id of the command."""
+        return self.command.id
+
+
+class WatchLobby(Incoming, frozen=True, tag="watch_lobby", kw_only=True):
+    """Subscribes to the list of public rooms, or unsubscribes from it."""
+
+    id: CommandId
+    on: bool = True
+
+
+#: Every frame about one room.
+RoomFrame = CommandFrame | Join | Leave
+#: Every message that a client may send. A command stands in its CommandFrame.
+ClientMessage = Hello | Ping | Create | Join | Leave | ClientCommand | WatchLobby
+#: Every frame that a client may send, as `server.protocol.codec` parses it.
+ClientFrame = Hello | Ping | Create | RoomFrame | WatchLobby
+
+
+class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The properties of a room that never change.
+
+    `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
+    then. `level_names` are the levels' names, the lowest first. `view` is null when this server
+    does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in
+    `created`.
+    """
+
+    game: str
+    title: str
+    options: dict[str, str]
+    visibility: Word
+    host: str
+    created_ms: int
+    levels: int
+    view: BoardView | None
+    start: str | None = None
+    one_screen: bool = False
+    takeback: bool = True
+    search: Word = "production"
+    level_names: tuple[str, ...] = ()
+    rated: bool = False
+
+
+class Played(Struct, frozen=True, omit_defaults=True):
+    """One move of a match. The fields mean the same as in `moved`.
+
+    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
+    `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that
+    the second seat began.
+    """
+
+    move: str
+    text: str | None = None
+    number: str | None = None
+    forced: bool = False
+    seat: int | None = None
+
+
+class Substitution(Struct, frozen=True):
+    """From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or
+    the player again.
+    """
+
+    ply: int
+    seat: int
+    occupant: Occupant
+
+
+class MatchResult(Struct, frozen=True, omit_defaults=True):
+    """The result of a match. The fields mean the same as in `finished`.
+
+    `substitutions` are there over HTTP only; on the socket they are in the match's state.
+    """
+
+    winner: int | None
+    how: Word
+    reason: str
+    points: tuple[int, int] | None = None
+    substitutions: tuple[Substitution, ...] = ()
+
+
+class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A match with its result so far. The start position and the moves define the position.
+
+    `seats` are the players of now, or of the end. `substitutions` says who played from which ply
+    on, where a player went and the AI played on. `thinking` means the same as in `started`.
+    """
+
+    id: str
+    number: int
+    start: str
+    rules: str
+    seats: tuple[Occupant, ...]
+    moves: tuple[Played, ...]
+    over: MatchResult | None = None
+    substitutions: tuple[Substitution, ...] = ()
+    thinking: Word = "all"
+
+
+class Proposal(Struct, frozen=True, omit_defaults=True):
+    """An open offer that is neither of a draw nor of a rematch.
+
+    The fields mean the same as in `offered`.
+    """
+
+    seat: int
+    what: Word
+    to_ply: int | None = None
+
+
+class ChatLine(Struct, frozen=True, omit_defaults=True):
+    """One line of chat with the version and the time of its event.
+
+    A server of an earlier version omits the identity of its author. `by`, `answers` and `links`
+    mean the same as in `said`.
+    """
+
+    v: int
+    at: int
+    name: str
+    text: str
+    to: Word = "room"
+    identity: str = ""
+    by: Word = ""
+    answers: int | None = None
+    links: bool = False
+
+
+class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A public room in the lobby's list.
+
+    `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
+    """
+
+    room: str
+    game: str
+    title: str
+    options: dict[str, str]
+    seats: tuple[Occupant | None, ...]
+    state: Literal["open", "playing", "finished"]
+    created_ms: int
+    ply: int = 0
+    watching: int = 0
+    length: str = ""
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):

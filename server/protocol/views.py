@@ -1,22 +1,30 @@
-"""Formats a room for clients: description, snapshot, board, legal moves.
+"""Formats a room for clients: description, snapshot, board, legal moves, permitted commands.
 
 These are the messages about a room that are not events: an event goes to clients as the log stores
 it (`server.protocol.codec.event_frame`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 from msgspec.structs import replace
 
 from engine.game import GameFault, OptionError, PositionError
 from engine.view import BoardView, PositionView
+from server.commands import ClientCommand
+from server.events import Occupant, Player
 from server.protocol import messages as wire
 from server.protocol.levels import level_names
 from server.rooms import positions
-from server.rooms.events import Occupant
 from server.rooms.model import Match, MatchResult, Played, Room, Substitution
+from server.rooms.permissions import Permission, SeeThinking
 from server.rooms.starts import start_position
+
+#: The name of each permission for clients: for a command its `t`.
+_NAMES: dict[Permission, str] = {
+    **{kind: str(kind.__struct_config__.tag) for kind in ClientCommand.__args__},
+    SeeThinking: "see_thinking",
+}
 
 
 def description(room: Room) -> wire.RoomDescription:
@@ -62,7 +70,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
         offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
-        help=room.help, muted=tuple([wire.Player(*structs.astuple(each)) for each in room.muted]),
+        help=room.help, muted=tuple([Player(*structs.astuple(each)) for each in room.muted]),
     )  # fmt: skip
 
 
@@ -87,17 +95,17 @@ def match_state(match: Match) -> wire.MatchState:
     )  # fmt: skip
 
 
-def format_occupant(occupant: Occupant) -> wire.Occupant:
+def format_occupant(occupant: Occupant) -> Occupant:
     """The holder of a seat for clients."""
     player = occupant.kept_for
-    return wire.Occupant(
+    return Occupant(
         occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
         occupant.strategy, occupant.depth, occupant.evaluator,
-        wire.Player(player.identity, player.name) if player is not None else None,
+        Player(player.identity, player.name) if player is not None else None,
     )  # fmt: skip
 
 
-def format_seats(seats: Sequence[Occupant | None]) -> tuple[wire.Occupant | None, ...]:
+def format_seats(seats: Sequence[Occupant | None]) -> tuple[Occupant | None, ...]:
     """The holders of all seats for clients."""
     return tuple(format_occupant(seat) if seat is not None else None for seat in seats)
 
@@ -151,3 +159,8 @@ def turn(room: Room, match: Match) -> wire.Turn | None:
         room=room.id, v=room.v, match=match.id, ply=match.ply, moves=positions.move_views(position),
         claim=position.claim(),
     )  # fmt: skip
+
+
+def format_permissions(permissions: Iterable[Permission]) -> tuple[str, ...]:
+    """The names of permissions for clients. Raises KeyError for the server's own commands."""
+    return tuple([_NAMES[permission] for permission in permissions])

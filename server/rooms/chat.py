@@ -1,11 +1,11 @@
 """The rules of a room's chat: lines of people, lines of the room's bot, and muting."""
 
 from server.codes import Code
+from server.commands import BotLine, Chat, Command, Mute, Unmute
+from server.events import Muted, RoomEvent, Said, Unmuted
 from server.rooms import muting
 from server.rooms.chat_limits import check_question_limits, check_repeat
 from server.rooms.chat_limits import check_rate_limits as check_rate_limits
-from server.rooms.commands import BotLine, Chat, Command, Mute, Unmute
-from server.rooms.events import Muted, RoomEvent, Said, Unmuted
 from server.rooms.model import BOT, ActorKind, CommandRejected, Moment, Room, Rule
 from server.rooms.muting import people_to_mute
 from server.rooms.permissions import check, viewer_of

@@ -14,9 +14,7 @@ from engine.game import Game, GameError, GameFault, Position, PositionError
 from engine.rules.errors import GameHung
 from engine.view import SEATS
 from server.codes import Code
-from server.ids import NOBODY, IdentityId, MatchId, RoomId
-from server.rooms import notation, positions
-from server.rooms.events import (
+from server.events import (
     CAPABILITIES,
     AiTookOver,
     Configured,
@@ -40,6 +38,8 @@ from server.rooms.events import (
     Unknown,
     Unmuted,
 )
+from server.ids import NOBODY, IdentityId, MatchId, RoomId
+from server.rooms import notation, positions
 from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,

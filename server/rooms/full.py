@@ -1,6 +1,6 @@
 """Which commands a full room still takes: those that let its running match end."""
 
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     Accept,
     CallDraw,

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from server.commands import AiSeat, CallDraw, ClaimWin, Command, LetAiPlay, ReclaimSeat
+from server.events import AiTookOver, Occupant, Player, PlayerReturned, RoomEvent
 from server.rooms import permissions
-from server.rooms.commands import AiSeat, CallDraw, ClaimWin, Command, LetAiPlay, ReclaimSeat
-from server.rooms.events import AiTookOver, Occupant, Player, PlayerReturned, RoomEvent
 from server.rooms.matches import end_match
 from server.rooms.model import Moment, Room, Rule
 from server.rooms.moves import side_name

@@ -1,9 +1,9 @@
 """The rule of hints. A hint makes no events: the bot answers the asker alone."""
 
 from server.codes import Code
+from server.commands import Command, Hint
+from server.events import RoomEvent
 from server.rooms import permissions
-from server.rooms.commands import Command, Hint
-from server.rooms.events import RoomEvent
 from server.rooms.model import CommandRejected, Moment, Room, Rule
 from server.rooms.permissions import check, require_running_match, viewer_of
 

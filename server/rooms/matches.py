@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.game import Game, Outcome, Position
-from server.rooms.events import Finished, Occupant, Started, Termination
+from server.events import Finished, Occupant, Started, Termination
 from server.rooms.model import Match, MatchResult, Moment, Room
 from server.rooms.starts import start_position
 from server.rooms.thinking import setting_of_match

@@ -9,8 +9,8 @@ from msgspec import Struct
 from engine.game import Game, GameFault, Position
 from engine.view import SEATS
 from server.codes import Code
+from server.events import Occupant, Player, RoomEvent
 from server.ids import IdentityId, MatchId, RoomId
-from server.rooms.events import Occupant, Player, RoomEvent
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 from server.settings import Settings
 

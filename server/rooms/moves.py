@@ -3,9 +3,9 @@
 from engine.game import GameFault, IllegalMove, MalformedMove, Position
 from engine.rules.numbering import move_number
 from server.codes import Code
+from server.commands import Abort, AiFailure, AiMove, Command, Move, Resign, Tick
+from server.events import Moved, RoomEvent
 from server.rooms import permissions, positions
-from server.rooms.commands import Abort, AiFailure, AiMove, Command, Move, Resign, Tick
-from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match, end_on_board
 from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room, Rule
 from server.rooms.permissions import (

@@ -1,6 +1,6 @@
 """The conditions of muting: whom the host of a room may mute and unmute. Pure functions."""
 
-from server.rooms.events import Player
+from server.events import Player
 from server.rooms.model import Room, Viewer
 from server.rooms.refusals import (
     MUTE_SELF,

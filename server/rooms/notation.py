@@ -6,7 +6,7 @@ same list.
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.rules.numbering import length_text, move_number
-from server.rooms.events import Moved
+from server.events import Moved
 from server.rooms.model import Match, Played
 
 

@@ -1,18 +1,9 @@
 """The rules for draws, rematches and takebacks: claims, offers, and answers to offers."""
 
 from server.codes import Code
+from server.commands import Accept, AiReply, Claim, Command, Decline, OfferDraw, Rematch, Takeback
+from server.events import Declined, Finished, Offered, RoomEvent, TookBack
 from server.rooms import permissions, refusals, takebacks
-from server.rooms.commands import (
-    Accept,
-    AiReply,
-    Claim,
-    Command,
-    Decline,
-    OfferDraw,
-    Rematch,
-    Takeback,
-)
-from server.rooms.events import Declined, Finished, Offered, RoomEvent, TookBack
 from server.rooms.evolve import position_at
 from server.rooms.matches import end_match, start_match
 from server.rooms.model import ActorKind, CommandRejected, Match, Moment, Room, Rule

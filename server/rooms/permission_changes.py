@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.view import SEATS
-from server.rooms.events import Moved, RoomEvent
+from server.events import Moved, RoomEvent
 from server.rooms.model import Match, Room
 
 #: The draw offers of a match in which none was made.

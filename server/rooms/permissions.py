@@ -13,9 +13,7 @@ from functools import lru_cache
 
 from engine.game import Game, GameFault, OptionError, Position, PositionError
 from server.codes import Code
-from server.ids import IdentityId
-from server.rooms import chat_limits, full, muting, takebacks, thinking
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     Accept,
     AddAi,
@@ -39,7 +37,9 @@ from server.rooms.commands import (
     Takeback,
     Unmute,
 )
-from server.rooms.events import Occupant
+from server.events import Occupant
+from server.ids import IdentityId
+from server.rooms import chat_limits, full, muting, takebacks, thinking
 from server.rooms.model import (
     Actor,
     CommandRejected,

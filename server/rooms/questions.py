@@ -7,7 +7,7 @@ import re
 
 from msgspec import Struct
 
-from server.rooms.events import Said
+from server.events import Said
 from server.rooms.model import Room
 
 #: A line that begins with `/` and a word.

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from server.rooms.events import Moved, RoomEvent, TookBack
+from server.events import Moved, RoomEvent, TookBack
 
 
 class RecordedMove(Struct, frozen=True):

@@ -11,9 +11,8 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
-from server.rooms import chat, full, gone, hints, moves, offers, permissions, seats, thinking
-from server.rooms.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat, Rename
-from server.rooms.events import (
+from server.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat, Rename
+from server.events import (
     ONE_SCREEN,
     RATED,
     START,
@@ -23,6 +22,7 @@ from server.rooms.events import (
     Required,
     RoomEvent,
 )
+from server.rooms import chat, full, gone, hints, moves, offers, permissions, seats, thinking
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event

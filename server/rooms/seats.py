@@ -9,18 +9,10 @@ from engine.strategies.contract import DEFAULT_DEPTH
 from engine.strategies.registry import FIXED_DEPTHS, player_name, strategy_names
 from engine.view import SEATS
 from server.codes import Code
+from server.commands import AddAi, AiSeat, Command, RemoveAi, Rename, Sit, Stand
+from server.events import STRATEGIES, Occupant, Renamed, Required, RoomEvent, SeatLeft, SeatTaken
 from server.ids import IdentityId
 from server.rooms import permissions
-from server.rooms.commands import AddAi, AiSeat, Command, RemoveAi, Rename, Sit, Stand
-from server.rooms.events import (
-    STRATEGIES,
-    Occupant,
-    Renamed,
-    Required,
-    RoomEvent,
-    SeatLeft,
-    SeatTaken,
-)
 from server.rooms.matches import start_match
 from server.rooms.model import AI_IDENTITY, ActorKind, CommandRejected, Moment, Room, Rule
 from server.rooms.permissions import check, game_of, own_seat, viewer_of

@@ -7,8 +7,8 @@ wins by a claim: the nodes cannot be sure that a player has gone.
 
 from collections.abc import Callable, Collection, Container, Sequence
 
+from server.events import Moved, RoomEvent
 from server.ids import IdentityId
-from server.rooms.events import Moved, RoomEvent
 from server.rooms.model import Absence, Room
 from server.runtime.bus_flow import BusFlow
 from server.settings import Settings

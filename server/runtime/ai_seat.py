@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import structlog
 
+from server.commands import AiFailure, AiMove, AiReply
 from server.ports import Ports, Spawn
 from server.protocol import messages as wire
-from server.rooms.commands import AiFailure, AiMove, AiReply
 from server.rooms.model import AI, Room
 from server.runtime.feed import Feed
 from server.runtime.requests import Request

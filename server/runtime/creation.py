@@ -7,14 +7,14 @@ import structlog
 from engine.game import UnknownGame
 from engine.rules.errors import GameHung
 from server.codes import Code
+from server.commands import Create
+from server.events import RoomEvent
 from server.ids import RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.limits.rate import Bucket
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.rooms import rules
-from server.rooms.commands import Create
-from server.rooms.events import RoomEvent
 from server.rooms.model import Actor, CommandRejected, Room
 from server.runtime.open_rooms import OpenRooms
 from server.runtime.projections import log_entry, projections

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 
 import structlog
 
+from server.events import RoomEvent, SeatTaken
 from server.ids import IdentityId
 from server.ports import Ports
-from server.rooms.events import RoomEvent, SeatTaken
 from server.rooms.model import Room
 from server.store.base import DaySpan, RoomHead, batched, day_of
 

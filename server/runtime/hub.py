@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from server.codes import Code
+from server.commands import Command, Create, Move
 from server.ids import IdentityId, RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.rooms.commands import Command, Create, Move
 from server.rooms.model import Actor, ActorKind
 from server.runtime.attendance import Attendance
 from server.runtime.bus_flow import BusFlow

@@ -4,10 +4,8 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from server.ports import Engines, Follower
-from server.process.metrics import Metrics
-from server.rooms.commands import Hint
-from server.rooms.events import (
+from server.commands import Hint
+from server.events import (
     AiTookOver,
     Finished,
     Moved,
@@ -19,6 +17,8 @@ from server.rooms.events import (
     Started,
     TookBack,
 )
+from server.ports import Engines, Follower
+from server.process.metrics import Metrics
 from server.rooms.model import Room
 from server.runtime.log import Cause, Committed
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.commands import format_permissions
 from server.protocol.outbound import Outbound
+from server.protocol.views import format_permissions
 from server.rooms import permissions
 from server.rooms.model import FindAbsence, Room
 from server.rooms.permissions import Permission

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from server.protocol import messages as wire
-from server.protocol.views import format_seats
-from server.rooms.events import (
+from server.events import (
     AiTookOver,
     Created,
     Finished,
@@ -24,6 +22,8 @@ from server.rooms.events import (
     Started,
     format_event_body,
 )
+from server.protocol import messages as wire
+from server.protocol.views import format_seats
 from server.rooms.matches import result_of
 from server.rooms.model import Room
 from server.rooms.notation import match_length

@@ -1,8 +1,8 @@
 """Gives the seats of a player the player's new name."""
 
+from server.commands import Command, Rename
+from server.events import RoomEvent
 from server.ports import Ports
-from server.rooms.commands import Command, Rename
-from server.rooms.events import RoomEvent
 from server.rooms.model import SERVER, Actor, Room
 from server.runtime.log import EventLog
 

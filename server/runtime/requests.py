@@ -7,12 +7,12 @@ import structlog
 from msgspec import Struct
 
 from server.codes import Code
+from server.commands import Command, Move
 from server.ids import RoomId
 from server.limits.by_address import CommandLimits
 from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command, Move
 from server.rooms.model import Actor, ActorKind
 from server.runtime.log import Accepted, Outcome, Rejected
 

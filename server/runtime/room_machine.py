@@ -9,11 +9,11 @@ from engine.game import GameFault
 from engine.rules.call import refused_games
 from engine.rules.errors import GameHung
 from server.codes import Code
+from server.commands import AiMove, Command
+from server.events import RoomEvent, parse_event_body
 from server.ids import RoomId
 from server.ports import Ports
 from server.rooms import rules
-from server.rooms.commands import AiMove, Command
-from server.rooms.events import RoomEvent, parse_event_body
 from server.rooms.model import CommandRejected, Moment, Room
 from server.rooms.refusals import HUNG
 from server.runtime.projections import log_entry, projections

@@ -11,13 +11,13 @@ import structlog
 
 from server.bus.base import Ephemeral, EventsAppended, PageClosed, PresenceReport, RoomMessage
 from server.codes import Code
+from server.commands import Command, Hint, Tick
+from server.events import RoomEvent
 from server.ids import RoomId
 from server.limits.by_address import CommandLimits
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command, Hint, Tick
-from server.rooms.events import RoomEvent
 from server.rooms.model import SERVER, Actor, Room
 from server.runtime.ai_seat import AiTasks
 from server.runtime.bus_flow import BusFlow

@@ -2,10 +2,10 @@
 
 import structlog
 
+from server.commands import Rename
 from server.ids import IdentityId
 from server.limits.by_address import LimitExceeded
 from server.ports import Ports
-from server.rooms.commands import Rename
 from server.rooms.model import SERVER
 from server.runtime.open_rooms import OpenRooms
 from server.runtime.requests import Request

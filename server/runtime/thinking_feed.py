@@ -5,6 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from server.protocol import messages as wire
+from server.protocol.assessments import Assessment
 from server.protocol.outbound import Outbound
 from server.protocol.wording import Wording, careless_note
 from server.rooms.model import Match, Room
@@ -82,7 +83,7 @@ class ThinkingFeed:
             self._full = Outbound(replace(thinking, assessment=assessment))
         return self._full
 
-    def _assess(self, match: Match, thinking: wire.Thinking) -> wire.Assessment | None:
+    def _assess(self, match: Match, thinking: wire.Thinking) -> Assessment | None:
         """The search in words; None if it has no result yet, or this node has no position."""
         if match.position is None or not thinking.pv:
             return None

@@ -19,9 +19,9 @@ from engine.search.job import (
     SearchError,
 )
 from engine.strategies.contract import StrategyFailed
+from server.commands import AiFailure, AiMove, AiReply
 from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
-from server.rooms.commands import AiFailure, AiMove, AiReply
 from server.rooms.model import Match, Room
 from server.rooms.thinking import search_seed
 from server.rooms.turns import turns_since

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.view import SEATS
-from server.rooms.events import Occupant
+from server.events import Occupant
 from server.store.base import StoredMatch
 
 _decode = msgspec.json.Decoder(list[Occupant]).decode

@@ -5,10 +5,10 @@ from http import HTTPStatus
 from aiohttp import web
 
 from server.codes import Code
+from server.events import Said, Started, parse_event_body
 from server.ids import MatchId
 from server.ports import Ports
 from server.protocol.codec import HIDDEN_BODY, event_frame
-from server.rooms.events import Said, Started, parse_event_body
 from server.store.base import EVERYONE, StoredEvent
 from server.web.answers import ApiError, raw_answer
 

@@ -13,13 +13,13 @@ from aiohttp import web
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
 from server.codes import Code
+from server.events import Moved, RoomEvent, TookBack, parse_event_body
 from server.ids import MatchId
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.views import format_played
 from server.rooms import notation
-from server.rooms.events import Moved, RoomEvent, TookBack, parse_event_body
 from server.rooms.record import moves_of
 from server.store.base import StoredMatch
 from server.web.answers import (

@@ -9,8 +9,8 @@ from engine.game import GameFault, Position, PositionError, UnknownGame
 from engine.rules.errors import GameHung
 from engine.view import cell_ids
 from server.codes import Code
+from server.commands import MAX_START
 from server.ports import Ports
-from server.protocol.limits import MAX_START
 from server.rooms.model import CommandRejected
 from server.rooms.placing import is_placeable, place
 from server.rooms.starts import check_start

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from engine.teach.lessons.catalogue import LESSONS, SUMMARIES, load_lesson
+from server.events import Created, SeatLeft, SeatTaken, Started, parse_event_body
 from server.ids import MatchId
 from server.ports import Ports
-from server.rooms.events import Created, SeatLeft, SeatTaken, Started, parse_event_body
 from server.store.base import StoreUnavailable
 
 #: Events at the start of a room's log that are read for the names of its players.

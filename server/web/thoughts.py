@@ -8,13 +8,13 @@ import msgspec
 from aiohttp import web
 
 from engine.game import Game, GameError, GameFault, Position
+from server.events import Occupant, Started, parse_event_body
 from server.identity.credentials import parse_credentials
 from server.identity.guests import find_guest
 from server.ids import MatchId
 from server.ports import Ports
-from server.protocol import messages as wire
+from server.protocol.assessments import Assessment
 from server.protocol.wording import StoredThought, Wording, careless_note, with_mean
-from server.rooms.events import Occupant, Started, parse_event_body
 from server.rooms.thinking import AFTER, reason_while_running, search_seed
 from server.store.base import StoredMatch, Thought
 
@@ -142,7 +142,7 @@ class Thoughts:
 
 def _assess(
     match: StoredMatch, seats: Sequence[Occupant], position: Position, thought: Thought
-) -> wire.Assessment | None:
+) -> Assessment | None:
     """The search for a move in words; None for a body that is not a report."""
     try:
         report = _decode_thought(thought.body)

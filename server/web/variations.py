@@ -9,10 +9,10 @@ from aiohttp import web
 from engine.game import GameError, GameFault, Position
 from engine.rules.numbering import move_number
 from server.codes import Code
+from server.commands import MAX_MOVE
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.limits import MAX_MOVE
 from server.store.base import StoredMatch
 from server.web.answers import (
     ORIGIN,

@@ -22,7 +22,8 @@ from client.subcommands import analyse as command
 from client.terminal import analysis
 from client.terminal.output import Output
 from client.terminal.replay import print_match
-from server.protocol.messages import Occupant, Played
+from server.events import Occupant
+from server.protocol.messages import Played
 from tests.support.analyses import WON, analysing_server, play_match
 from tests.support.node import serve
 

@@ -10,14 +10,9 @@ from client.terminal.helping import help_command
 from client.terminal.line import ROOM_COMMANDS
 from client.terminal.muting import mute_command
 from client.terminal.seats import seat_command
-from server.protocol.messages import (
-    ChatLine,
-    ClientMessage,
-    Configure,
-    Occupant,
-    Player,
-    RoomCommand,
-)
+from server.commands import Command, Configure
+from server.events import Occupant, Player
+from server.protocol.messages import ChatLine, ClientMessage, Join, Leave
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
@@ -29,7 +24,7 @@ def protocol_commands() -> set[str]:
     return {
         str(message.__struct_config__.tag)
         for message in get_args(ClientMessage)
-        if issubclass(message, RoomCommand)
+        if issubclass(message, Command | Join | Leave)
     }
 
 
@@ -102,7 +97,7 @@ def test_the_host_allows_help_in_line_mode() -> None:
     """`allow-help on` leaves who may see the thinking; without on or off it says the setting."""
     model = Model(room="r", thinking_setting="spectators")
     assert help_command(CommandName.ALLOW_HELP, "on", model, "1") == Configure(
-        id="1", room="r", thinking="spectators", help=True
+        "1", thinking="spectators", help=True
     )
     assert "does not help" in str(help_command(CommandName.ALLOW_HELP, "", model, "1"))
     newer = Model(room="r", thinking_setting="friends")

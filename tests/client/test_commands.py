@@ -19,9 +19,8 @@ from client.terminal.commands import (
 )
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
+from server.protocol.assessments import Assessment, Candidate
 from server.protocol.messages import (
-    Assessment,
-    Candidate,
     MatchResult,
     MatchState,
     Played,

@@ -16,7 +16,9 @@ from client.errors import (
     WrongToken,
 )
 from client.messages import LoggedEvent, parse_server_message
-from server.protocol.messages import Chat, Create, Hidden, Move
+from server.commands import Chat, Create, Move
+from server.events import Hidden
+from server.protocol.messages import CommandFrame
 from tests.client.conftest import Test
 from tests.support.scripted_server import (
     Backend,
@@ -324,7 +326,7 @@ def test_a_command_returns_its_ack_or_raises_its_refusal(run: Callable[[Test], N
             created = tasks.create_task(c.command(Create(id="1", game="sticks")))
             await asyncio.sleep(0)
             with pytest.raises(Refused) as refused:
-                await c.command(Move(id="2", room="r", ply=0, move="x"))
+                await c.command(CommandFrame("r", Move(id="2", ply=0, move="x")))
             assert refused.value.code == "move.illegal"
             assert (await created).room == "r7"
 
@@ -557,7 +559,7 @@ def test_a_command_too_big_for_a_frame_is_refused_by_the_client() -> None:
     async def main() -> None:
         async with memory(greet) as c:
             with pytest.raises(Refused) as refused:
-                await c.command(Chat(id="1", room="r", text="x" * 9000))
+                await c.command(CommandFrame("r", Chat(id="1", text="x" * 9000)))
             assert refused.value.code == "frame.too_big"
 
     run_virtual(main())

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from client.messages import LoggedEvent
 from client.transport import Dial, Socket
-from server.protocol.messages import Chat, Snapshot
+from server.commands import Chat
+from server.protocol.messages import CommandFrame, Snapshot
 from tests.client.conftest import Test
 from tests.support.scripted_server import (
     Backend,
@@ -320,7 +321,7 @@ def test_no_event_is_lost_or_doubled(
             sending = []
             for number, pause_s in enumerate(pauses_s):
                 await asyncio.sleep(pause_s)
-                line = Chat(id=f"c{number}", room="r", text="hi")
+                line = CommandFrame("r", Chat(id=f"c{number}", text="hi"))
                 sending.append(asyncio.create_task(c.command(line)))
             acks = [await task for task in sending]
             await asyncio.sleep(30)

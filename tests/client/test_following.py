@@ -4,7 +4,8 @@ import json
 
 from client.following import Subscription, Verdict
 from client.messages import LoggedEvent, RoomMessage, parse_server_message
-from server.protocol.messages import Hidden, Presence, Snapshot
+from server.events import Hidden
+from server.protocol.messages import Presence, Snapshot
 from tests.support.scripted_server import joined
 
 

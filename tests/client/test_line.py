@@ -15,7 +15,7 @@ from client.address import parse_address
 from client.errors import Refused
 from client.terminal.line import InputEnded, LineMode, print_messages
 from client.terminal.output import Output
-from server.protocol.messages import (
+from server.commands import (
     AiSeat,
     Chat,
     Decline,
@@ -28,7 +28,7 @@ from server.protocol.messages import (
     Resign,
     Sit,
 )
-from server.rooms.events import Offered, Said, Unknown
+from server.events import Offered, Said, Unknown
 from tests.support.fake_room import ADA, BOB, CYD, FakeRoom
 from tests.support.scripted_server import Link, memory
 from tests.support.terminals import Terminal
@@ -287,11 +287,11 @@ def test_the_opponents_seat_moves_chat_and_presence_are_printed() -> None:
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(5)
-        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await room.act(BOB, Sit(id="1", seat=1))
         await asyncio.sleep(5)
         await room.send_presence(True, True)
-        await room.act(BOB, Move(id="2", room="r", ply=1, move="a1"))
-        await room.act(BOB, Chat(id="3", room="r", text="hello"))
+        await room.act(BOB, Move(id="2", ply=1, move="a1"))
+        await room.act(BOB, Chat(id="3", text="hello"))
         await room.send_presence(True, False)
         await room.send_presence(True, True)
 
@@ -311,9 +311,9 @@ def test_a_player_who_has_just_sat_down_is_not_reported_as_back() -> None:
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(1)
         await room.send_presence(True, False)
-        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await room.act(BOB, Sit(id="1", seat=1))
         await room.send_presence(True, True)
-        await room.act(BOB, Chat(id="2", room="r", text="hello"))
+        await room.act(BOB, Chat(id="2", text="hello"))
         await room.send_presence(True, False)
         await room.send_presence(True, True)
 
@@ -336,18 +336,18 @@ def test_offers_of_a_rematch_by_both_players_are_printed() -> None:
             mode = LineMode(c, ADDRESS, "r", lines, run.output)
             running = asyncio.ensure_future(mode.run())
             await asyncio.sleep(1)
-            await room.act(BOB, Sit(id="1", room="r", seat=1))
+            await room.act(BOB, Sit(id="1", seat=1))
             await asyncio.sleep(1)
             lines.type("resign")
             lines.type("yes")
             await asyncio.sleep(2)
-            await room.act(BOB, Rematch(id="2", room="r"))
+            await room.act(BOB, Rematch(id="2"))
             await asyncio.sleep(1)
             lines.type("decline")
             await asyncio.sleep(1)
             lines.type("rematch")
             await asyncio.sleep(1)
-            await room.act(BOB, Decline(id="3", room="r"))
+            await room.act(BOB, Decline(id="3"))
             await asyncio.sleep(1)
             lines.type("quit")
             await running
@@ -371,7 +371,7 @@ def test_joining_a_room_whose_match_is_over_plays_the_next_match() -> None:
     """In a pipe, the end of the earlier match does not end the run."""
     room = FakeRoom(seats=(AiSeat(1), AiSeat(1)), host=BOB)
     room.play_out()
-    room.decide(BOB, RemoveAi(id="1", room="r", seat=1))
+    room.decide(BOB, RemoveAi(id="1", seat=1))
     run = play(room, TypedLines("resign"), sit=True)
     assert "Crosses win: three in a row.\n" in run.data
     assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
@@ -391,7 +391,7 @@ def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(0.2)
-        await room.act(BOB, Chat(id="3", room="r", text="hello"))
+        await room.act(BOB, Chat(id="3", text="hello"))
 
     run = play(room, TypedLines("q"), interactive=True, other_player=other_player)
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
@@ -400,8 +400,8 @@ def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
 def test_a_room_of_a_newer_version_is_shown_and_cannot_be_played() -> None:
     """The reason, the players and the chat are printed, and a command is refused."""
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
-    room.decide(BOB, Sit(id="1", room="r", seat=1))
-    room.decide(ADA, Move(id="2", room="r", ply=0, move="b2"))
+    room.decide(BOB, Sit(id="1", seat=1))
+    room.decide(ADA, Move(id="2", ply=0, move="b2"))
     room.append(Unknown("noted", b'{"kind":"noted","by":"bob"}'))
     room.append(Said("i2", "Bob", "hello"))
     room.append(Offered(1, "takeback"))
@@ -495,12 +495,12 @@ def test_a_prompt_that_no_longer_applies_is_not_shown_again() -> None:
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(1)
-        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await room.act(BOB, Sit(id="1", seat=1))
         await asyncio.sleep(1)
-        await room.act(BOB, Resign(id="2", room="r"))
+        await room.act(BOB, Resign(id="2"))
         lines.type("rematch")
         await asyncio.sleep(1)
-        await room.act(BOB, Rematch(id="3", room="r"))
+        await room.act(BOB, Rematch(id="3"))
         await asyncio.sleep(1)
         lines.type("q")
 
@@ -521,12 +521,12 @@ def test_a_prompt_changes_with_the_permitted_commands() -> None:
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(1)
-        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await room.act(BOB, Sit(id="1", seat=1))
         await asyncio.sleep(1)
-        await room.act(BOB, Resign(id="2", room="r"))
+        await room.act(BOB, Resign(id="2"))
         lines.type("rematch")
         await asyncio.sleep(1)
-        await room.act(BOB, Decline(id="3", room="r"))
+        await room.act(BOB, Decline(id="3"))
         await asyncio.sleep(1)
         lines.type("q")
 
@@ -540,9 +540,9 @@ def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(1)
-        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await room.act(BOB, Sit(id="1", seat=1))
         await asyncio.sleep(1)
-        await room.act(ADA, Move(id="2", room="r", ply=0, move="b2"))
+        await room.act(ADA, Move(id="2", ply=0, move="b2"))
         await asyncio.sleep(1)
         lines.type("q")
 
@@ -557,9 +557,9 @@ def test_a_spectator_is_not_asked_to_answer_an_offer() -> None:
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(1)
-        await room.act(BOB, Sit(id="1", room="r", seat=0))
-        await room.act(CYD, Sit(id="2", room="r", seat=1))
-        await room.act(BOB, OfferDraw(id="3", room="r"))
+        await room.act(BOB, Sit(id="1", seat=0))
+        await room.act(CYD, Sit(id="2", seat=1))
+        await room.act(BOB, OfferDraw(id="3"))
         await asyncio.sleep(1)
         lines.type("q")
 

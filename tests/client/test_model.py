@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
 
 import msgspec
 import pytest
@@ -13,45 +12,42 @@ from client.messages import LoggedEvent, RoomMessage, parse_server_message
 from client.model import MAX_CHAT_LINES, Model, apply
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
-from server.ids import IdentityId, RoomId
-from server.protocol.codec import event_frame, format_message
-from server.protocol.commands import parse_command, parse_create
-from server.protocol.messages import (
+from server.commands import (
     Accept,
     AddAi,
     CallDraw,
     Chat,
     ClaimWin,
+    Command,
     Create,
     Decline,
-    Hidden,
-    Incoming,
-    Joined,
     LetAiPlay,
-    MatchState,
     Move,
-    Occupant,
     OfferDraw,
     OpenSeat,
-    Played,
-    Presence,
     ReclaimSeat,
     Rematch,
     RemoveAi,
     Resign,
-    RoomDescription,
-    Said,
     Sit,
-    Snapshot,
     Stand,
-    Started,
     Takeback,
+)
+from server.events import Hidden, Occupant, Said, Started, format_event_body
+from server.ids import IdentityId, RoomId
+from server.protocol.codec import event_frame, format_message
+from server.protocol.messages import (
+    Joined,
+    MatchState,
+    Played,
+    Presence,
+    RoomDescription,
+    Snapshot,
     Thinking,
     Turn,
     View,
 )
 from server.protocol.views import snapshot
-from server.rooms.events import format_event_body
 from server.rooms.model import Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs, room_log
@@ -62,14 +58,12 @@ ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
 #: The absence of a player who has gone long ago, so that every claim is accepted.
 LONG_GONE = Absence(-(10**9), -(10**9), 0)
-#: The fields that every command message has.
-HEAD: dict[str, Any] = {"id": "x", "room": ROOM}
 
 
 # --- histories of the server's rooms
 
 
-def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room, LoggedEvent]]:
+def room_history(commands: Sequence[tuple[Actor, Command]]) -> list[tuple[Room, LoggedEvent]]:
     """Returns the events of commands as the client receives them, each with the room after it.
 
     Commands that the server refuses are left out.
@@ -78,7 +72,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     game = load_game("tic-tac-toe")
     opening = create(
         ADA,
-        parse_create(Create(id="c", game="tic-tac-toe", seats=(OpenSeat(), OpenSeat()))),
+        Create("c", "tic-tac-toe", seats=(OpenSeat(), OpenSeat())),
         game,
         lambda: next(ids),
     )
@@ -87,7 +81,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     for actor, command in commands:
         try:
             moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, lambda _: LONG_GONE)
-            events = decide(room, parse_command(command), moment)  # type: ignore[arg-type]
+            events = decide(room, command, moment)
         except CommandRejected:
             continue
         for event in events:
@@ -132,32 +126,32 @@ def as_snapshot(model: Model) -> Snapshot:
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 room_commands = st.one_of(
     st.builds(
-        lambda ply, move: Move(ply=ply, move=move, **HEAD),
+        lambda ply, move: Move(ply=ply, move=move, id="x"),
         st.integers(0, 8),
         st.sampled_from(CELLS),
     ),
-    st.builds(lambda seat: Sit(seat=seat, **HEAD), st.integers(0, 1)),
+    st.builds(lambda seat: Sit(seat=seat, id="x"), st.integers(0, 1)),
     st.builds(
         lambda seat: AddAi(
-            seat=seat, level=1, persona=None, strategy=None, depth=None, evaluator=None, **HEAD
+            seat=seat, level=1, persona=None, strategy=None, depth=None, evaluator=None, id="x"
         ),
         st.integers(0, 1),
     ),
-    st.builds(lambda seat: RemoveAi(seat=seat, **HEAD), st.integers(0, 1)),
-    st.builds(lambda text: Chat(text=text, id="x", room=ROOM), st.text(min_size=1, max_size=5)),
-    st.builds(lambda ply: Takeback(ply=ply, **HEAD), st.integers(0, 8)),
+    st.builds(lambda seat: RemoveAi(seat=seat, id="x"), st.integers(0, 1)),
+    st.builds(lambda text: Chat(text=text, id="x"), st.text(min_size=1, max_size=5)),
+    st.builds(lambda ply: Takeback(ply=ply, id="x"), st.integers(0, 8)),
     st.sampled_from(
-        [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
+        [kind(id="x") for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
-    st.sampled_from([kind(**HEAD) for kind in (LetAiPlay, ReclaimSeat, ClaimWin, CallDraw)]),
-    st.sampled_from([kind(what="takeback", **HEAD) for kind in (Decline, Accept)]),
+    st.sampled_from([kind(id="x") for kind in (LetAiPlay, ReclaimSeat, ClaimWin, CallDraw)]),
+    st.sampled_from([kind(what="takeback", id="x") for kind in (Decline, Accept)]),
 )
-sit_commands: list[tuple[Actor, Incoming]] = [
-    (ADA, Sit(seat=0, **HEAD)),
-    (BOB, Sit(seat=1, **HEAD)),
+sit_commands: list[tuple[Actor, Command]] = [
+    (ADA, Sit(seat=0, id="x")),
+    (BOB, Sit(seat=1, id="x")),
 ]
-move_commands: list[tuple[Actor, Incoming]] = [
-    ((ADA, BOB)[ply % 2], Move(ply=ply, move=move, **HEAD))
+move_commands: list[tuple[Actor, Command]] = [
+    ((ADA, BOB)[ply % 2], Move(ply=ply, move=move, id="x"))
     for ply, move in enumerate(("a1", "b1", "a2", "b2", "a3"))
 ]
 openings = st.sampled_from([[], sit_commands, sit_commands + move_commands])
@@ -370,14 +364,11 @@ def test_after_a_gap_the_missing_event_does_not_restore_the_model() -> None:
 def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
     """After each event the model has the server's offers; a player's own move ends no offer."""
     ben = Actor(IdentityId("ben"), "Ben")
-    moves = [
-        Move(id=str(ply), room=ROOM, ply=ply, move=cell)
-        for ply, cell in enumerate(("a1", "b1", "c1"))
-    ]
-    commands: list[tuple[Actor, Incoming]] = [
-        (ADA, Sit(id="s", room=ROOM, seat=0)), (ben, Sit(id="s", room=ROOM, seat=1)),
-        (ADA, OfferDraw(id="o", room=ROOM)), (ADA, moves[0]), (ben, moves[1]),
-        (ben, OfferDraw(id="o", room=ROOM)), (ADA, moves[2]),
+    moves = [Move(id=str(ply), ply=ply, move=cell) for ply, cell in enumerate(("a1", "b1", "c1"))]
+    commands: list[tuple[Actor, Command]] = [
+        (ADA, Sit(id="s", seat=0)), (ben, Sit(id="s", seat=1)),
+        (ADA, OfferDraw(id="o")), (ADA, moves[0]), (ben, moves[1]),
+        (ben, OfferDraw(id="o")), (ADA, moves[2]),
     ]  # fmt: skip
     model = Model(room=ROOM)
     offers = []

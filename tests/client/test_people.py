@@ -8,7 +8,8 @@ import pytest
 from client.model import Model
 from client.terminal import names, words
 from client.terminal.muted import MutedFile
-from server.protocol.messages import ChatLine, Occupant, Player
+from server.events import Occupant, Player
+from server.protocol.messages import ChatLine
 
 ADA, OTHER_ADA = Occupant("1", "Ada"), Occupant("2", "ADA")
 KEPT = Occupant("ai", "AI level 4", "ai", 4, kept_for=Player("3", "Bob"))

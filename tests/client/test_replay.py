@@ -18,7 +18,9 @@ from client.terminal.output import Output
 from client.terminal.replay import ply_lines, print_json, print_match, step_through
 from engine.rules.registry import load_game
 from engine.view import PositionView
-from server.protocol.messages import Assessment, MatchResult, Occupant, Played
+from server.events import Occupant
+from server.protocol.assessments import Assessment
+from server.protocol.messages import MatchResult, Played
 
 MOVES = ("b2", "a1", "c2", "b1", "a2")
 FIRST_SEAT_WINS = MatchResult(0, "board", "three in a row")

@@ -6,8 +6,8 @@ import pytest
 
 from client.address import parse_address
 from client.subcommands.rooms import summary_text
-from server.protocol.messages import Occupant
-from server.protocol.values import RoomSummary
+from server.events import Occupant
+from server.protocol.messages import RoomSummary
 
 ADA = Occupant(name="Ada", identity="a")
 BOB = Occupant(name="Bob", identity="b")

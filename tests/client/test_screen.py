@@ -25,8 +25,10 @@ from client.terminal.wrapping import count_rows, visible_width, wrap
 from engine.game import Position
 from engine.rules.registry import game_ids, load_game
 from engine.view import BoardView, Grid, Kind, PositionView, SeatView
+from server.commands import Move, MySeat, OpenSeat, Sit
+from server.events import format_event_body
 from server.protocol.codec import event_frame, format_message
-from server.protocol.messages import Joined, Move, MySeat, OpenSeat, Sit, Turn
+from server.protocol.messages import Joined, Turn
 from server.protocol.views import (
     description,
     format_played,
@@ -36,7 +38,6 @@ from server.protocol.views import (
     turn,
     view,
 )
-from server.rooms.events import format_event_body
 from server.rooms.model import Actor, Match
 from tests.support.fake_room import ADA, BOB, CYD, FakeRoom, Logged
 from tests.support.terminals import EmulatedTerminal, Terminal
@@ -58,10 +59,10 @@ class RandomMatch:
         self.positions: list[Position] = []
         self._send(format_message(Joined(room="r", v=1, epoch="e", description=description(room))))
         self._send(format_message(snapshot(room, player=True)))
-        self._send_events(self._fake.decide(BOB, Sit(id="sit", room="r", seat=1)))
+        self._send_events(self._fake.decide(BOB, Sit(id="sit", seat=1)))
         while len(self.positions) <= max_plies and self.match.over is None:
             ply, position = len(self.positions) - 1, self.positions[-1]
-            move = Move(id=f"{ply}", room="r", ply=ply, move=rng.choice(position.tokens()))
+            move = Move(id=f"{ply}", ply=ply, move=rng.choice(position.tokens()))
             self._send_events(self._fake.decide((ADA, BOB)[position.turn], move))
 
     @property

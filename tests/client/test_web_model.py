@@ -11,10 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Page
 
 from engine.rules.registry import load_game
-from server.ids import IdentityId, RoomId
-from server.protocol.codec import event_frame, format_message
-from server.protocol.views import snapshot
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     Accept,
     AddAi,
@@ -38,7 +35,10 @@ from server.rooms.commands import (
     Stand,
     Takeback,
 )
-from server.rooms.events import RoomEvent, format_event_body
+from server.events import RoomEvent, format_event_body
+from server.ids import IdentityId, RoomId
+from server.protocol.codec import event_frame, format_message
+from server.protocol.views import snapshot
 from server.rooms.model import (
     SERVER,
     Absence,

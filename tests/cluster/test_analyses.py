@@ -12,8 +12,9 @@ from aiohttp import ClientSession
 from client.connection import connect
 from server.bench.cluster import wait_for_all_nodes
 from server.bench.cluster_load import UNLIMITED
+from server.commands import Create, Move, Resign
 from server.deploy.cluster.running import Cluster, cluster
-from server.protocol.messages import Create, Move, Resign
+from server.protocol.messages import CommandFrame
 from tests.oracle.analyses import Reading, check_analyses
 
 #: A match of connect-four, in which nobody has four in a row.
@@ -30,8 +31,8 @@ async def play_match(url: str) -> None:
         room = (await ada.command(create)).room
         assert isinstance(room, str)
         for ply, move in enumerate(MOVES):
-            await ada.command(Move(id=ada.new_id(), room=room, ply=ply, move=move))
-        await ada.command(Resign(id=ada.new_id(), room=room))
+            await ada.command(CommandFrame(room, Move(id=ada.new_id(), ply=ply, move=move)))
+        await ada.command(CommandFrame(room, Resign(id=ada.new_id())))
 
 
 async def request_analysis(http: ClientSession, url: str) -> str:

@@ -12,17 +12,10 @@ from typing import Any
 import msgspec
 
 from client.messages import LoggedEvent
+from server.commands import Move
 from server.deploy.postgres import Postgres
-from server.protocol.messages import (
-    AnyEvent,
-    Created,
-    Finished,
-    Hidden,
-    Move,
-    Moved,
-    RoomCommand,
-    Started,
-)
+from server.events import AnyEvent, Created, Finished, Hidden, Moved, Started
+from server.protocol.messages import CommandFrame
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 
 #: The file name of the database in a data folder.
@@ -90,7 +83,7 @@ class Acked:
     """A command that the server acknowledged to an identity, with the v of the ack."""
 
     identity: str
-    command: RoomCommand
+    frame: CommandFrame
     v: int | None
 
 
@@ -99,16 +92,16 @@ class Journal:
     """Everything that the clients of a test received."""
 
     acks: list[Acked] = field(default_factory=list)
-    refused: list[tuple[str, RoomCommand, str]] = field(default_factory=list)
+    refused: list[tuple[str, CommandFrame, str]] = field(default_factory=list)
     #: By room and client: the events in order of arrival, and the v of each snapshot among them.
     seen: dict[tuple[str, str], list[LoggedEvent | int]] = field(
         default_factory=lambda: defaultdict(list)
     )
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
-    def record_ack(self, identity: str, command: RoomCommand, v: int | None) -> None:
+    def record_ack(self, identity: str, frame: CommandFrame, v: int | None) -> None:
         """Records an ack and wakes the tasks that wait for it."""
-        self.acks.append(Acked(identity, command, v))
+        self.acks.append(Acked(identity, frame, v))
         for count, future in self._waiting:
             if len(self.acks) >= count and not future.done():
                 future.set_result(None)
@@ -127,11 +120,11 @@ class Journal:
         """Returns the violations in the logs and in the received messages."""
         violations = [text for log in logs.values() for text in _log_violations(log)]
         for ack in self.acks:
-            violations += _ack_violations(ack, logs.get(ack.command.room))
-        for identity, command, code in self.refused:
-            log = logs.get(command.room)
-            if log is not None and (identity, command.id) in log.commands:
-                violations.append(f"{command} was refused with {code}, and is in the log")
+            violations += _ack_violations(ack, logs.get(ack.frame.room))
+        for identity, frame, code in self.refused:
+            log = logs.get(frame.room)
+            if log is not None and (identity, frame.id) in log.commands:
+                violations.append(f"{frame} was refused with {code}, and is in the log")
         for (room, client), messages in self.seen.items():
             violations += [
                 f"{client} in {room}: {text}" for text in _seen_violations(messages, logs.get(room))
@@ -184,15 +177,13 @@ def _ack_violations(ack: Acked, log: StoredLog | None) -> list[str]:
     """Checks that an acknowledged command is in the log at the v of its ack."""
     if log is None:
         return [f"{ack}: there is no such room"]
-    v_range = log.commands.get((ack.identity, ack.command.id))
+    v_range = log.commands.get((ack.identity, ack.frame.id))
     if v_range is None or v_range[1] != ack.v:
         return [f"{ack}: the log has {v_range} for it"]
-    if isinstance(ack.command, Move):
+    command = ack.frame.command
+    if isinstance(command, Move):
         event = log.events.get(v_range[0])
-        if not isinstance(event, Moved) or (event.ply, event.move) != (
-            ack.command.ply,
-            ack.command.move,
-        ):
+        if not isinstance(event, Moved) or (event.ply, event.move) != (command.ply, command.move):
             return [f"{ack}: the log has {event} for it"]
     return []
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from server.bus.base import PageClosed, PresenceReport
+from server.commands import ClaimWin, LetAiPlay, ReclaimSeat
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
@@ -37,8 +38,8 @@ def gone_ms(client: Client) -> list[int | None]:
     return times
 
 
-def claim_win(client: Client, room: str) -> wire.RoomCommand:
-    return client.plain(wire.ClaimWin, room)
+def claim_win(client: Client, room: str) -> wire.RoomFrame:
+    return client.plain(ClaimWin, room)
 
 
 @asynccontextmanager
@@ -351,7 +352,7 @@ async def test_the_ai_keeps_the_seat_when_a_node_dies() -> None:
             fake.engines.answer = wait_for_ever
             ada_on_n1 = Client(hub, "ada")
             await ada_on_n1.ack(ada_on_n1.join(room))
-            await ada_on_n1.ack(ada_on_n1.plain(wire.LetAiPlay, room))
+            await ada_on_n1.ack(ada_on_n1.plain(LetAiPlay, room))
             await ada_on_n1.ack(ada_on_n1.move(room, 0, "b2"))
             await asyncio.sleep(1)
         fake.engines.answer = first_legal
@@ -362,7 +363,7 @@ async def test_the_ai_keeps_the_seat_when_a_node_dies() -> None:
         assert "reclaim_seat" in ben.of("joined")[-1]["may"]
         assert ben.of("snapshot")[-1]["seats"][1]["kept_for"]["identity"] == "ben"
         await ada.ack(ada.move(room, 2, "c3"))
-        await ben.ack(ben.plain(wire.ReclaimSeat, room))
+        await ben.ack(ben.plain(ReclaimSeat, room))
         await ben.until(lambda m: m["t"] == "turn" or m.get("ply") == 3)
 
 
@@ -372,7 +373,7 @@ async def test_a_player_whose_seat_is_kept_reads_no_lines_of_spectators() -> Non
     async with playing() as (_, hub, room, ada, ben):
         ben.close(has_closed_page=True)
         await asyncio.sleep(CLOSED_PAGE_S + 1)
-        await ada.ack(ada.plain(wire.LetAiPlay, room))
+        await ada.ack(ada.plain(LetAiPlay, room))
         cyd, again = Client(hub, "cyd"), Client(hub, "ben")
         await cyd.ack(cyd.join(room))
         await again.ack(again.join(room))

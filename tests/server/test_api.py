@@ -12,10 +12,9 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from engine.game import Game, UnknownGame
 from engine.rules.registry import game_ids, load_game
+from server.commands import AiSeat, Rematch
 from server.limits.by_address import Limits
-from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import AiSeat
 from server.settings import Settings
 from server.web.api import Api, make_app
 from server.web.games import WELL_KNOWN, well_known_first
@@ -60,8 +59,8 @@ async def matches(
             for ply, cell in enumerate(("a1", "b1", "a2", "b2", "a3")):
                 mover = first if ply % 2 == 0 else second
                 await mover.ack(mover.move(room, ply, cell))
-            await ada.ack(ada.plain(wire.Rematch, room))
-            await ben.ack(ben.plain(wire.Rematch, room))
+            await ada.ack(ada.plain(Rematch, room))
+            await ben.ack(ben.plain(Rematch, room))
         ids = []
         for message in ada.messages:
             if message.get("kind") == "started":

@@ -13,13 +13,11 @@ from server.bot import api, calls, registry
 from server.bot.api import Answer, Ask, Reply, Search, command
 from server.bot.bot import MAX_QUEUED, open_bot
 from server.bot.calls import MAX_FAULTS, Calls, CommandFailed, in_thread
+from server.commands import AiSeat, BotLine, Chat, Mute, Unmute
 from server.ids import IdentityId, RoomId
-from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.protocol.commands import parse_command
 from server.rooms import chat
 from server.rooms.chat_limits import QUESTION_WINDOW_MS
-from server.rooms.commands import AiSeat, BotLine, Chat
 from server.rooms.model import BOT, Actor, CommandRejected
 from server.rooms.questions import PLAIN_QUESTIONS, Question, parse_question
 from server.runtime.log import Rejected
@@ -468,22 +466,18 @@ def test_a_host_mutes_and_unmutes() -> None:
     """
     played = seated()
     played.do(CYD, line("hello"))
-    mute = wire_command(wire.Mute, CYD.identity)
+    mute = Mute("m", CYD.identity)
     assert played.refuse(BEN, mute) is Code.HOST_ONLY
-    assert played.refuse(ADA, wire_command(wire.Mute, BEN.identity)) is Code.MUTE_NONE
-    assert played.refuse(ADA, wire_command(wire.Mute, ADA.identity)) is Code.MUTE_NONE
+    assert played.refuse(ADA, Mute("m", BEN.identity)) is Code.MUTE_NONE
+    assert played.refuse(ADA, Mute("m", ADA.identity)) is Code.MUTE_NONE
     played.do(ADA, mute)
     assert played.refuse(CYD, line("hello again")) is Code.CHAT_MUTED
     assert played.refuse(CYD, line("/rules")) is Code.CHAT_MUTED
     assert played.refuse(ADA, mute) is Code.MUTE_NONE
     assert [each.name for each in played.fold().muted] == ["Cyd"]
-    played.do(ADA, wire_command(wire.Unmute, CYD.identity))
-    assert played.refuse(ADA, wire_command(wire.Unmute, CYD.identity)) is Code.MUTE_NONE
+    played.do(ADA, Unmute("m", CYD.identity))
+    assert played.refuse(ADA, Unmute("m", CYD.identity)) is Code.MUTE_NONE
     played.do(CYD, line("thank you"))
-
-
-def wire_command(kind: type[wire.Mute] | type[wire.Unmute], identity: str) -> Any:
-    return parse_command(kind(id="m", room="r", identity=identity))
 
 
 @virtual

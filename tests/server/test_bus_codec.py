@@ -24,8 +24,8 @@ from server.bus.base import (
 from server.bus.broker import MAX_BYTES
 from server.bus.codec import Codec, InvalidMessage, room_topic
 from server.bus.subscriptions import matching_filters
+from server.events import Said, format_event_body
 from server.protocol import messages as wire
-from server.rooms.events import Said, format_event_body
 from server.store.base import StoredEvent
 from tests.server.test_bus_contract import ENTRY, KEY, MESSAGES, NODE_MESSAGES
 

@@ -27,6 +27,7 @@ from server.bus.base import (
 from server.bus.local import LocalBus
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
+from server.events import Occupant
 from server.protocol import messages as wire
 from tests.support.log_entries import entries
 
@@ -43,7 +44,7 @@ MESSAGES: list[RoomMessage] = [
 ENTRY = wire.RoomSummary(
     room="r1", game="sticks", title="Sticks", options={"rows": "1-3"}, created_ms=7, ply=2,
     watching=1,
-    seats=(wire.Occupant("ada", "Ada"), None), state="open",
+    seats=(Occupant("ada", "Ada"), None), state="open",
 )  # fmt: skip
 ANSWER = wire.Answer(
     room="r1", v=7, text="The best move is e4.", arrows=(wire.Arrow(("e2", "e4")),),

@@ -23,9 +23,9 @@ from server.bus.broker import MAX_BYTES, Broker
 from server.bus.codec import ROOMS_TOPIC, Codec, room_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import Mosquitto, mosquitto
+from server.events import Said, format_event_body
 from server.limits import by_address as limits
 from server.ports import Ports
-from server.rooms.events import Said, format_event_body
 from server.store.base import Store, StoredEvent
 from server.store.sqlite import open_sqlite
 from tests.oracle.history import READER, History, check

@@ -12,9 +12,9 @@ import pytest
 from server.bus.base import EventsAppended, LobbyChanged, MessagesLost, NodeDown, PresenceReport
 from server.bus.codec import node_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
+from server.commands import Abort, AiSeat, MySeat, Resign
 from server.deploy.mosquitto import mosquitto
 from server.protocol import messages as wire
-from server.rooms.commands import AiSeat, MySeat
 from server.runtime import membership
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
@@ -96,7 +96,7 @@ async def test_the_lobby_is_the_same_on_all_nodes() -> None:
             assert (entry["state"], entry["ply"], entry["watching"]) == ("playing", 1, 1)
         late = await Watcher(third, "late").watch()
         assert late.lobby == watchers[2].lobby
-        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(Resign, room))
         await asyncio.sleep(DELIVERY_S)
         assert [w.lobby for w in watchers] == [{}] * 3
 
@@ -119,7 +119,7 @@ async def test_a_lobby_without_the_bus_reads_the_store() -> None:
         ben = Client(first, "ben")
         await ben.ack(ben.sit(open_room, 1))
         await ben.ack(ben.sit(aborted, 1))
-        await ben.ack(ben.plain(wire.Abort, aborted))
+        await ben.ack(ben.plain(Abort, aborted))
         await asyncio.sleep(COMPARE_S + DELIVERY_S)
         assert {room: entry["state"] for room, entry in watcher.lobby.items()} == {
             open_room: "playing",

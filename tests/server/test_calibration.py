@@ -13,12 +13,11 @@ from engine.calibration import shown_chance
 from engine.rules.registry import load_game
 from engine.search.job import MATE
 from engine.win_chance import scale_of
+from server.commands import AiSeat, MySeat, Resign
+from server.events import Moved, Occupant, format_event_body
 from server.ops.admin import main
 from server.ops.calibration import ENOUGH_MATCHES, Calibration, calibrate, format_calibration
-from server.protocol import messages as wire
 from server.protocol.wording import StoredThought
-from server.rooms.commands import AiSeat, MySeat
-from server.rooms.events import Moved, Occupant, format_event_body
 from server.rooms.model import MatchResult
 from server.store import tables as t
 from tests.support.databases import KINDS, SqliteDatabase, empty_database
@@ -143,7 +142,7 @@ async def test_the_matches_of_a_server(kind: str, request: pytest.FixtureRequest
                 await ada.ack(ada.join(room))
                 await ada.ack(ada.move(room, 0, "b2"))
                 await ada.until(lambda m: m["t"] == "event" and m.get("ply") == 1)
-                await ada.ack(ada.plain(wire.Resign, room))
+                await ada.ack(ada.plain(Resign, room))
         (game,) = await database.run(lambda c: calibrate(c, load_game), snapshot=True)
         assert (game.game, game.matches, game.positions) == ("tic-tac-toe", 1, 1)
         (used,) = [each for each in game.bins if each.positions]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from server.commands import Abort, LetAiPlay, ReclaimSeat
 from server.protocol.codec import event_frame
-from server.rooms.commands import Abort, LetAiPlay, ReclaimSeat
 from server.rooms.model import Absence
 from tests.oracle.history import MIN_GONE_S, READER, History, Message, check
 from tests.support.room_log import ADA, BEN, ROOM, plain, seated

@@ -12,21 +12,14 @@ from msgspec.structs import replace
 from engine.game import LOST, ONGOING, WON, Game
 from engine.rules.registry import load_game
 from engine.search.job import Job
+from server.commands import Command, Move, Rematch, Sit
+from server.events import Moved, Occupant, Offered, RoomEvent, SeatTaken, format_event_body
 from server.net import session as session_module
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
 from server.protocol.views import description
 from server.rooms import moves, offers, permissions, refusals, rules, takebacks
-from server.rooms.commands import Command, Move, Rematch, Sit
-from server.rooms.events import (
-    Moved,
-    Occupant,
-    Offered,
-    RoomEvent,
-    SeatTaken,
-    format_event_body,
-)
 from server.rooms.matches import start_match
 from server.rooms.model import (
     Absence,

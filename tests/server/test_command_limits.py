@@ -8,12 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.commands import (
+    AiSeat,
+    BotLine,
+    Chat,
+    Configure,
+    Move,
+    MySeat,
+    OfferDraw,
+    OpenSeat,
+    Resign,
+    Stand,
+)
 from server.ids import IdentityId, RoomId
 from server.limits.by_address import NO_LIMITS, CommandLimits, LimitExceeded
 from server.limits.rate import MAX_KEYS, Bucket, BucketTable
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import AiSeat, BotLine, Chat, Move, MySeat, OpenSeat
 from server.rooms.model import BOT
 from server.runtime.log import Accepted
 from server.runtime.requests import Request
@@ -174,20 +185,20 @@ async def test_an_identity_that_sends_too_much_is_refused() -> None:
         v = await ada.ack(said)
         ada.messages.clear()
         assert await ada.ack(said) == v, "the same command again"
-        assert await ada.expect_refusal(ada.plain(wire.Resign, room)) == Code.MATCH_NONE
+        assert await ada.expect_refusal(ada.plain(Resign, room)) == Code.MATCH_NONE
         assert await ada.expect_refusal(ada.move(room, 0, "a1")) == Code.MATCH_NONE
         for command in (
-            ada.plain(wire.Stand, room),
-            ada.plain(wire.OfferDraw, room),
+            ada.plain(Stand, room),
+            ada.plain(OfferDraw, room),
             ada.move(room, 0, "a1"),
             ada.chat(room, "again"),
-            wire.Configure(id=ada.new_id(), room=room, thinking="after"),
+            wire.CommandFrame(room, Configure(id=ada.new_id(), thinking="after")),
         ):
             answer = await ada.ask(command)
             assert answer["code"] == Code.RATE_EXCEEDED
             assert "try again in 60 s" in answer["message"]
         await ada.ack(ada.join(room))
-        await ada.ack(ada.plain(wire.Leave, room))
+        await ada.ack(ada.leave(room))
         assert await ben.ack(ben.chat(room, "hello"))
         await asyncio.sleep(60)
         await ada.ack(ada.chat(room, "later"))

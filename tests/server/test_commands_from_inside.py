@@ -2,9 +2,9 @@
 
 import pytest
 
+from server.commands import Chat, Resign
 from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
-from server.rooms.commands import Chat, Resign
 from server.rooms.model import Actor
 from server.runtime.log import Accepted, Rejected
 from tests.support.fake_server import Client, FakeServer, Fault, virtual

@@ -21,9 +21,9 @@ from server.bus import work
 from server.bus.broker import Broker
 from server.bus.link import Link, open_link
 from server.bus.mqtt import open_mqtt_bus
+from server.commands import AiSeat, Rematch
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.protocol import messages as wire
-from server.rooms.commands import AiSeat
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.seats.remote import RemoteEngines
@@ -313,7 +313,7 @@ class Duel:
         while True:
             since = len(self.host.messages)
             await self.host.event("finished", since)
-            await self.host.ack(wire.Rematch(id=self.host.new_id(), room=self.room))
+            await self.host.ack(wire.CommandFrame(self.room, Rematch(id=self.host.new_id())))
 
     def check(self) -> int:
         """Checks that every ply came once and in order, and that no match failed.

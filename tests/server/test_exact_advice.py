@@ -22,9 +22,9 @@ from server.analysis.requests import request_analysis
 from server.analysis.runner import open_analyses
 from server.analysis.words import PositionEntry
 from server.bot.coach import open_coach
+from server.commands import Resign
 from server.ids import IdentityId, MatchId, RoomId
 from server.ports import OnInfo
-from server.protocol import messages as wire
 from server.runtime.hub import Hub
 from tests.oracle.exact_results import Decisive, Exact, decisive_positions, exact_moves
 from tests.support.analyses import stored_match
@@ -226,7 +226,7 @@ async def play_with_the_coach(
             if message.get("about") == "coach":
                 found.check_comment(message["text"], token)
         if not is_over:
-            await ada.ack(ada.plain(wire.Resign, room))
+            await ada.ack(ada.plain(Resign, room))
         runner = hub.runner(room)
         assert runner is not None
         assert runner.room is not None

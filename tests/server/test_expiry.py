@@ -10,13 +10,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from server.commands import Abort
+from server.events import Occupant
 from server.identity.guests import find_guest, new_guest
 from server.ids import RoomId
 from server.limits.by_address import Limits
 from server.net.session import Session, Sessions
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
-from server.rooms.events import Occupant
 from server.runtime.expiry import EXPIRY_STEP_S, GUEST_DAYS, ROOM_DAYS
 from server.runtime.hub import Hub
 from server.store.base import DAY_MS, DaySpan, Projection, StoreUnavailable
@@ -139,7 +140,7 @@ async def test_a_room_with_a_match_stays_forever() -> None:
         room = await create_left_room(hub)
         ben = Client(hub, "ben")
         await ben.ack(ben.sit(room, 1))
-        await ben.ack(ben.plain(wire.Abort, room))
+        await ben.ack(ben.plain(Abort, room))
         ben.close()
         hub.close_idle_rooms(0)
         for _ in range(3):

@@ -15,8 +15,8 @@ from engine.search.job import Job
 from engine.search.persona import Personas
 from server.bot.explanations import english
 from server.bot.explanations.facts import MoveFacts, move_facts
+from server.events import Occupant
 from server.protocol.wording import StoredThought, careless_note
-from server.rooms.events import Occupant
 from server.rooms.thinking import search_seed
 from server.seats.ai import _stored_analysis
 from tests.oracle.explanations import Oracle

@@ -5,9 +5,9 @@ import pytest
 
 from engine.search.job import Job
 from server.codes import Code
+from server.commands import OfferDraw, Rematch, Resign
 from server.protocol import messages as wire
 from server.protocol import views
-from server.rooms.commands import OfferDraw, Rematch, Resign
 from tests.server.test_api import get
 from tests.support.fake_server import Client, FakeServer, first_legal, virtual
 from tests.support.node import serve
@@ -106,7 +106,7 @@ async def test_a_replay_has_the_moves_of_both_sides() -> None:
         await ben.ack(ben.sit(room, 1))
         for ply, (player, token) in enumerate(((ada, "c1"), (ada, "f1"), (ben, "e2"))):
             await player.ack(player.move(room, ply, token))
-        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(Resign, room))
         (entry,) = (await get(node, "/api/matches"))["matches"]
         match = await get(node, f"/api/matches/{entry['match']}")
         shown = await get(node, f"/api/matches/{entry['match']}/views?from=0&to=3")

@@ -13,11 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
+from server.commands import ClaimWin, Resign, Tick
+from server.events import Moved
 from server.ids import RoomId
-from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import Resign, Tick
-from server.rooms.events import Moved
 from server.rooms.model import AI, SERVER, Actor, Played
 from server.runtime.hub import Hub
 from server.settings import Settings
@@ -273,4 +272,4 @@ async def test_a_forced_pass_does_not_show_that_a_player_is_there() -> None:
         ada.close()
         await ben.until(is_pass)
         await asyncio.sleep(fake.settings.gone_ms / 1000 - 29)
-        await ben.ack(ben.plain(wire.ClaimWin, room))
+        await ben.ack(ben.plain(ClaimWin, room))

@@ -6,12 +6,29 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import example, given, settings
 
+from server.commands import (
+    Accept,
+    AiReply,
+    BotLine,
+    Chat,
+    Command,
+    Configure,
+    Decline,
+    Move,
+    MySeat,
+    OfferDraw,
+    OpenSeat,
+    Rematch,
+    Rename,
+    Resign,
+    Sit,
+    Stand,
+    Takeback,
+)
+from server.events import Said, format_event_body
 from server.ids import IdentityId, RoomId
-from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms import commands, model
-from server.rooms.commands import AiReply, Command, MySeat, OpenSeat, Rename
-from server.rooms.events import Said, format_event_body
+from server.rooms import model
 from server.rooms.model import (
     AI,
     BOT,
@@ -80,13 +97,13 @@ def test_a_room_takes_2000_events_without_a_move() -> None:
     for actor, command in (
         (CYD, chat("one more")),
         (BEN, sit(1)),
-        (ADA, commands.Configure("c", "after")),
-        (ADA, plain(commands.Rematch)),
+        (ADA, Configure("c", "after")),
+        (ADA, plain(Rematch)),
     ):
         with pytest.raises(model.CommandRejected, match=r"2,000 events .* open a new room") as full:
             played.decide(actor, command)
         assert full.value.code is Code.ROOM_FULL
-    played.do(ADA, plain(commands.Stand))
+    played.do(ADA, plain(Stand))
     assert played.refuse(ADA, sit(0)) is Code.ROOM_FULL
 
 
@@ -97,7 +114,7 @@ def test_a_move_makes_room_again() -> None:
     played = fill(seated())
     assert played.room.read_only is None
     assert played.refuse(CYD, chat("one more")) is Code.ROOM_FULL
-    assert played.refuse(ADA, commands.Takeback("t", 0)) is Code.ROOM_FULL
+    assert played.refuse(ADA, Takeback("t", 0)) is Code.ROOM_FULL
     played.do(ADA, played.move("a1"))
     played.do(CYD, chat("one more"))
     assert played.fold() == played.room
@@ -120,26 +137,26 @@ def test_a_match_can_end_in_a_room_of_100000_events(
     assert played.refuse(ADA, chat("hello")) is Code.ROOM_FULL
     if ending == "board":
         played.moves("a1 a2 b1 b2")
-        assert played.refuse(ADA, commands.Takeback("t", 4)) is Code.ROOM_FULL
+        assert played.refuse(ADA, Takeback("t", 4)) is Code.ROOM_FULL
         played.do(ADA, played.move("c1"))
     elif ending == "resign":
-        played.do(BEN, plain(commands.Resign))
+        played.do(BEN, plain(Resign))
     elif ending == "agreement":
-        played.do(ADA, plain(commands.OfferDraw))
-        played.do(BEN, plain(commands.Decline))
-        assert played.refuse(ADA, plain(commands.OfferDraw)) is Code.OFFER_TWICE
-        played.do(BEN, plain(commands.OfferDraw))
-        played.do(ADA, plain(commands.Accept))
+        played.do(ADA, plain(OfferDraw))
+        played.do(BEN, plain(Decline))
+        assert played.refuse(ADA, plain(OfferDraw)) is Code.OFFER_TWICE
+        played.do(BEN, plain(OfferDraw))
+        played.do(ADA, plain(Accept))
     else:
         played.do(ADA, played.move("a1"))
         played.do(AI, played.ai_move("b2"))
-        assert played.refuse(ADA, commands.Takeback("t", 2)) is Code.ROOM_FULL
-        played.do(ADA, plain(commands.OfferDraw))
+        assert played.refuse(ADA, Takeback("t", 2)) is Code.ROOM_FULL
+        played.do(ADA, plain(OfferDraw))
         played.do(AI, AiReply("r", played.match.id, 1, accept=True))
     assert played.match.over is not None
     assert played.room.read_only is Code.ROOM_FULL
     for actor in (ADA, BEN):
-        assert played.refuse(actor, plain(commands.Rematch)) is Code.ROOM_FULL
+        assert played.refuse(actor, plain(Rematch)) is Code.ROOM_FULL
     assert played.refuse(CYD, chat("hello")) is Code.ROOM_FULL
 
 
@@ -148,14 +165,14 @@ def test_what_the_server_does_in_a_full_room() -> None:
     nothing there.
     """
     played = fill(created())
-    played.do(BOT, commands.BotLine("b", "an answer", played.room.v))
+    played.do(BOT, BotLine("b", "an answer", played.room.v))
     assert played.refuse(SERVER, Rename("r", "ada", "Countess")) is Code.ROOM_FULL
 
 
 @given(openings, steps)
 @settings(max_examples=25)
-@example("two people", [(ADA, commands.Chat, 0, 4_000)] * 40)
-@example("a long match", [(ADA, commands.Move, ply % 7, 1) for ply in range(40)])
+@example("two people", [(ADA, Chat, 0, 4_000)] * 40)
+@example("a long match", [(ADA, Move, ply % 7, 1) for ply in range(40)])
 def test_a_full_room_lists_what_it_accepts(opening: str, run: list[Step]) -> None:
     """Also in a room that fills up, each viewer's list has exactly the commands that `decide`
     accepts, and a move that keeps it as full as it was keeps the lists that it should.
@@ -194,9 +211,9 @@ def test_a_full_room_ends(opening: str, run: list[Step]) -> None:
         for step in run * 3:
             if play_step(played, step):
                 kinds.append(step[1])
-        others = [kind for kind in kinds if kind is not commands.Move]
+        others = [kind for kind in kinds if kind is not Move]
         assert len(others) <= 6 + len(kinds) - len(others)
-        assert not {commands.Takeback, commands.Chat, commands.Rematch, commands.Sit} & set(kinds)
+        assert not {Takeback, Chat, Rematch, Sit} & set(kinds)
 
 
 # --- a server -------------------------------------------------------------------------------------
@@ -266,7 +283,7 @@ async def fill_up(hub: Hub) -> None:
     assert await eve.ack(eve.chat(room, "the last line")) == 40
     assert not {"chat", "takeback"} & set(ben.of("may")[-1]["may"])
     assert [message.get("frozen") for message in eve.of("joined")] == [None]
-    await ben.ack(ben.plain(wire.Resign, room))
+    await ben.ack(ben.plain(Resign, room))
     await eve.event("finished")
     assert [message.get("frozen") for message in eve.of("joined")] == [None, Code.ROOM_FULL]
     assert set(ada.of("joined")[-1]["may"]) == {"stand", "see_thinking"}

@@ -15,8 +15,9 @@ from client.connection import Connection, connect
 from client.model import Model, apply
 from server.bus import work
 from server.bus.codec import Codec
+from server.commands import Move
 from server.ops import admin
-from server.protocol.messages import Move
+from server.protocol.messages import CommandFrame
 from tests.support.server_process import NO_RATE_LIMITS, serving
 
 GOLDEN = Path(__file__).parents[1] / "data/golden"
@@ -80,7 +81,7 @@ async def play_next_move(player: Connection, game_id: str) -> bool:
     assert model.frozen is None
     if model.moves:
         await player.command(
-            Move(id=player.new_id(), room=room, ply=model.ply, move=model.moves[0].id)
+            CommandFrame(room, Move(id=player.new_id(), ply=model.ply, move=model.moves[0].id))
         )
     return bool(model.moves)
 

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.rules.registry import load_game
-from server.protocol import views
-from server.protocol.codes import Code
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     CallDraw,
     ClaimWin,
@@ -24,15 +22,9 @@ from server.rooms.commands import (
     Resign,
     Takeback,
 )
-from server.rooms.events import (
-    AiTookOver,
-    Finished,
-    Occupant,
-    Player,
-    PlayerReturned,
-    Renamed,
-    TookBack,
-)
+from server.events import AiTookOver, Finished, Occupant, Player, PlayerReturned, Renamed, TookBack
+from server.protocol import views
+from server.protocol.codes import Code
 from server.rooms.model import (
     AI,
     SERVER,

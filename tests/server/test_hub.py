@@ -8,10 +8,10 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.search.job import Job
+from server.commands import AiSeat, Create, MySeat, OpenSeat, Rematch, Resign
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import AiSeat, Create, MySeat, OpenSeat
 from server.rooms.model import CommandRejected
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
@@ -428,11 +428,11 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
         entry = listed(eve)[room]
         assert (entry["state"], entry["ply"], entry["watching"]) == ("playing", 1, 1)
         assert [occupant["identity"] for occupant in entry["seats"]] == ["ada", "ben"]
-        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(Resign, room))
         await asyncio.sleep(1)
         assert room not in listed(eve)
-        await ada.ack(ada.plain(wire.Rematch, room))
-        await ben.ack(ben.plain(wire.Rematch, room))
+        await ada.ack(ada.plain(Rematch, room))
+        await ben.ack(ben.plain(Rematch, room))
         await asyncio.sleep(1)
         assert listed(eve)[room]["state"] == "playing"
         late = await watch(hub, "late")
@@ -452,9 +452,9 @@ async def test_unlisted_rooms_are_never_announced() -> None:
         await ben.ack(ben.sit(room, 1))
         await ada.ack(ada.move(room, 0, "b2"))
         await asyncio.sleep(1)
-        await ada.ack(ada.plain(wire.Resign, room))
-        await ada.ack(ada.plain(wire.Rematch, room))
-        await ben.ack(ben.plain(wire.Rematch, room))
+        await ada.ack(ada.plain(Resign, room))
+        await ada.ack(ada.plain(Rematch, room))
+        await ben.ack(ben.plain(Rematch, room))
         await asyncio.sleep(1)
         late = await watch(hub, "late")
         assert room not in str(eve.messages) + str(late.messages)

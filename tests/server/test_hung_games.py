@@ -16,8 +16,8 @@ from engine.rules.call import refused_games
 from engine.rules.registry import load_game
 from engine.search.job import Job
 from server.codes import Code
+from server.commands import AiSeat
 from server.process.watchdog import RuleInterrupter
-from server.rooms.commands import AiSeat
 from server.rooms.model import CommandRejected
 from tests.server.test_api import matches, refusal
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual

@@ -9,6 +9,7 @@ import pytest
 
 from client.connection import connect
 from client.errors import Refused, Unreachable
+from server.commands import Create
 from server.ids import RoomId
 from server.limits.by_address import (
     MAX_ADDRESSES,
@@ -20,7 +21,6 @@ from server.limits.by_address import (
 )
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
-from server.rooms.commands import Create
 from server.rooms.model import CommandRejected
 from server.runtime.requests import Request
 from server.settings import SettingError, Settings, settings_from_env

@@ -8,8 +8,8 @@ import pytest
 from msgspec import structs
 
 from server.bus.base import LobbyChanged
+from server.commands import AiSeat, MySeat, OpenSeat
 from server.protocol import messages as wire
-from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.runtime import lobby
 from server.runtime.attendance import REFRESH_MS
 from server.runtime.hub import Hub

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.sqlite import pysqlite
 from sqlalchemy.sql.selectable import SelectBase
 
 from server.deploy.postgres import Postgres
-from server.rooms.events import Termination
+from server.events import Termination
 from server.rooms.model import MatchResult
 from server.store.match_filter import (
     DRAWN,

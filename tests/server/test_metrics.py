@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from engine.search.job import Job
 from server.bus.base import BusMessage
+from server.commands import AiSeat, MySeat
 from server.net.listener import CannotListen
 from server.process.metrics import Histogram
 from server.protocol.codes import Close
-from server.rooms.commands import AiSeat, MySeat
 from server.settings import SettingError, settings_from_env
 from tests.support.clock import stopped_clock
 from tests.support.fake_server import Client, FakeServer, FaultyBus, first_legal

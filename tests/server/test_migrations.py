@@ -20,7 +20,7 @@ from sqlalchemy import Connection, MetaData, insert, text, update
 
 from migrations.env_config import FOLDER
 from server.deploy.postgres import PASSWORD, Postgres
-from server.rooms.events import Occupant
+from server.events import Occupant
 from server.store import schema
 from server.store.base import RoomHead, Store, StoreUnavailable
 from server.store.match_filter import MatchFilter, ResultFilter

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 from engine.rules.registry import load_game
 from server.codes import Code
-from server.protocol import views
-from server.protocol.codec import format_message
-from server.rooms import rules
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     Accept,
     AddAi,
@@ -34,7 +31,10 @@ from server.rooms.commands import (
     Stand,
     Tick,
 )
-from server.rooms.events import Declined, Moved, Offered, Said, Unknown, parse_event_body
+from server.events import Declined, Moved, Offered, Said, Unknown, parse_event_body
+from server.protocol import views
+from server.protocol.codec import format_message
+from server.rooms import rules
 from server.rooms.model import AI, CommandRejected, Room
 from tests.support.golden_logs import NAMES, Log, expected, read
 from tests.support.room_log import (

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from engine.game import Game, UnknownGame
 from server.bus.base import EventsAppended, LobbyChanged
 from server.codes import Code
+from server.commands import Abort, AiSeat, MySeat, OpenSeat, Resign
+from server.events import Moved, Said, format_event_body
 from server.ids import RoomId
 from server.protocol import messages as wire
-from server.rooms.commands import AiSeat, MySeat, OpenSeat
-from server.rooms.events import Moved, Said, format_event_body
 from server.runtime.hub import Hub
 from server.runtime.lobby import COMPARE_S
 from server.store.base import SPECTATORS, Append, StoredEvent
@@ -67,7 +67,7 @@ async def test_followers_learn_that_the_room_can_only_be_read() -> None:
         for client in (ada, ben, eve):
             for command in (
                 client.move(room, 0, "b2"), client.chat(room, "hello"), client.sit(room, 0),
-                client.plain(wire.Resign, room), client.plain(wire.Abort, room),
+                client.plain(Resign, room), client.plain(Abort, room),
             ):  # fmt: skip
                 assert await client.expect_refusal(command) == Code.ROOM_NEWER
             assert not client.closed
@@ -209,7 +209,7 @@ async def test_the_lobby_entry_of_a_frozen_room_comes_from_newer_nodes() -> None
         unsubscribe = fake.bus.listen(published.append)
         eve = Client(hub, "eve")
         await eve.ack(eve.join(room))
-        await ada.ack(ada.plain(wire.Leave, room))
+        await ada.ack(ada.leave(room))
         await asyncio.sleep(3 * COMPARE_S)
         unsubscribe()
         assert watcher.lobby[room]["length"] == "with clocks"

@@ -22,9 +22,9 @@ from server.bus.base import (
     NodeHandler,
     RoomHandler,
 )
+from server.commands import AiSeat, MySeat
 from server.ids import RoomId
 from server.protocol.codes import Code
-from server.rooms.commands import AiSeat, MySeat
 from server.runtime.hub import Hub
 from server.runtime.membership import SILENT_NODE_S, STALLED_POLL_S
 from server.runtime.open_rooms import RESERVED_S

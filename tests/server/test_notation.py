@@ -12,9 +12,9 @@ import pytest
 
 from engine.rules.numbering import move_number
 from engine.rules.registry import game_ids, load_game
+from server.commands import Resign
+from server.events import Moved, format_event_body, parse_event_body
 from server.protocol import views
-from server.protocol.messages import Resign
-from server.rooms.events import Moved, format_event_body, parse_event_body
 from server.runtime.projections import summary
 from server.store.base import Append, StoredEvent
 from tests.server.test_api import get

@@ -3,9 +3,7 @@
 import pytest
 
 from server.codes import Code
-from server.protocol import views
-from server.protocol.commands import format_permissions
-from server.rooms.commands import (
+from server.commands import (
     Accept,
     Claim,
     Decline,
@@ -17,7 +15,9 @@ from server.rooms.commands import (
     Stand,
     Takeback,
 )
-from server.rooms.events import Finished, Required, SeatTaken, Started, parse_event_body
+from server.events import Finished, Required, SeatTaken, Started, parse_event_body
+from server.protocol import views
+from server.protocol.views import format_permissions
 from server.rooms.permissions import permitted
 from server.settings import Settings
 from tests.support.room_log import ADA, AI_SEAT, BEN, ME, OPEN, LoggedRoom, add_ai, created, sit

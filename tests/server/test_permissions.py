@@ -7,13 +7,43 @@ from hypothesis import strategies as st
 
 from engine.game import Game, GameFault, OptionError
 from engine.rules.registry import load_game
+from server.commands import (
+    Abort,
+    Accept,
+    AddAi,
+    AiFailure,
+    AiMove,
+    AiReply,
+    BotLine,
+    CallDraw,
+    Chat,
+    Claim,
+    ClaimWin,
+    Command,
+    Configure,
+    Decline,
+    Hint,
+    LetAiPlay,
+    Move,
+    Mute,
+    OfferDraw,
+    ReclaimSeat,
+    Rematch,
+    RemoveAi,
+    Rename,
+    Resign,
+    Sit,
+    Stand,
+    Takeback,
+    Tick,
+    Unmute,
+)
+from server.events import Moved, RoomEvent, Unknown
 from server.ids import IdentityId
 from server.protocol import messages as wire
 from server.protocol import views
-from server.protocol.commands import format_permissions
-from server.rooms import commands, rules
-from server.rooms.commands import Command
-from server.rooms.events import Moved, RoomEvent, Unknown
+from server.protocol.views import format_permissions
+from server.rooms import rules
 from server.rooms.model import AI, Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.permission_changes import leaves_permissions_unchanged
 from server.rooms.permissions import permitted
@@ -45,18 +75,18 @@ LIMITED = Settings(limit_chat=2, limit_chat_room=3, limit_chat_repeats=0)
 #: A player who has gone long ago.
 GONE = Absence(-(10**9), -(10**9), 0)
 #: The commands of a player whose opponent has gone.
-OF_CLAIMANTS = (commands.ClaimWin, commands.CallDraw, commands.LetAiPlay)
+OF_CLAIMANTS = (ClaimWin, CallDraw, LetAiPlay)
 
 #: A step of a random run: the actor, the type of command, the choice among the commands of that
 #: type, and the ms that pass before it.
 Step = tuple[Actor, type[Command], int, int]
 #: The types of commands in random runs; a type that is listed n times comes n times as often.
 KINDS: list[type[Command]] = [
-    *[commands.Move] * 4, *[commands.Chat] * 3, commands.Sit, commands.AddAi, commands.RemoveAi,
-    commands.Stand, commands.Resign, commands.Abort, commands.Claim, commands.OfferDraw,
-    commands.Accept, commands.Rematch, commands.Decline, commands.ClaimWin, commands.CallDraw,
-    commands.LetAiPlay, commands.LetAiPlay, commands.ReclaimSeat, commands.Takeback,
-    commands.Configure, commands.Mute, commands.Unmute,
+    *[Move] * 4, *[Chat] * 3, Sit, AddAi, RemoveAi,
+    Stand, Resign, Abort, Claim, OfferDraw,
+    Accept, Rematch, Decline, ClaimWin, CallDraw,
+    LetAiPlay, LetAiPlay, ReclaimSeat, Takeback,
+    Configure, Mute, Unmute,
 ]  # fmt: skip
 steps = st.lists(
     st.tuples(
@@ -66,7 +96,7 @@ steps = st.lists(
     min_size=12, max_size=40,
 )  # fmt: skip
 #: The first moves of a long match of connect four.
-MOVES: list[Step] = [(ADA, commands.Move, ply % 7, 1) for ply in range(16)]
+MOVES: list[Step] = [(ADA, Move, ply % 7, 1) for ply in range(16)]
 #: The rooms in which random runs begin.
 OPENINGS: dict[str, Callable[[], LoggedRoom]] = {
     "two people": seated,
@@ -123,12 +153,12 @@ def moves_of(room: Room) -> list[str]:
 
 #: The commands with a seat, each with its constructor.
 SEAT_COMMANDS: dict[type[Command], Callable[[int], Command]] = {
-    commands.Sit: sit,
-    commands.AddAi: add_ai,
-    commands.RemoveAi: remove_ai,
+    Sit: sit,
+    AddAi: add_ai,
+    RemoveAi: remove_ai,
 }
 #: The commands of AI seats.
-OF_AI = (commands.AiMove, commands.AiFailure, commands.AiReply)
+OF_AI = (AiMove, AiFailure, AiReply)
 #: A time after every deadline, in ms since 1970.
 FAR_MS = 10**15
 #: An event of a newer version.
@@ -140,35 +170,35 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
     match = room.match
     if kind in SEAT_COMMANDS:
         yield from map(SEAT_COMMANDS[kind], (0, 1))
-    elif kind is commands.Chat:
+    elif kind is Chat:
         yield chat("hello")
-    elif kind is commands.Move:
+    elif kind is Move:
         ply = match.ply if match else 0
-        yield from (commands.Move("m", ply, token) for token in moves_of(room))
-    elif kind is commands.Configure:
-        yield from (commands.Configure("c", setting) for setting in ("all", "spectators", "after"))
-        yield commands.Configure("c", "all", help=True)
-    elif kind is commands.Hint:
-        yield commands.Hint("h", match.ply if match else 0)
-    elif kind is commands.Mute:
-        yield from (commands.Mute("m", actor.identity) for actor in PEOPLE)
-    elif kind is commands.Unmute:
-        yield from (commands.Unmute("u", actor.identity) for actor in PEOPLE)
-    elif kind is commands.BotLine:
-        yield commands.BotLine("b", "an answer", room.v)
-    elif kind is commands.Takeback:
-        yield commands.Takeback("b", match.ply if match else 0)
-    elif kind is commands.Tick:
-        yield commands.Tick("t", FAR_MS)
-    elif kind is commands.Rename:
-        yield commands.Rename("r", ADA.identity, "Ada Lovelace")
+        yield from (Move("m", ply, token) for token in moves_of(room))
+    elif kind is Configure:
+        yield from (Configure("c", setting) for setting in ("all", "spectators", "after"))
+        yield Configure("c", "all", help=True)
+    elif kind is Hint:
+        yield Hint("h", match.ply if match else 0)
+    elif kind is Mute:
+        yield from (Mute("m", actor.identity) for actor in PEOPLE)
+    elif kind is Unmute:
+        yield from (Unmute("u", actor.identity) for actor in PEOPLE)
+    elif kind is BotLine:
+        yield BotLine("b", "an answer", room.v)
+    elif kind is Takeback:
+        yield Takeback("b", match.ply if match else 0)
+    elif kind is Tick:
+        yield Tick("t", FAR_MS)
+    elif kind is Rename:
+        yield Rename("r", ADA.identity, "Ada Lovelace")
     elif kind in OF_AI:
         if match is not None:
             turn = "ai", match.id, match.turn, match.digest
             token = next(iter(moves_of(room)), "none")
-            yield commands.AiMove(*turn, token)
-            yield commands.AiFailure(*turn, "it broke")
-            yield commands.AiReply("ai", match.id, match.turn, accept=True)
+            yield AiMove(*turn, token)
+            yield AiFailure(*turn, "it broke")
+            yield AiReply("ai", match.id, match.turn, accept=True)
     else:
         yield plain(kind)
 
@@ -230,7 +260,7 @@ def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
     actor, kind, choice, wait_ms = step
     played.now_ms += wait_ms
     room = played.room
-    if kind is commands.Move:
+    if kind is Move:
         match, tokens = room.running_match, moves_of(room)
         if match is None or not tokens:
             return []
@@ -248,9 +278,9 @@ def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
 
 
 @given(openings, steps, st.sampled_from(sorted(CHANGED_GAMES)), absences)
-@example("two people", [(ADA, commands.Move, 0, 1)] * 3, "claims", None)
-@example("two people", [(ADA, commands.LetAiPlay, 0, 1)], "missing", GONE)
-@example("two people", [(ADA, commands.Move, 0, 1)], "unchanged", GONE)
+@example("two people", [(ADA, Move, 0, 1)] * 3, "claims", None)
+@example("two people", [(ADA, LetAiPlay, 0, 1)], "missing", GONE)
+@example("two people", [(ADA, Move, 0, 1)], "unchanged", GONE)
 def test_a_command_is_listed_if_and_only_if_it_is_accepted(
     opening: str, run: list[Step], changed_game: str, absence: Absence | None
 ) -> None:
@@ -283,21 +313,17 @@ def test_a_listed_command_applies_to_each_suitable_seat(opening: str, run: list[
             kinds = permitted(room, actor.identity, now_ms, LIMITED)
             for seat, occupant in enumerate(room.seats):
                 if occupant is None:
-                    assert (commands.Sit in kinds) == is_accepted(room, actor, sit(seat), now_ms)
-                    assert (commands.AddAi in kinds) == is_accepted(
-                        room, actor, add_ai(seat), now_ms
-                    )
+                    assert (Sit in kinds) == is_accepted(room, actor, sit(seat), now_ms)
+                    assert (AddAi in kinds) == is_accepted(room, actor, add_ai(seat), now_ms)
                 elif occupant.kind == "ai":
-                    assert (commands.RemoveAi in kinds) == is_accepted(
-                        room, actor, remove_ai(seat), now_ms
-                    )
+                    assert (RemoveAi in kinds) == is_accepted(room, actor, remove_ai(seat), now_ms)
 
 
 @given(openings, steps)
-@example("two people", [(ADA, commands.Move, 0, 1)] * 5)
-@example("a long match", [*MOVES[:3], (ADA, commands.OfferDraw, 0, 1), *MOVES[3:]])
-@example("a long match", [*MOVES[:4], (ADA, commands.Takeback, 0, 1), *MOVES[4:6]])
-@example("extra turns", [(ADA, commands.Move, choice, 1) for choice in (3, 0, 0, 0)])
+@example("two people", [(ADA, Move, 0, 1)] * 5)
+@example("a long match", [*MOVES[:3], (ADA, OfferDraw, 0, 1), *MOVES[3:]])
+@example("a long match", [*MOVES[:4], (ADA, Takeback, 0, 1), *MOVES[4:6]])
+@example("extra turns", [(ADA, Move, choice, 1) for choice in (3, 0, 0, 0)])
 def test_leaves_permissions_unchanged_has_no_false_positives(opening: str, run: list[Step]) -> None:
     """If `leaves_permissions_unchanged` returns true, the events change no viewer's list.
 

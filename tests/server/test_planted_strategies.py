@@ -10,8 +10,8 @@ import pytest
 from engine.search.job import Limit
 from engine.strategies import built_in, reasons, registry
 from engine.strategies.contract import StrategyFailed
+from server.events import SeatTaken
 from server.rooms import rules, seats
-from server.rooms.events import SeatTaken
 from server.rooms.model import Room
 from server.seats import ai, answers, strategies
 from server.seats.answers import Checker

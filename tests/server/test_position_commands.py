@@ -13,11 +13,11 @@ from engine.rules.registry import load_game
 from engine.search.job import NULL_MOVE, Job, Load, Result, SearchFailed
 from server.bot.coach import open_coach
 from server.bot.hints import NO_HINT, open_hints
+from server.commands import Hint, HintKind, MySeat, OpenSeat, Rematch, Resign
 from server.ids import RoomId
 from server.ports import OnInfo
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import MySeat, OpenSeat
 from server.runtime.hub import Hub
 from server.seats.answers import position_of
 from tests.oracle.explanations import read_claims
@@ -79,8 +79,8 @@ class BotRoom:
         """Asks as Ada; returns the bot's private answer."""
         return await private_answer(self.ada, self.room_id, text)
 
-    def hint(self, ply: int, what: wire.HintKind = "moves") -> wire.Hint:
-        return wire.Hint(id=self.ada.new_id(), room=self.room_id, ply=ply, what=what)
+    def hint(self, ply: int, what: HintKind = "moves") -> wire.CommandFrame:
+        return wire.CommandFrame(self.room_id, Hint(id=self.ada.new_id(), ply=ply, what=what))
 
     async def answer_about(self, subject: str, since: int = 0) -> Message:
         """The next answer that belongs to no line: a hint, or a comment of the coach."""
@@ -236,13 +236,13 @@ def test_an_answer_that_is_no_longer_allowed_is_withheld(text: str) -> None:
             ada, ben = room.ada, Client(room.hub, "ben")
             await ben.ack(ben.sit(room.room_id, 1))
             await ada.ack(ada.move(room.room_id, 0, "b2"))
-            await ben.ack(ben.plain(wire.Resign, room.room_id))
+            await ben.ack(ben.plain(Resign, room.room_id))
             room.engines.may_answer.clear()
             v = await ask(ada, room.room_id, text)
             await asyncio.sleep(1)
             assert len(room.engines.asks) == 1
             for player in (ada, ben):
-                await player.ack(player.plain(wire.Rematch, room.room_id))
+                await player.ack(player.plain(Rematch, room.room_id))
             room.engines.may_answer.set()
             answer = await ada.until(lambda m: m["t"] == "answer" and m["v"] == v)
             assert answer["text"].startswith("Two people play each other")
@@ -291,10 +291,10 @@ async def test_two_people_get_no_help(name: str) -> None:
         for text in HELP:
             answer = await private_answer(asker, room.room_id, text)
             assert "wo people play each other" in answer["text"] or "seat" in answer["text"], text
-        hint = wire.Hint(id=asker.new_id(), room=room.room_id, ply=0)
+        hint = wire.CommandFrame(room.room_id, Hint(id=asker.new_id(), ply=0))
         assert await asker.expect_refusal(hint) == Code.HELP_NONE
         assert room.engines.asks == []
-        await ben.ack(ben.plain(wire.Resign, room.room_id))
+        await ben.ack(ben.plain(Resign, room.room_id))
         assert "% to win" in (await private_answer(asker, room.room_id, "/eval"))["text"]
 
 

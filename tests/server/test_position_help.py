@@ -10,18 +10,11 @@ from msgspec.structs import replace
 
 from server.bot import registry
 from server.bot.commands import positions
+from server.commands import AiSeat, Command, Configure, Hint, LetAiPlay, Resign
+from server.events import CAPABILITIES, Created, Occupant, Required, SeatTaken, parse_event_body
 from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
 from server.rooms import permissions
-from server.rooms.commands import AiSeat, Command, Configure, Hint, LetAiPlay, Resign
-from server.rooms.events import (
-    CAPABILITIES,
-    Created,
-    Occupant,
-    Required,
-    SeatTaken,
-    parse_event_body,
-)
 from server.rooms.matches import start_event
 from server.rooms.model import Absence, Actor, Room
 from server.rooms.permissions import permitted, position_help, viewer_of

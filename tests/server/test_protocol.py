@@ -10,23 +10,36 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from server.ops import protocol_page
-from server.protocol import messages as wire
-from server.protocol.codec import (
-    HIDDEN_BODY,
-    ProtocolError,
-    event_frame,
-    format_message,
-    nesting,
-    parse_message,
+from server import events
+from server.commands import (
+    Accept,
+    AddAi,
+    AiSeat,
+    Chat,
+    ClientCommand,
+    Configure,
+    Create,
+    Decline,
+    Hint,
+    Move,
+    Mute,
+    MySeat,
+    OpenSeat,
+    RemoveAi,
+    Resign,
+    Sit,
+    Takeback,
+    Unmute,
 )
-from server.protocol.codes import Close, Code
-from server.rooms.events import (
+from server.events import (
     AiTookOver,
+    AnyEvent,
     Configured,
     Created,
     Declined,
+    Event,
     Finished,
+    Hidden,
     KnownEvent,
     Moved,
     Muted,
@@ -47,6 +60,17 @@ from server.rooms.events import (
     format_event_body,
     parse_event_body,
 )
+from server.ops import protocol_page
+from server.protocol import messages as wire
+from server.protocol.codec import (
+    HIDDEN_BODY,
+    ProtocolError,
+    event_frame,
+    format_message,
+    nesting,
+    parse_message,
+)
+from server.protocol.codes import Close, Code
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 
@@ -141,6 +165,7 @@ def test_an_unknown_type(t: str) -> None:
         ({"t": "move", "id": "7", "room": "", "ply": 0, "move": "a1"}, "room"),
         ({"t": "move", "id": "7", "room": "r" * 25, "ply": 0, "move": "a1"}, "room"),
         ({"t": "move", "id": "7", "room": "r\x00", "ply": 0, "move": "a1"}, "room"),
+        ({"t": "stand", "id": "7"}, "room"),
         ({"t": "sit", "id": "7", "room": "r", "seat": 2}, "seat"),
         ({"t": "sit", "id": "7", "room": "r", "seat": None}, "seat"),
         ({"t": "add_ai", "id": "7", "room": "r", "seat": 0, "level": 0}, "level"),
@@ -275,25 +300,40 @@ def test_unknown_fields_are_ignored() -> None:
 IDS = st.text(
     st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36
 )
-SEATS = st.tuples(
-    *[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=3), wire.AiSeat(level=8)])]
-    * 2
-)
+SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=3), AiSeat(level=8)])] * 2)
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PLIES = st.integers(0, 2**53 - 1)
 OFFERS = st.sampled_from([None, "draw", "rematch", "takeback"])
-ROOMS = {"id": IDS, "room": IDS.map(lambda text: text[:24])}
-#: The messages that only name a room.
-WITHOUT_FIELDS = [
-    kind for kind in wire.ClientMessage.__args__ if kind.__struct_fields__ == ("id", "room")
-]
-MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
+ROOMS = IDS.map(lambda text: text[:24])
+#: The commands that need no fields of their own.
+WITHOUT_FIELDS = [kind for kind in ClientCommand.__args__ if kind.__struct_fields__ == ("id",)]
+SEAT = st.integers(0, 1)
+COMMANDS: st.SearchStrategy[ClientCommand] = st.one_of(
+    *(st.builds(kind, IDS) for kind in WITHOUT_FIELDS),
+    *(st.builds(kind, IDS, seat=SEAT) for kind in (Sit, RemoveAi)),
+    st.builds(AddAi, IDS, seat=SEAT, level=st.integers(1, 8)),
+    st.builds(
+        Configure,
+        IDS,
+        thinking=st.sampled_from(["all", "spectators"]),
+        help=st.none() | st.booleans(),
+    ),
+    st.builds(Hint, IDS, ply=PLIES, what=st.sampled_from(["piece", "move", "moves"])),
+    *(st.builds(kind, IDS, identity=IDS) for kind in (Mute, Unmute)),
+    st.builds(Move, IDS, ply=PLIES, move=PLAIN, seat=st.none() | SEAT),
+    st.builds(Takeback, IDS, ply=PLIES),
+    st.builds(Resign, IDS, seat=st.none() | SEAT),
+    st.builds(Accept, IDS, what=OFFERS, ply=st.none() | PLIES),
+    st.builds(Decline, IDS, what=OFFERS),
+    st.builds(Chat, IDS, text=PLAIN, to=st.sampled_from(["room", "spectators"])),
+)
+FRAMES: st.SearchStrategy[wire.ClientFrame] = st.one_of(
     st.builds(
         wire.Hello, protocol=st.integers(-9, 9), token=st.none() | PLAIN, name=st.none() | PLAIN
     ),
     st.builds(wire.Ping, id=st.none() | IDS),
     st.builds(
-        wire.Create,
+        Create,
         id=IDS,
         game=PLAIN,
         options=st.dictionaries(PLAIN, PLAIN, max_size=4),
@@ -305,31 +345,18 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
         takeback=st.booleans(),
         help=st.booleans(),
     ),
-    st.builds(wire.Join, since=st.integers(0, 2**53 - 1), epoch=st.none() | PLAIN, **ROOMS),
-    *(st.builds(kind, **ROOMS) for kind in WITHOUT_FIELDS),
-    *(st.builds(kind, seat=st.integers(0, 1), **ROOMS) for kind in (wire.Sit, wire.RemoveAi)),
-    st.builds(wire.AddAi, seat=st.integers(0, 1), level=st.integers(1, 8), **ROOMS),
     st.builds(
-        wire.Configure,
-        thinking=st.sampled_from(["all", "spectators"]),
-        help=st.none() | st.booleans(),
-        **ROOMS,
+        wire.Join, id=IDS, room=ROOMS, since=st.integers(0, 2**53 - 1), epoch=st.none() | PLAIN
     ),
-    st.builds(wire.Hint, ply=PLIES, what=st.sampled_from(["piece", "move", "moves"]), **ROOMS),
-    *(st.builds(kind, identity=IDS, **ROOMS) for kind in (wire.Mute, wire.Unmute)),
-    st.builds(wire.Move, ply=PLIES, move=PLAIN, seat=st.none() | st.integers(0, 1), **ROOMS),
-    st.builds(wire.Takeback, ply=PLIES, **ROOMS),
-    st.builds(wire.Resign, seat=st.none() | st.integers(0, 1), **ROOMS),
-    st.builds(wire.Accept, what=OFFERS, ply=st.none() | PLIES, **ROOMS),
-    st.builds(wire.Decline, what=OFFERS, **ROOMS),
-    st.builds(wire.Chat, text=PLAIN, to=st.sampled_from(["room", "spectators"]), **ROOMS),
+    st.builds(wire.Leave, id=IDS, room=ROOMS),
+    st.builds(wire.CommandFrame, ROOMS, COMMANDS),
     st.builds(wire.WatchLobby, id=IDS, on=st.booleans()),
 )
 
 
-@given(MESSAGES)
+@given(FRAMES)
 @settings(max_examples=400)
-def test_client_messages_round_trip(message: wire.ClientMessage) -> None:
+def test_client_messages_round_trip(message: wire.ClientFrame) -> None:
     """parse_message reverses format_message, for bytes and text, with and without white space."""
     frame = format_message(message)
     assert parse_message(frame) == message
@@ -340,9 +367,9 @@ def test_client_messages_round_trip(message: wire.ClientMessage) -> None:
 
 
 def test_every_client_message_is_generated() -> None:
-    """The strategy above generates every message of a client."""
-    tried = set(re.findall(r"\bwire\.(\w+)", Path(__file__).read_text("utf-8")))
-    tried |= {kind.__name__ for kind in WITHOUT_FIELDS}
+    """The strategies above generate every message of a client, and every command."""
+    tried = set(re.findall(r"st\.builds\(\s*(?:wire\.)?(\w+)", Path(__file__).read_text("utf-8")))
+    tried |= {kind.__name__ for kind in (*WITHOUT_FIELDS, Sit, RemoveAi, Mute, Unmute)}
     assert {kind.__name__ for kind in wire.ClientMessage.__args__} <= tried
 
 
@@ -359,10 +386,10 @@ def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
     assert_parses_or_refuses(frame)
 
 
-@given(MESSAGES, st.data())
+@given(FRAMES, st.data())
 @settings(max_examples=500)
 def test_a_damaged_message_is_a_message_or_a_typed_error(
-    message: wire.ClientMessage, data: st.DataObject
+    message: wire.ClientFrame, data: st.DataObject
 ) -> None:
     """A message with bytes removed, inserted or repeated is a message or a typed error."""
     frame = bytearray(format_message(message))
@@ -430,10 +457,10 @@ EVENTS: list[RoomEvent] = [
 ]
 
 
-@pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
-def test_an_event_frame_is_the_event_with_room_v_and_time(event: RoomEvent | wire.Hidden) -> None:
+@pytest.mark.parametrize("event", [*EVENTS, Hidden()], ids=lambda event: type(event).__name__)
+def test_an_event_frame_is_the_event_with_room_v_and_time(event: RoomEvent | Hidden) -> None:
     """An event's frame has t, room, v and at, and exactly the event's own fields."""
-    body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
+    body = HIDDEN_BODY if isinstance(event, Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
     envelope = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
     assert envelope == {"t": "event", "room": "r1", "v": 17, "at": 1_700_000_000_123}
@@ -453,6 +480,14 @@ def test_events_are_read_back(event: RoomEvent) -> None:
     """parse_event_body reverses format_event_body."""
     assert parse_event_body(format_event_body(event)) == event
     assert set(KnownEvent.__args__) == {type(event) for event in EVENTS}
+
+
+def test_every_event_can_be_logged_except_the_hidden() -> None:
+    """KnownEvent names every kind of event except Hidden, which a log does not understand."""
+    kinds = (kind for kind in vars(events).values() if isinstance(kind, type))
+    kinds = (kind for kind in kinds if issubclass(kind, Event) and kind is not Event)
+    assert {*kinds} == {*KnownEvent.__args__, Hidden}
+    assert isinstance(parse_event_body(HIDDEN_BODY), Unknown)
 
 
 @pytest.mark.parametrize(
@@ -551,11 +586,7 @@ def test_the_page_is_current() -> None:
 def test_the_page_has_everything() -> None:
     """The page has every message, event, code and route, and its links lead to headings."""
     page = protocol_page.page()
-    for kind in (
-        *wire.ClientMessage.__args__,
-        *wire.ServerMessage.__args__,
-        *wire.AnyEvent.__args__,
-    ):
+    for kind in (*wire.ClientMessage.__args__, *wire.ServerMessage.__args__, *AnyEvent.__args__):
         assert f"### `{kind.__struct_config__.tag}`\n" in page
     for code in Code:
         assert f"| `{code}` |" in page

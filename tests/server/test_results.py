@@ -7,11 +7,11 @@ import pytest
 
 from engine.rules.registry import load_game
 from server.codes import Code
+from server.commands import Abort, AddAi, AiSeat, OfferDraw, OpenSeat, Resign
+from server.events import Created, Finished, format_event_body, parse_event_body
 from server.protocol import messages as wire
 from server.protocol import views
 from server.rooms import permissions
-from server.rooms.commands import Abort, AddAi, AiSeat, OfferDraw, OpenSeat, Resign
-from server.rooms.events import Created, Finished, format_event_body, parse_event_body
 from server.rooms.model import CommandRejected, MatchResult
 from server.rooms.permission_changes import leaves_permissions_unchanged
 from server.rooms.turns import second_turn_ply, turns_since

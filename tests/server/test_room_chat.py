@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.commands import Chat
+from server.events import Said
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import chat, rules
-from server.rooms.commands import Chat
-from server.rooms.events import Said
 from server.rooms.model import SNAPSHOT_CHAT_LINES, Actor, CommandRejected, Moment
 from server.rooms.text import clean_text
 from server.settings import Settings

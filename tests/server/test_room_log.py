@@ -7,10 +7,7 @@ import pytest
 
 from engine.game import GameFault, UnknownGame
 from engine.rules.registry import load_game
-from server.protocol import views
-from server.protocol.codes import Code
-from server.rooms import rules
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     AddAi,
     Configure,
@@ -25,7 +22,10 @@ from server.rooms.commands import (
     Takeback,
     Unmute,
 )
-from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
+from server.events import KnownEvent, Moved, Said, parse_event_body
+from server.protocol import views
+from server.protocol.codes import Code
+from server.rooms import rules
 from server.rooms.model import AI, SERVER, Absence, CommandRejected, Room
 from tests.support.room_log import (
     ADA,

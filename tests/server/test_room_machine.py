@@ -15,11 +15,7 @@ from client.messages import LoggedEvent, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.rules.registry import load_game
-from server.ids import IdentityId
-from server.protocol import views
-from server.protocol.codec import HIDDEN_BODY, event_frame
-from server.rooms import rules
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     Accept,
     AddAi,
@@ -43,7 +39,7 @@ from server.rooms.commands import (
     Takeback,
     ThinkingSetting,
 )
-from server.rooms.events import (
+from server.events import (
     Configured,
     Created,
     Declined,
@@ -61,6 +57,10 @@ from server.rooms.events import (
     format_event_body,
     parse_event_body,
 )
+from server.ids import IdentityId
+from server.protocol import views
+from server.protocol.codec import HIDDEN_BODY, event_frame
+from server.rooms import rules
 from server.rooms.model import AI, Actor, ActorKind, CommandRejected, Match, MatchResult, Room
 from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS

@@ -7,11 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
-from server.ids import IdentityId
-from server.protocol import views
-from server.protocol.codes import Code
-from server.rooms import rules
-from server.rooms.commands import (
+from server.commands import (
     Abort,
     Accept,
     AddAi,
@@ -25,7 +21,7 @@ from server.rooms.commands import (
     Resign,
     Stand,
 )
-from server.rooms.events import (
+from server.events import (
     Created,
     Declined,
     Finished,
@@ -37,6 +33,10 @@ from server.rooms.events import (
     Started,
     parse_event_body,
 )
+from server.ids import IdentityId
+from server.protocol import views
+from server.protocol.codes import Code
+from server.rooms import rules
 from server.rooms.model import AI, SERVER, Actor, CommandRejected, MatchResult
 from server.seats.ai import job_for
 from tests.support.room_log import (

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from server.commands import Sit
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.log import MAX_KEYS, TAIL
@@ -163,7 +164,7 @@ async def test_the_id_of_create_may_be_used_in_the_room() -> None:
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(key="1", seats=(OPEN, OPEN))
-        assert await ada.ack(wire.Sit(id="1", room=room, seat=0)) == 2
+        assert await ada.ack(wire.CommandFrame(room, Sit(id="1", seat=0))) == 2
 
 
 @virtual

@@ -10,10 +10,10 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.search.job import Job, RulesChanged, SearchFailed
+from server.commands import AddAi, OfferDraw, OpenSeat, Rematch, Resign
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import OpenSeat
 from server.rooms.model import AI_IDENTITY
 from server.runtime.hub import Hub
 from server.seats import ai
@@ -102,7 +102,7 @@ def test_the_ai_answers_an_offered_draw(
         async with against_ai(fake) as (_, room, ada):
             await ada.ack(ada.move(room, 0, "b2"))
             await ada.until(lambda m: m["t"] == "turn" and m["ply"] == 2)
-            await ada.ack(ada.plain(wire.OfferDraw, room))
+            await ada.ack(ada.plain(OfferDraw, room))
             event = await ada.event(kind)
             assert (event.get("how"), event.get("what")) in (("agreement", None), (None, "draw"))
             assert [m["seat"] for m in ada.events() if m["kind"] == "offered"] == [0]
@@ -123,7 +123,7 @@ async def test_an_ai_answers_an_offer_after_a_store_failure() -> None:
             ada = Client(hub, "ada")
             room = await ada.create(seats=(ME, AI1))
             await ada.ack(ada.join(room))
-            offer = ada.plain(wire.OfferDraw, room)
+            offer = ada.plain(OfferDraw, room)
             v = await ada.ack(offer)
             if not restart:
                 await ada.event("declined")
@@ -215,8 +215,8 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
     async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await fake.engines.requested.wait()
-        await ada.ack(ada.plain(wire.Resign, room))
-        await ada.ack(ada.plain(wire.Rematch, room))
+        await ada.ack(ada.plain(Resign, room))
+        await ada.ack(ada.plain(Rematch, room))
         head = (await fake.store.logs.heads([room]))[room]
         answer.set()
         await asyncio.sleep(5)
@@ -247,7 +247,7 @@ async def test_a_resignation_cancels_the_search() -> None:
         assert not runner.is_idle
         await ada.ack(ada.chat(room, "hm"))
         assert fake.engines.cancelled == []
-        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(Resign, room))
         await run_ready_tasks()
         assert len(fake.engines.cancelled) == 1
         ada.close()
@@ -399,7 +399,7 @@ async def test_the_game_of_an_ai_is_announced_to_the_engines() -> None:
         room = await ada.create(seats=(ME, OpenSeat()))
         await ada.ack(ada.join(room))
         assert fake.engines.expected == []
-        await ada.ack(wire.AddAi(id=ada.new_id(), room=room, seat=1, level=1))
+        await ada.ack(wire.CommandFrame(room, AddAi(id=ada.new_id(), seat=1, level=1)))
         assert fake.engines.expected[:1] == ["tic-tac-toe"]
 
 

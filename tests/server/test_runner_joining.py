@@ -6,10 +6,10 @@ import json
 import pytest
 
 from server.bus.base import Ephemeral, PresenceReport
+from server.commands import AddAi, MySeat, Rematch, Resign, Stand
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import MySeat
 from server.runtime.hub import Hub
 from server.runtime.log import TAIL
 from server.runtime.room_runner import RESUME_LIMIT
@@ -24,7 +24,7 @@ async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int
     ada, ben, cyd = (Client(hub, name) for name in ("ada", "ben", "cyd"))
     room = await ada.create("sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
     await ada.ack(ada.sit(room, 1))
-    await ada.ack(ada.plain(wire.Stand, room))
+    await ada.ack(ada.plain(Stand, room))
     await ada.ack(ada.sit(room, 0))
     await ben.ack(ben.sit(room, 1))
     for round_ in range(2):
@@ -33,9 +33,9 @@ async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int
         await first.ack(first.move(room, 0, "4x7"))
         await cyd.ack(cyd.chat(room, f"aloud {round_}"))
         await second.ack(second.move(room, 1, "3x5"))
-        await first.ack(first.plain(wire.Resign, room))
-        await ada.ack(ada.plain(wire.Rematch, room))
-        await ben.ack(ben.plain(wire.Rematch, room))
+        await first.ack(first.plain(Resign, room))
+        await ada.ack(ada.plain(Rematch, room))
+        await ben.ack(ben.plain(Rematch, room))
     return room, (await fake.store.logs.heads([room]))[room]
 
 
@@ -93,8 +93,8 @@ async def test_a_player_who_leaves_the_seat_receives_spectators_lines() -> None:
     async with playing() as (_, hub, room, ada, ben):
         cyd = Client(hub, "cyd")
         await cyd.ack(cyd.join(room))
-        await ada.ack(ada.plain(wire.Resign, room))
-        await ada.ack(ada.plain(wire.Stand, room))
+        await ada.ack(ada.plain(Resign, room))
+        await ada.ack(ada.plain(Stand, room))
         await cyd.ack(cyd.chat(room, "SECRET", "spectators"))
         assert (await ada.event("said"))["text"] == "SECRET"
         assert "SECRET" not in json.dumps(ben.messages)
@@ -207,7 +207,7 @@ async def test_a_client_that_joins_twice_gets_events_once() -> None:
 async def test_leaving() -> None:
     """After the ack of `leave` no more messages of the room arrive, and the seat stays taken."""
     async with playing() as (_fake, _hub, room, ada, ben):
-        await ada.ack(ada.plain(wire.Leave, room))
+        await ada.ack(ada.leave(room))
         received = len(ada.messages)
         await ben.ack(ben.chat(room, "where are you?"))
         await asyncio.sleep(1)
@@ -225,7 +225,7 @@ async def test_an_unknown_room() -> None:
             ada.join("nowhere"),
             ada.sit("nowhere", 0),
             ada.chat("nowhere", "x"),
-            ada.plain(wire.Leave, "nowhere"),
+            ada.leave("nowhere"),
         ):
             assert await ada.expect_refusal(command) == Code.ROOM_UNKNOWN
         await run_ready_tasks()
@@ -273,11 +273,11 @@ async def test_presence() -> None:
         await ada.until(
             lambda m: m["t"] == "presence" and m["watching"] == 0, len(ada.messages) - 1
         )
-        await ada.ack(ada.plain(wire.Stand, room))
+        await ada.ack(ada.plain(Stand, room))
         await ada.until(
             lambda m: m["t"] == "presence" and m["seats"] == [False, False] and m["watching"] == 1
         )
-        await ada.ack(wire.AddAi(id="ai", room=room, seat=1, level=1))
+        await ada.ack(wire.CommandFrame(room, AddAi(id="ai", seat=1, level=1)))
         await ada.until(lambda m: m["t"] == "presence" and m["seats"] == [False, True])
 
 
@@ -298,7 +298,7 @@ async def test_each_follower_receives_a_presence_once() -> None:
         assert [m["watching"] for m in ben.of("presence")] == [1]
         assert [m["watching"] for m in ada.of("presence")] == [0, 1]
         await cyd.ack(cyd.join(room))
-        await ben.ack(ben.plain(wire.Leave, room))
+        await ben.ack(ben.leave(room))
         await asyncio.sleep(1)
         assert [m["watching"] for m in cyd.of("presence")] == [2, 1]
         assert [m["watching"] for m in ada.of("presence")] == [0, 1], "one came, and one left"

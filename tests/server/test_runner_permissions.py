@@ -3,12 +3,23 @@
 import asyncio
 import itertools
 import random
+from collections.abc import Callable
 
 import pytest
 
+from server.commands import (
+    Accept,
+    ClientCommand,
+    Decline,
+    OfferDraw,
+    Rematch,
+    Resign,
+    Stand,
+    Takeback,
+)
 from server.ids import RoomId
 from server.protocol import messages as wire
-from server.protocol.commands import format_permissions
+from server.protocol.views import format_permissions
 from server.rooms.chat_limits import WINDOW_MS
 from server.rooms.model import Room
 from server.rooms.permissions import permitted
@@ -68,7 +79,7 @@ async def test_every_connection_of_a_player_receives_the_list_once() -> None:
         await other.ack(other.join(room))
         assert last_list(other) == last_list(ada)
         before = len(ada.of("may"))
-        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(Resign, room))
         assert len(other.of("may")) == 1
         assert len(ada.of("may")) == before + 1
         assert last_list(other) == last_list(ada) == [
@@ -92,14 +103,14 @@ async def test_spectators_receive_the_list_only_in_joined() -> None:
         await ada.ack(ada.sit(room, 0))
         assert last_list(ada) == ["stand", "see_thinking", "chat"]
         await host.ack(host.sit(room, 1))
-        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(Resign, room))
         assert last_list(ada) == ["stand", "rematch", "see_thinking", "chat"]
-        await ada.ack(ada.plain(wire.Stand, room))
+        await ada.ack(ada.plain(Stand, room))
         assert last_list(ada) == ["sit", "see_thinking", "chat"]
         count = len(ada.of("may"))
         await cyd.ack(cyd.sit(room, 0))
         assert cyd.of("may") != []
-        await host.ack(host.plain(wire.Resign, room))
+        await host.ack(host.plain(Resign, room))
         assert len(ada.of("may")) == count
 
 
@@ -171,7 +182,7 @@ async def test_each_players_last_list_is_current(seed: int) -> None:
             assert all(first != second for first, second in itertools.pairwise(lists))
 
 
-def random_command(rng: random.Random, client: Client, room: str, state: Room) -> wire.RoomCommand:
+def random_command(rng: random.Random, client: Client, room: str, state: Room) -> wire.RoomFrame:
     match = state.running_match
     if match is not None and rng.random() < 0.5:
         assert match.position is not None
@@ -181,8 +192,8 @@ def random_command(rng: random.Random, client: Client, room: str, state: Room) -
     if rng.random() < 0.3:
         return client.sit(room, rng.randrange(2))
     if match is not None and rng.random() < 0.3:
-        return wire.Takeback(id=client.new_id(), room=room, ply=match.ply)
-    kinds: list[type[wire.RoomCommand]] = [
-        wire.Resign, wire.OfferDraw, wire.Accept, wire.Decline, wire.Rematch, wire.Stand,
+        return wire.CommandFrame(room, Takeback(id=client.new_id(), ply=match.ply))
+    kinds: list[Callable[[str], ClientCommand]] = [
+        Resign, OfferDraw, Accept, Decline, Rematch, Stand,
     ]  # fmt: skip
     return client.plain(rng.choice(kinds), room)

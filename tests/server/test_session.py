@@ -7,15 +7,26 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 import structlog.testing
 
+from server.commands import (
+    AiFailure,
+    AiMove,
+    AiReply,
+    BotLine,
+    ClientCommand,
+    Rename,
+    Tick,
+)
 from server.net import session as session_module
 from server.net.session import MAX_UNSENT_BYTES, MAX_UNSENT_EPHEMERAL_BYTES, Session
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.protocol.codes import Close, Code
 from server.protocol.outbound import Outbound
+from server.rooms.rules import RULES
 from tests.support.clock import ends_within, until
 from tests.support.fake_server import FakeServer
 from tests.support.node import Node, serve
@@ -140,6 +151,29 @@ async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: st
         await client.send(wire.Ping(id="p"))
         await client.expect("pong", id="p")
         assert node.fake.store.memory.tables.rooms == {}
+
+
+async def test_the_servers_own_commands_are_unknown_to_clients() -> None:
+    """A client that gives a command of the server itself gets message.unknown.
+
+    Every command that is not in ClientCommand is tried, as a whole, in a room of the client.
+    """
+    own = (
+        Tick("1", 0),
+        Rename("2", "somebody", "Eve"),
+        AiMove("3", "m", 1, "d", "a1"),
+        AiFailure("4", "m", 1, "d", "no move"),
+        AiReply("5", "m", 1, True),
+        BotLine("6", "I lose", 1),
+    )
+    assert {type(command) for command in own} == RULES.keys() - {*ClientCommand.__args__}
+    async with serve() as node, node.guest() as client:
+        await client.send({"t": "create", "id": "c", "game": "tic-tac-toe", "seats": [ME, AI1]})
+        room = (await client.expect("ack", id="c"))["room"]
+        for command in own:
+            await client.send({"room": room, **msgspec.to_builtins(command)})
+            error = await client.expect("error")
+            assert (error["code"], error["id"]) == (Code.MESSAGE_UNKNOWN, command.id)
 
 
 async def test_a_frame_that_is_too_big_closes_the_connection() -> None:

@@ -6,19 +6,11 @@ import pytest
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import Job
 from server.codes import Code
-from server.protocol import messages as wire
+from server.commands import MAX_START, Create, Rematch, Resign
+from server.events import Created, Moved, Required, RoomEvent, Started, parse_event_body
 from server.protocol import views
 from server.protocol.codec import ProtocolError, format_message, parse_message
-from server.protocol.commands import format_permissions
-from server.rooms.commands import Rematch, Resign
-from server.rooms.events import (
-    Created,
-    Moved,
-    Required,
-    RoomEvent,
-    Started,
-    parse_event_body,
-)
+from server.protocol.views import format_permissions
 from server.rooms.model import AI, CommandRejected
 from server.rooms.permissions import permitted
 from server.rooms.starts import check_start
@@ -137,7 +129,7 @@ def test_spaces_around_the_text_do_not_matter() -> None:
 
 def test_the_text_is_limited() -> None:
     """A longer text than MAX_START does not reach the rules."""
-    create = wire.Create(id="c", game="chess", start="x" * wire.MAX_START)
+    create = Create(id="c", game="chess", start="x" * MAX_START)
     assert parse_message(format_message(create)) == create
     with pytest.raises(ProtocolError):
         parse_message(format_message(msgspec.structs.replace(create, start=f"{create.start}x")))

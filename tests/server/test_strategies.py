@@ -18,8 +18,8 @@ from engine.strategies.registry import load_strategy
 from engine.strategy_pool.pool import info_of
 from server.bus import work
 from server.bus.work import ReadyGame, UncompiledGame
+from server.commands import AiSeat, MySeat
 from server.ports import EngineUnavailable, OnInfo
-from server.rooms.commands import AiSeat, MySeat
 from server.seats.ai import ABSENT_RETRY_S
 from server.seats.strategies import StrategyEngines
 from server.worker import EngineWorker

@@ -11,18 +11,8 @@ from msgspec.structs import asdict
 
 from engine.rules.registry import load_game
 from server.codes import Code
-from server.protocol import views
-from server.protocol.commands import format_permissions
-from server.rooms.commands import (
-    Abort,
-    Accept,
-    Claim,
-    Decline,
-    OfferDraw,
-    Resign,
-    Takeback,
-)
-from server.rooms.events import (
+from server.commands import Abort, Accept, Claim, Decline, OfferDraw, Resign, Takeback
+from server.events import (
     Moved,
     Offered,
     RoomEvent,
@@ -32,6 +22,8 @@ from server.rooms.events import (
     format_event_body,
     parse_event_body,
 )
+from server.protocol import views
+from server.protocol.views import format_permissions
 from server.rooms.model import AI, RECENT_POSITIONS, Actor, Room
 from server.rooms.permissions import OFFER_AGAIN_TURNS, permitted
 from server.rooms.record import moves_of

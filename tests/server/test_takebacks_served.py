@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import pytest
 
 from engine.search.job import Job
+from server.commands import AiSeat, MySeat, OfferDraw, Resign, Takeback
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.commands import AiSeat, MySeat
 from server.seats import ai
 from tests.support.fake_server import Client, FakeServer, first_legal, run_ready_tasks, virtual
 from tests.support.node import Node, serve
@@ -17,8 +17,8 @@ from tests.support.node import Node, serve
 AGAINST_AI = (MySeat(), AiSeat(1))
 
 
-def takeback(client: Client, room: str, ply: int) -> wire.Takeback:
-    return wire.Takeback(id=client.new_id(), room=room, ply=ply)
+def takeback(client: Client, room: str, ply: int) -> wire.CommandFrame:
+    return wire.CommandFrame(room, Takeback(id=client.new_id(), ply=ply))
 
 
 async def next_turn(client: Client, since: int) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def test_the_answer_to_an_offer_is_that_of_the_moves_that_count(
                 await ada.ack(ada.move(room, ply, move))
                 await turn_at(ada, ply + 2)
             await ada.ack(takeback(ada, room, 4))
-            await ada.ack(ada.plain(wire.OfferDraw, room))
+            await ada.ack(ada.plain(OfferDraw, room))
             await ada.event(kind)
 
     answered()
@@ -148,7 +148,7 @@ async def test_a_replay_has_the_moves_that_count() -> None:
         answer = await node.get(f"{target}/views?from=0&to=2")
         assert answer.json["views"][2]["view"]["pieces"] == {"b2": "X", "a1": "O"}
         assert answer.headers["cache-control"] == "no-cache"
-        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(Resign, room))
         answer = await node.get(f"{target}/views?from=0&to=2")
         assert "immutable" in answer.headers["cache-control"]
         assert (await node.get(target)).json["moves"] == replay["moves"]

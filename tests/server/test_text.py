@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.commands import MAX_CHAT
 from server.identity.names import clean_name, is_ai_name
 from server.protocol.codes import Code
-from server.protocol.messages import MAX_CHAT, MAX_NAME
+from server.protocol.messages import MAX_NAME
 from server.rooms.model import CommandRejected
 from server.rooms.text import clean_text
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace as replace_field
 from server.bus.base import Ephemeral
 from server.bus.codec import Codec
 from server.codes import Code
+from server.commands import Configure, Rematch, Resign, Sit, ThinkingSetting
+from server.events import Configured, Created, Started
 from server.protocol import messages as wire
-from server.rooms.commands import Configure, Rematch, Resign, Sit, ThinkingSetting
-from server.rooms.events import Configured, Created, Started
 from server.rooms.model import CommandRejected
 from server.rooms.permissions import SeeThinking, permitted
 from server.rooms.thinking import reason_to_withhold
@@ -190,7 +190,7 @@ async def test_thinking_about_an_unknown_match_is_not_sent() -> None:
         ada = Client(hub, "ada")
         room = await ada.create(seats=(ME, AI1))
         await ada.ack(ada.join(room))
-        await ada.ack(ada.plain(wire.Resign, room))
+        await ada.ack(ada.plain(Resign, room))
         runner = hub.runner(room)
         assert runner is not None
         thinking = wire.Thinking(
@@ -240,14 +240,14 @@ async def test_viewers_are_told_when_they_may_see_the_thinking(setting: Thinking
         ben = await joined(far, "ben", room)
         expected = [True]
         for _ in range(2):
-            await ben.ack(ben.sit(room, 1) if len(expected) == 1 else ben.plain(wire.Rematch, room))
+            await ben.ack(ben.sit(room, 1) if len(expected) == 1 else ben.plain(Rematch, room))
             await run_ready_tasks()
             expected.append(MAY_SEE["spectator"][setting])
             assert rights(ada)[-1] == rights(ben)[-1] == MAY_SEE["player"][setting]
             late = await joined(far, f"late {len(expected)}", room)
             assert rights(late) == [MAY_SEE["spectator"][setting]]
-            await ada.ack(ada.plain(wire.Resign, room))
-            await ada.ack(ada.plain(wire.Rematch, room))
+            await ada.ack(ada.plain(Resign, room))
+            await ada.ack(ada.plain(Rematch, room))
             await run_ready_tasks()
             expected.append(True)
             assert rights(ada)[-1] == rights(ben)[-1] == rights(late)[-1] is True

@@ -21,8 +21,8 @@ from engine.teach.explain import Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
 from engine.teach.state import TreeState
 from engine.teach.tree_text import parse_tree
+from server.commands import ThinkingSetting
 from server.process.metrics import Metrics
-from server.protocol.messages import ThinkingSetting
 from server.rooms.thinking import search_seed
 from tests.server.test_thinking_visibility import MAY_SEE, play_against_ai, setting
 from tests.support.clock import until

@@ -3,9 +3,8 @@
 import asyncio
 import json
 
-from server.protocol import messages as wire
-from server.rooms.commands import MySeat
-from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
+from server.commands import MySeat
+from server.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
 from server.runtime.observers import RoomCommit
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent
 from tests.server.test_forced_pass import TO_A_PASS, before_a_pass, is_pass, waiting_for_a_pass
@@ -116,7 +115,7 @@ async def test_a_due_room_waits_for_memory() -> None:
         await ada.ack(ada.join(room))
         await until_ms(fake, START_MS + 20_000)
         assert await moves_in(fake, "due") == 0
-        await ada.ack(ada.plain(wire.Leave, room))
+        await ada.ack(ada.leave(room))
         await until_ms(fake, START_MS + 40_000)
         assert await moves_in(fake, "due") == 1
 
@@ -126,8 +125,8 @@ async def test_a_room_that_is_due_in_an_hour_leaves_memory() -> None:
     """An idle room with a deadline in an hour leaves memory, and wakes on time."""
     fake = server_with(forced_pass_ms=HOUR_MS, room_idle_s=60.0)
     async with waiting_for_a_pass(fake) as (hub, room, ada, ben):
-        await ada.ack(ada.plain(wire.Leave, room))
-        await ben.ack(ben.plain(wire.Leave, room))
+        await ada.ack(ada.leave(room))
+        await ben.ack(ben.leave(room))
         (last,) = [m for m in ben.events() if m["kind"] == "moved" and m["ply"] == 7]
         await until_ms(fake, last["at"] + HOUR_MS // 2)
         assert hub.runner(room) is None

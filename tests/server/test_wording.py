@@ -16,7 +16,7 @@ from engine.search.levels import level_of
 from engine.search.persona import Personas
 from engine.search.report import line_tokens
 from engine.win_chance import win_chance
-from server.protocol.messages import Assessment
+from server.protocol.assessments import Assessment
 from server.protocol.wording import (
     MAX_CANDIDATES,
     MAX_OTHERS,

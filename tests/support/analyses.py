@@ -5,10 +5,10 @@ import asyncio
 from engine.null_move import null_move
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
+from server.commands import AiSeat, MySeat, OpenSeat, Resign, Takeback
 from server.ids import MatchId
 from server.ports import OnInfo
 from server.protocol import messages as wire
-from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.store.base import StoredMatch
 from tests.support.fake_server import Client, FakeServer, ScriptedEngines
 
@@ -87,7 +87,7 @@ async def play_match(
             player = (ada, ben)[ply % 2]
             await player.ack(player.move(room, ply, move))
         if resigns:
-            await ada.ack(ada.plain(wire.Resign, room))
+            await ada.ack(ada.plain(Resign, room))
         return MatchId(started["match"])
 
 
@@ -102,8 +102,8 @@ async def play_match_with_takeback(fake: FakeServer) -> MatchId:
             await ada.ack(ada.move(room, 0, move))
             await ada.until(lambda m: m["t"] == "turn" and m["ply"] == 2, since)
             if move == "a1":
-                await ada.ack(wire.Takeback(id=ada.new_id(), room=room, ply=2))
-        await ada.ack(ada.plain(wire.Resign, room))
+                await ada.ack(wire.CommandFrame(room, Takeback(id=ada.new_id(), ply=2)))
+        await ada.ack(ada.plain(Resign, room))
         return MatchId((await ada.event("moved"))["match"])
 
 

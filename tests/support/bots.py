@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from server.bot.api import Reply
 from server.bot.bot import Bot, open_bot
 from server.bot.calls import Calls
-from server.rooms.commands import AiSeat, MySeat
+from server.commands import AiSeat, MySeat
 from server.runtime.hub import Hub
 from tests.support.fake_server import Client, Message
 

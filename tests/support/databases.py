@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
+from server.commands import AiSeat, MySeat, OpenSeat, Rematch, Resign, Takeback
 from server.deploy.postgres import Postgres
 from server.ids import IdentityId
 from server.protocol import messages as wire
-from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.store import schema
 from server.store.base import AnalysedPly
 from server.store.postgres import open_postgres, run_in_transaction
@@ -131,13 +131,13 @@ async def play_matches(store: SqlStore) -> list[str]:
         for ply, move in enumerate(["a1", "b1", "a2", "b2", "a3"]):
             await (ada, ben)[ply % 2].ack((ada, ben)[ply % 2].move(full, ply, move))
         for client in (ada, ben):
-            await client.ack(client.plain(wire.Rematch, full))
+            await client.ack(client.plain(Rematch, full))
         unlisted = await ada.create(
             "sticks", seats=open_seat, visibility="unlisted", options={"rows": "1-2-3"}
         )
         await ben.ack(ben.chat(unlisted, "psst 🎲", "spectators"))
         await ben.ack(ben.sit(unlisted, 1))
-        await ben.ack(ben.plain(wire.Resign, unlisted))
+        await ben.ack(ben.plain(Resign, unlisted))
         half = await ben.create("connect-four", seats=open_seat)
         await ada.ack(ada.sit(half, 1))
         await ben.ack(ben.move(half, 0, "d"))
@@ -159,10 +159,10 @@ async def play_matches(store: SqlStore) -> list[str]:
             await ada.ack(ada.move(taken_back, 0, move))
             await ada.until(lambda m: m["t"] == "turn" and m["room"] == taken_back, since)
             if move == "a1":
-                await ada.ack(wire.Takeback(id=ada.new_id(), room=taken_back, ply=2))
+                await ada.ack(wire.CommandFrame(taken_back, Takeback(id=ada.new_id(), ply=2)))
         one_screen = await ada.create("tic-tac-toe", one_screen=True, start="X........")
         await ada.ack(ada.move(one_screen, 0, "b2"))
-        await ada.ack(wire.Takeback(id=ada.new_id(), room=one_screen, ply=1))
+        await ada.ack(wire.CommandFrame(one_screen, Takeback(id=ada.new_id(), ply=1)))
         await _analyse_a_match(store)
         return [full, unlisted, half, waiting, against_ai, taken_back, one_screen]
 

@@ -9,23 +9,12 @@ from typing import Any
 import msgspec
 
 from engine.rules.registry import load_game
+from server.commands import AiMove, AiSeat, Command, Create, MySeat, OpenSeat
+from server.events import Finished, Moved, RoomEvent, Started, format_event_body
 from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message, parse_message
-from server.protocol.commands import format_permissions, parse_command, parse_create
-from server.protocol.messages import (
-    AiSeat,
-    Create,
-    May,
-    MySeat,
-    OpenSeat,
-    Presence,
-    RoomCommand,
-    Thinking,
-    View,
-)
-from server.protocol.views import description, snapshot, turn, view
-from server.rooms.commands import AiMove, Command
-from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
+from server.protocol.messages import CommandFrame, May, Presence, Thinking, View
+from server.protocol.views import description, format_permissions, snapshot, turn, view
 from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
 from server.rooms.permissions import permitted
 from server.rooms.rules import create, decide, evolve, initial_room
@@ -56,7 +45,7 @@ class FakeRoom:
     ) -> None:
         self._ids = map(str, count(1))
         command = Create(id="c", game=game, seats=tuple(seats), options=options or {})
-        opening = create(host, parse_create(command), load_game(game), self._new_id)
+        opening = create(host, command, load_game(game), self._new_id)
         self.room: Room = initial_room(RoomId("r"), opening[0], 0, load_game)
         self.log: list[Logged] = [(1, opening[0])]
         for event in opening[1:]:
@@ -81,7 +70,7 @@ class FakeRoom:
         while True:
             await self._answer(await link.receive(), link)
 
-    async def act(self, actor: Actor, command: RoomCommand) -> None:
+    async def act(self, actor: Actor, command: Command) -> None:
         """Executes a command of another actor."""
         await self._send_events(self.decide(actor, command))
 
@@ -108,14 +97,14 @@ class FakeRoom:
                 await self._play_ai()
 
     async def _command(self, message: Message, link: Link) -> None:
-        command = parse_message(msgspec.json.encode(message))
-        assert isinstance(command, RoomCommand)
+        frame = parse_message(msgspec.json.encode(message))
+        assert isinstance(frame, CommandFrame)
         try:
-            events = self.decide(ADA, command)
+            events = self.decide(ADA, frame.command)
         except CommandRejected as rejected:
             await link.refuse(message, rejected.code)
             return
-        self._acked[command.id] = self.room.v
+        self._acked[frame.id] = self.room.v
         if message["t"] in self.cut_before_ack:
             self.cut_before_ack.discard(message["t"])
             raise Close(1006)
@@ -126,10 +115,8 @@ class FakeRoom:
         """Appends an event to the log without a command, before anyone has joined."""
         self._apply(event)
 
-    def decide(self, actor: Actor, command: RoomCommand) -> list[Logged]:
-        return self._decide(actor, parse_command(command))
-
-    def _decide(self, actor: Actor, command: Command) -> list[Logged]:
+    def decide(self, actor: Actor, command: Command) -> list[Logged]:
+        """Executes a command of any actor; returns its events."""
         moment = Moment(actor, 0, 0, self._new_id, SETTINGS)
         return [self._apply(event) for event in decide(self.room, command, moment)]
 
@@ -186,7 +173,7 @@ class FakeRoom:
         assert match.position is not None
         token = match.position.tokens()[0]
         move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
-        return self._decide(AI, move)
+        return self.decide(AI, move)
 
     def _may(self) -> tuple[str, ...]:
         return format_permissions(permitted(self.room, ADA.identity, 0, SETTINGS))

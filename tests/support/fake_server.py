@@ -27,13 +27,12 @@ from server.bus.base import (
     RoomHandler,
 )
 from server.bus.local import LocalBus
+from server.commands import Chat, ChatTo, ClientCommand, Create, Move, Sit
 from server.ids import IdentityId, NodeId, RoomId
 from server.limits import by_address as limits
 from server.ports import NoStudies, OnInfo, Ports, Studies
 from server.protocol import messages as wire
-from server.protocol.commands import parse_command
 from server.protocol.outbound import Batch, Outbound
-from server.rooms.commands import Create
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
@@ -379,28 +378,26 @@ class Client(Inbox):
 
     # --- sending
 
-    def send_command(self, command: wire.RoomCommand) -> None:
+    def send_command(self, command: wire.RoomFrame) -> None:
         """Sends a command to its room."""
         room_id = RoomId(command.room)
         self._rooms.add(room_id)
-        room_command: Any = command
-        if not isinstance(command, wire.Join | wire.Leave):
-            room_command = parse_command(command)
-        self.hub.submit(room_id, Request(self.actor, room_command, self))
+        inner = command.command if isinstance(command, wire.CommandFrame) else command
+        self.hub.submit(room_id, Request(self.actor, inner, self))
 
-    async def ask(self, command: wire.RoomCommand) -> Message:
+    async def ask(self, command: wire.RoomFrame) -> Message:
         """Sends a command and waits for its answer."""
         self.send_command(command)
         return await self.answer(command.id)
 
-    async def ack(self, command: wire.RoomCommand) -> int | None:
+    async def ack(self, command: wire.RoomFrame) -> int | None:
         """Sends a command that must be acknowledged; returns the v in the ack."""
         answer = await self.ask(command)
         assert answer["t"] == "ack", answer
         v: int | None = answer["v"]
         return v
 
-    async def expect_refusal(self, command: wire.RoomCommand) -> str:
+    async def expect_refusal(self, command: wire.RoomFrame) -> str:
         """Sends a command that must be refused; returns the code."""
         answer = await self.ask(command)
         assert answer["t"] == "error", answer
@@ -421,20 +418,23 @@ class Client(Inbox):
     def join(self, room: str, since: int = 0, epoch: str | None = None) -> wire.Join:
         return wire.Join(id=self.new_id(), room=room, since=since, epoch=epoch)
 
-    def sit(self, room: str, seat: int) -> wire.Sit:
-        return wire.Sit(id=self.new_id(), room=room, seat=seat)
+    def leave(self, room: str) -> wire.Leave:
+        return wire.Leave(id=self.new_id(), room=room)
 
-    def move(self, room: str, ply: int, move: str, key: str | None = None) -> wire.Move:
-        return wire.Move(id=key or self.new_id(), room=room, ply=ply, move=move)
+    def sit(self, room: str, seat: int) -> wire.CommandFrame:
+        return wire.CommandFrame(room, Sit(id=self.new_id(), seat=seat))
+
+    def move(self, room: str, ply: int, move: str, key: str | None = None) -> wire.CommandFrame:
+        return wire.CommandFrame(room, Move(id=key or self.new_id(), ply=ply, move=move))
 
     def chat(
-        self, room: str, text: str, to: wire.ChatTo = "room", key: str | None = None
-    ) -> wire.Chat:
-        return wire.Chat(id=key or self.new_id(), room=room, text=text, to=to)
+        self, room: str, text: str, to: ChatTo = "room", key: str | None = None
+    ) -> wire.CommandFrame:
+        return wire.CommandFrame(room, Chat(id=key or self.new_id(), text=text, to=to))
 
-    def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
-        """Returns a command of a kind that has no fields of its own."""
-        return kind(id=self.new_id(), room=room)
+    def plain(self, kind: Callable[[str], ClientCommand], room: str) -> wire.CommandFrame:
+        """Returns a command of a kind that needs no fields of its own."""
+        return wire.CommandFrame(room, kind(self.new_id()))
 
 
 # --- the server

@@ -6,8 +6,22 @@ from typing import Any
 
 import msgspec
 
+from server.commands import (
+    Abort,
+    AddAi,
+    Chat,
+    Create,
+    Decline,
+    Move,
+    MySeat,
+    Rematch,
+    RemoveAi,
+    Resign,
+    Sit,
+    Stand,
+)
 from server.protocol import messages as wire
-from server.protocol.codec import ProtocolError, parse_message
+from server.protocol.codec import ProtocolError, format_message, parse_message
 from tests.support.raw_websocket import BINARY, CLOSE, PING, PONG, TEXT, frame, handshake
 
 Json = dict[str, Any]
@@ -52,34 +66,31 @@ class MalformedInput:
         rng = self._random
         room = rng.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
         seat = rng.randrange(2)
-        command: wire.Incoming = rng.choice(
-            [
-                wire.Hello(protocol=1),
-                wire.Hello(protocol=1, token="x" * 43, name="Eve"),
-                wire.Ping(id="p"),
-                wire.Create(id="c", game="chess-960"),
-                wire.Create(id="c", game="tic-tac-toe", options={"size": "9"}),
-                wire.Create(id="c", game="sticks", seats=(wire.MySeat(), wire.MySeat())),
-                wire.Join(id="j", room=room),
-                wire.Join(id="j", room=room, since=2**53 - 1, epoch="other"),
-                wire.Leave(id="l", room=room),
-                wire.Sit(id="s", room=room, seat=seat),
-                wire.Stand(id="s", room=room),
-                wire.AddAi(id="a", room=room, seat=seat, level=1),
-                wire.RemoveAi(id="r", room=room, seat=seat),
-                wire.Move(id="m", room=room, ply=rng.randrange(4), move="b2"),
-                wire.Resign(id="r", room=room),
-                wire.Abort(id="a", room=room),
-                wire.Rematch(id="r", room=room),
-                wire.Decline(id="d", room=room),
-                wire.Chat(id="c", room=room, text=" \u202e\0"),
-                wire.Chat(id="c", room=room, text="x" * 401),
-                wire.WatchLobby(id="w"),
-            ]
-        )
-        command_json = msgspec.to_builtins(command)
-        assert isinstance(command_json, dict)
-        return command_json
+        commands: list[wire.ClientFrame] = [
+            wire.Hello(protocol=1),
+            wire.Hello(protocol=1, token="x" * 43, name="Eve"),
+            wire.Ping(id="p"),
+            Create(id="c", game="chess-960"),
+            Create(id="c", game="tic-tac-toe", options={"size": "9"}),
+            Create(id="c", game="sticks", seats=(MySeat(), MySeat())),
+            wire.Join(id="j", room=room),
+            wire.Join(id="j", room=room, since=2**53 - 1, epoch="other"),
+            wire.Leave(id="l", room=room),
+            wire.CommandFrame(room, Sit(id="s", seat=seat)),
+            wire.CommandFrame(room, Stand(id="s")),
+            wire.CommandFrame(room, AddAi(id="a", seat=seat, level=1)),
+            wire.CommandFrame(room, RemoveAi(id="r", seat=seat)),
+            wire.CommandFrame(room, Move(id="m", ply=rng.randrange(4), move="b2")),
+            wire.CommandFrame(room, Resign(id="r")),
+            wire.CommandFrame(room, Abort(id="a")),
+            wire.CommandFrame(room, Rematch(id="r")),
+            wire.CommandFrame(room, Decline(id="d")),
+            wire.CommandFrame(room, Chat(id="c", text=" \u202e\0")),
+            wire.CommandFrame(room, Chat(id="c", text="x" * 401)),
+            wire.WatchLobby(id="w"),
+        ]
+        fields: Json = json.loads(format_message(rng.choice(commands)))
+        return fields
 
     def message(self) -> bytes:
         """Returns the payload of a text frame: a command, unchanged or mutated."""
@@ -172,7 +183,11 @@ class MalformedInput:
             message = parse_message(payload)
         except ProtocolError:
             return payload
-        if isinstance(message, wire.Chat) and message.room in self._rooms:
+        if (
+            isinstance(message, wire.CommandFrame)
+            and isinstance(message.command, Chat)
+            and message.room in self._rooms
+        ):
             return _encode({"t": "chat", "id": "c", "room": message.room, "text": ""})
         return payload
 

@@ -35,8 +35,8 @@ class Socket:
         self.token: str | None = None
         self._ids = 0
 
-    async def send(self, message: wire.Incoming | Message | str | bytes) -> None:
-        if isinstance(message, wire.Incoming):
+    async def send(self, message: wire.ClientFrame | Message | str | bytes) -> None:
+        if isinstance(message, wire.ClientFrame):
             message = format_message(message).decode()
         elif isinstance(message, dict):
             message = json.dumps(message)

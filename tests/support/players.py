@@ -11,18 +11,9 @@ from client.errors import Refused
 from client.messages import LoggedEvent
 from client.model import Model, apply
 from client.timing import Timing
+from server.commands import AiSeat, ClientCommand, Create, Move, MySeat, OpenSeat, Rematch, Sit
 from server.protocol.codes import Code
-from server.protocol.messages import (
-    AiSeat,
-    Create,
-    Move,
-    MySeat,
-    OpenSeat,
-    Rematch,
-    RoomCommand,
-    Sit,
-    Snapshot,
-)
+from server.protocol.messages import CommandFrame, Snapshot
 from tests.oracle.journal import Journal
 
 #: The timing of a client that reconnects sooner than by default, so that tests need not wait.
@@ -92,7 +83,7 @@ class Player:
         if (self._host and not offers) or (
             not self._host and seat is not None and (1 - seat) in offers
         ):
-            await self._send(Rematch(id=self._connection.new_id(), room=self.model.room))
+            await self._send(Rematch(self._connection.new_id()))
 
     async def _move(self) -> None:
         model = self.model
@@ -100,21 +91,20 @@ class Player:
             return
         self._last_turn = (model.match.id, model.ply)
         move = self._random.choice(model.moves)
-        await self._send(
-            Move(id=self._connection.new_id(), room=model.room, ply=model.ply, move=move.id)
-        )
+        await self._send(Move(self._connection.new_id(), model.ply, move.id))
 
-    async def _send(self, command: RoomCommand) -> None:
+    async def _send(self, command: ClientCommand) -> None:
+        frame = CommandFrame(self.model.room, command)
         try:
-            ack = await self._connection.command(command)
+            ack = await self._connection.command(frame)
         except Refused as refusal:
             # Whether the command was executed is unknown; sending it again finds out.
             if refusal.code == Code.STORE_RETRY:
                 await self._send(command)
                 return
-            self._journal.refused.append((self._connection.identity, command, refusal.code))
+            self._journal.refused.append((self._connection.identity, frame, refusal.code))
             raise
-        self._journal.record_ack(self._connection.identity, command, ack.v)
+        self._journal.record_ack(self._connection.identity, frame, ack.v)
 
 
 async def make_room(
@@ -145,7 +135,7 @@ async def two_people(
         room = await make_room(ada, game, options)
         host = Player(ada, room, journal, seed, stop, host=True)
         guest = Player(bob, room, journal, seed + 1, stop, host=False)
-        await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
+        await bob.command(CommandFrame(room, Sit(id=bob.new_id(), seat=1)))
         async with asyncio.TaskGroup() as tasks:
             guest_task = tasks.create_task(guest.run())
             await host.run()

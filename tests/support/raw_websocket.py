@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from server.protocol.messages import PROTOCOL, Hello, Incoming
+from server.protocol.messages import PROTOCOL, ClientFrame, Hello
 
 #: Opcodes (RFC 6455, section 5.2).
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -80,7 +80,7 @@ class RawSocket:
         self.send_message(Hello(protocol=PROTOCOL, token=token))
         return await self.message()
 
-    def send_message(self, message: Incoming) -> None:
+    def send_message(self, message: ClientFrame) -> None:
         self.writer.write(frame(msgspec.json.encode(message)))
 
     async def message(self) -> dict[str, Any]:

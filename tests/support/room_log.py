@@ -8,10 +8,7 @@ import pytest
 
 from engine.game import Game, GameFault, Rules
 from engine.rules.registry import load_game
-from server.ids import IdentityId, RoomId
-from server.protocol.codes import Code
-from server.rooms import rules
-from server.rooms.commands import (
+from server.commands import (
     AddAi,
     AiFailure,
     AiMove,
@@ -26,7 +23,10 @@ from server.rooms.commands import (
     RemoveAi,
     Sit,
 )
-from server.rooms.events import RoomEvent, format_event_body, parse_event_body
+from server.events import RoomEvent, format_event_body, parse_event_body
+from server.ids import IdentityId, RoomId
+from server.protocol.codes import Code
+from server.rooms import rules
 from server.rooms.model import (
     Actor,
     CommandRejected,

@@ -17,7 +17,8 @@ from client.connection import Connection, connect
 from client.errors import Unreachable
 from client.messages import LoggedEvent, RoomMessage
 from client.transport import Dial, Socket, SocketClosed
-from server.protocol.messages import Chat
+from server.commands import Chat
+from server.protocol.messages import CommandFrame
 
 Message = dict[str, Any]
 
@@ -237,8 +238,8 @@ async def websocket(*scripts: Script, **settings: Any) -> AsyncIterator[Connecti
         raise failures[0]
 
 
-def chat(c: Connection, text: str = "hi") -> Chat:
-    return Chat(id=c.new_id(), room="r", text=text)
+def chat(c: Connection, text: str = "hi") -> CommandFrame:
+    return CommandFrame("r", Chat(id=c.new_id(), text=text))
 
 
 def summarize(messages: list[RoomMessage]) -> list[object]:

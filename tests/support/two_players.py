@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from server.commands import AiSeat, MySeat, OpenSeat
 from server.ids import RoomId
-from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.runtime.hub import Hub
 from tests.support.fake_server import Client, FakeServer
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from msgspec import inspect
 
 from engine.search.job import Info
+from server.events import KnownEvent
+from server.ops.protocol_page import fields_in_frame
 from server.protocol import messages as wire
 from tests.support.wire_samples import frames
 
@@ -38,7 +40,7 @@ def typescript() -> str:
     unions = {
         "ClientMessage": inspect.type_info(wire.ClientMessage),
         "ServerMessage": inspect.type_info(wire.ServerMessage),
-        "RoomEvent": inspect.type_info(wire.RoomEvent),
+        "RoomEvent": inspect.type_info(KnownEvent),
     }
     named = [f"export type {name} = {_type(union, structs)};\n" for name, union in unions.items()]
     _type(inspect.type_info(Info), structs)
@@ -102,7 +104,7 @@ def _doc(cls: type) -> Iterator[str]:
 def _fields(info: inspect.StructType, structs: dict[str, str]) -> Iterator[str]:
     if info.tag_field is not None:
         yield f'    {info.tag_field}: "{info.tag}";'
-    for field in info.fields:
+    for field in fields_in_frame(info):
         optional = "" if field.required else "?"
         yield f"    {field.encode_name}{optional}: {_type(field.type, structs)};"
 

@@ -2,15 +2,40 @@
 
 from engine.search.job import Counts, DepthBest, RootMove
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
-from server.protocol import messages as wire
-from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
-from server.protocol.codes import Code
-from server.rooms.events import (
+from server.commands import (
+    Abort,
+    Accept,
+    AddAi,
+    AiSeat,
+    CallDraw,
+    Chat,
+    Claim,
+    ClaimWin,
+    Configure,
+    Create,
+    Decline,
+    Hint,
+    LetAiPlay,
+    Move,
+    Mute,
+    MySeat,
+    OfferDraw,
+    ReclaimSeat,
+    Rematch,
+    RemoveAi,
+    Resign,
+    Sit,
+    Stand,
+    Takeback,
+    Unmute,
+)
+from server.events import (
     AiTookOver,
     Configured,
     Created,
     Declined,
     Finished,
+    Hidden,
     Moved,
     Muted,
     Occupant,
@@ -28,52 +53,56 @@ from server.rooms.events import (
     Unmuted,
     format_event_body,
 )
+from server.protocol import messages as wire
+from server.protocol.assessments import Assessment, Candidate, DepthWords
+from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
+from server.protocol.codes import Code
 
 ROOM, MATCH, EPOCH, AT_MS = "r7Kq2", "m91xZ", "e-1", 1_760_000_000_000
-ADA = wire.Occupant("g-ada", "Ada <b>&</b> 阿达")
-AI = wire.Occupant("ai", "AI level 5", "ai", 5)
+ADA = Occupant("g-ada", "Ada <b>&</b> 阿达")
+AI = Occupant("ai", "AI level 5", "ai", 5)
 MOVE = MoveView("d", ("d",), "d", ghost=("d1", "R"))
 
 #: A sample of every message of a client.
-CLIENT: tuple[wire.Incoming, ...] = (
+CLIENT: tuple[wire.ClientFrame, ...] = (
     wire.Hello(protocol=1, token="secret", name="Ada"),
     wire.Ping(id="p1"),
-    wire.Create(
+    Create(
         id="c1",
         game="sticks",
         options={"rows": "1-3-5-7"},
         visibility="unlisted",
-        seats=(wire.AiSeat(3), wire.MySeat()),
+        seats=(AiSeat(3), MySeat()),
     ),
     wire.Join(id="c2", room=ROOM, since=4, epoch=EPOCH),
     wire.Leave(id="c3", room=ROOM),
-    wire.Sit(id="c4", room=ROOM, seat=1),
-    wire.Stand(id="c5", room=ROOM),
-    wire.AddAi(id="c6", room=ROOM, seat=1, level=5),
-    wire.RemoveAi(id="c7", room=ROOM, seat=1),
-    wire.Configure(id="c19", room=ROOM, thinking="spectators"),
-    wire.Move(id="c8", room=ROOM, ply=0, move="d"),
-    wire.Takeback(id="c18", room=ROOM, ply=2),
-    wire.Resign(id="c9", room=ROOM),
-    wire.Abort(id="c10", room=ROOM),
-    wire.Claim(id="c15", room=ROOM),
-    wire.OfferDraw(id="c16", room=ROOM),
-    wire.Accept(id="c17", room=ROOM),
-    wire.Rematch(id="c11", room=ROOM),
-    wire.Decline(id="c12", room=ROOM),
-    wire.Chat(id="c13", room=ROOM, text="a good <i>move</i>?", to="spectators"),
+    wire.CommandFrame(ROOM, Sit(id="c4", seat=1)),
+    wire.CommandFrame(ROOM, Stand(id="c5")),
+    wire.CommandFrame(ROOM, AddAi(id="c6", seat=1, level=5)),
+    wire.CommandFrame(ROOM, RemoveAi(id="c7", seat=1)),
+    wire.CommandFrame(ROOM, Configure(id="c19", thinking="spectators")),
+    wire.CommandFrame(ROOM, Move(id="c8", ply=0, move="d")),
+    wire.CommandFrame(ROOM, Takeback(id="c18", ply=2)),
+    wire.CommandFrame(ROOM, Resign(id="c9")),
+    wire.CommandFrame(ROOM, Abort(id="c10")),
+    wire.CommandFrame(ROOM, Claim(id="c15")),
+    wire.CommandFrame(ROOM, OfferDraw(id="c16")),
+    wire.CommandFrame(ROOM, Accept(id="c17")),
+    wire.CommandFrame(ROOM, Rematch(id="c11")),
+    wire.CommandFrame(ROOM, Decline(id="c12")),
+    wire.CommandFrame(ROOM, Chat(id="c13", text="a good <i>move</i>?", to="spectators")),
     wire.WatchLobby(id="c14", on=False),
-    wire.ClaimWin(id="c18", room=ROOM),
-    wire.CallDraw(id="c19", room=ROOM),
-    wire.LetAiPlay(id="c20", room=ROOM),
-    wire.ReclaimSeat(id="c21", room=ROOM),
-    wire.Hint(id="c22", room=ROOM, ply=1, what="piece"),
-    wire.Mute(id="c23", room=ROOM, identity="g-kim"),
-    wire.Unmute(id="c24", room=ROOM, identity="g-kim"),
+    wire.CommandFrame(ROOM, ClaimWin(id="c18")),
+    wire.CommandFrame(ROOM, CallDraw(id="c19")),
+    wire.CommandFrame(ROOM, LetAiPlay(id="c20")),
+    wire.CommandFrame(ROOM, ReclaimSeat(id="c21")),
+    wire.CommandFrame(ROOM, Hint(id="c22", ply=1, what="piece")),
+    wire.CommandFrame(ROOM, Mute(id="c23", identity="g-kim")),
+    wire.CommandFrame(ROOM, Unmute(id="c24", identity="g-kim")),
 )
 
 #: The room's events in order, from v 1.
-EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
+EVENTS: tuple[RoomEvent | Hidden, ...] = (
     Created("connect-four", {}, "public", "g-ada"),
     SeatTaken(0, Occupant("g-ada", ADA.name)),
     Started(
@@ -85,7 +114,7 @@ EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
     ),
     Moved(MATCH, 0, 0, "d", "fedcba9876543210", text="d1", number="1."),
     Said("g-kim", "Kim", "a good <i>move</i>?"),
-    wire.Hidden(),
+    Hidden(),
     Finished(MATCH, 1, "resign", "Red resigned"),
     Offered(0, "draw"),
     Declined(0, "draw"),
@@ -175,7 +204,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
         v=5,
         text="d2 is best: 62 % to win.",
         arrows=(wire.Arrow(("d2",)), wire.Arrow(("c1",), "other")),
-        candidates=(wire.Candidate(move="d", text="d2", says="62 %", chance=62, cells=("d2",)),),
+        candidates=(Candidate(move="d", text="d2", says="62 %", chance=62, cells=("d2",)),),
     ),
     wire.Presence(room=ROOM, seats=(True, True), watching=7),
     wire.Lobby(
@@ -198,9 +227,9 @@ SERVER: tuple[wire.Outgoing, ...] = (
 )
 
 #: Further samples of messages with fields that were added later, by the name of their golden file.
-LATER: dict[str, wire.Incoming | wire.Outgoing] = {
-    "client-configure-help": wire.Configure(id="c19", room=ROOM, thinking="all", help=True),
-    "client-create-helped": wire.Create(id="c1", game="sticks", help=True),
+LATER: dict[str, wire.ClientFrame | wire.Outgoing] = {
+    "client-configure-help": wire.CommandFrame(ROOM, Configure("c19", "all", help=True)),
+    "client-create-helped": Create(id="c1", game="sticks", help=True),
     "server-snapshot-muted": wire.Snapshot(
         room=ROOM,
         v=9,
@@ -212,9 +241,9 @@ LATER: dict[str, wire.Incoming | wire.Outgoing] = {
             wire.ChatLine(9, AT_MS, "Plyroom", "it wins", identity="bot", by="bot", answers=8),
         ),
         help=True,
-        muted=(wire.Player("g-kim", "Kim"),),
+        muted=(Player("g-kim", "Kim"),),
     ),
-    "client-create-restricted": wire.Create(id="c1", game="sticks", thinking="after"),
+    "client-create-restricted": Create(id="c1", game="sticks", thinking="after"),
     "server-thinking-assessed": wire.Thinking(
         room=ROOM,
         match=MATCH,
@@ -229,13 +258,13 @@ LATER: dict[str, wire.Incoming | wire.Outgoing] = {
         pv=("d", "d", "c"),
         moves=(RootMove("d", -12), RootMove("c", -40, "upper")),
         number="2.",
-        assessment=wire.Assessment(
+        assessment=Assessment(
             sentence="Yellow likes d2: it expects 3. d3 4. c1 and thinks it is a little worse.",
             chance=44,
             says="44 % to win",
             candidates=(
-                wire.Candidate(move="d", text="d2", says="44 %", chance=44, cells=("d2",)),
-                wire.Candidate(
+                Candidate(move="d", text="d2", says="44 %", chance=44, cells=("d2",)),
+                Candidate(
                     move="c", text="c1", says="worse than 32 %", chance=32, bound="upper",
                     cells=("c1",),
                 ),
@@ -268,33 +297,33 @@ LATER: dict[str, wire.Incoming | wire.Outgoing] = {
             DepthBest(2, -3, ("c", "d")),
             DepthBest(3, -12, ("d", "d", "c")),
         ),
-        assessment=wire.Assessment(
+        assessment=Assessment(
             sentence="Yellow likes d2: it expects 3. d3 4. c1 and thinks it is a little worse.",
             chance=44,
             says="44 % to win",
             candidates=(
-                wire.Candidate(
+                Candidate(
                     move="d", text="d2", says="44 %", chance=44, cells=("d2",), line="3. d3 4. c1"
                 ),
-                wire.Candidate(
+                Candidate(
                     move="c", text="c1", says="worse than 32 %", chance=32, bound="upper",
                     cells=("c1",), line="3. d2",
                 ),
-                wire.Candidate(
+                Candidate(
                     move="e", text="e1", says="worse than 25 %", chance=25, bound="upper",
                     cells=("e1",),
                 ),
             ),
             others=(
-                wire.Candidate(
+                Candidate(
                     move="a", text="a1", says="worse than 20 %", chance=20, bound="upper",
                     cells=("a1",),
                 ),
             ),
             depths=(
-                wire.DepthWords(depth=1, move="d", text="d2", chance=52),
-                wire.DepthWords(depth=2, move="c", text="c1", chance=49),
-                wire.DepthWords(depth=3, move="d", text="d2", chance=44),
+                DepthWords(depth=1, move="d", text="d2", chance=52),
+                DepthWords(depth=2, move="c", text="c1", chance=49),
+                DepthWords(depth=3, move="d", text="d2", chance=44),
             ),
             work="3,412 branches cut off, 91 % of them by the first move tried. Answered from "
             "memory 12,300 times.",
@@ -318,10 +347,11 @@ def frames() -> dict[str, bytes]:
     named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
     named |= {name: format_message(message) for name, message in LATER.items()}
     for v, event in enumerate(EVENTS, 1):
-        body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
+        body = HIDDEN_BODY if isinstance(event, Hidden) else format_event_body(event)
         named[f"event-{_tag(event)}"] = event_frame(ROOM, v, AT_MS + v, body)
     return named
 
 
-def _tag(message: wire.Incoming | wire.Outgoing | RoomEvent | wire.Hidden) -> str:
-    return str(message.__struct_config__.tag)
+def _tag(message: wire.ClientFrame | wire.Outgoing | RoomEvent | Hidden) -> str:
+    inner = message.command if isinstance(message, wire.CommandFrame) else message
+    return str(inner.__struct_config__.tag)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from client.connection import connect
-from server.protocol.messages import AiSeat, MySeat
+from server.commands import AiSeat, MySeat
 from tests.oracle.journal import Journal
 from tests.support.documented import PAGE, install
 from tests.support.players import QUICK_TIMING, Player, make_room

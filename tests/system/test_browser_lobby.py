@@ -9,8 +9,8 @@ from playwright.async_api import Browser, Locator, expect
 
 from client.connection import connect
 from engine.rules.registry import game_ids, load_game
+from server.commands import AiSeat, Create, MySeat, OpenSeat
 from server.deploy.free_ports import free_ports
-from server.protocol.messages import AiSeat, Create, MySeat, OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
 from tests.system.test_browser_pages import assert_fits, audit

@@ -11,7 +11,9 @@ import pytest
 
 from client.connection import Connection, connect
 from client.messages import LoggedEvent
-from server.protocol.messages import Answer, Chat, Create, Said
+from server.commands import Chat, Create
+from server.events import Said
+from server.protocol.messages import Answer, CommandFrame
 from tests.support.documented import DOCS, install
 from tests.support.players import QUICK_TIMING
 from tests.support.server_process import ROOT, assert_no_traceback, serving
@@ -27,7 +29,7 @@ async def ask(connection: Connection, room: str, *questions: str) -> list[Answer
     async def ask_next() -> None:
         if waiting:
             text = waiting.pop(0)
-            await connection.command(Chat(id=connection.new_id(), room=room, text=text))
+            await connection.command(CommandFrame(room, Chat(id=connection.new_id(), text=text)))
 
     async with aclosing(connection.follow(room)) as messages:
         asking = asyncio.create_task(ask_next())

@@ -9,9 +9,10 @@ import pytest
 
 from client.connection import State, connect
 from client.model import Model
+from server.commands import Chat
 from server.deploy.postgres import PASSWORD, WITH_FSYNC, Postgres, private_postgres
 from server.protocol.codes import Code
-from server.protocol.messages import Chat, Join
+from server.protocol.messages import CommandFrame, Join
 from tests.oracle.journal import Journal, read_postgres_logs
 from tests.support.players import LONG_STICKS, PATIENT_TIMING, make_room, two_people
 from tests.support.raw_websocket import RawSocket, raw_socket
@@ -136,7 +137,7 @@ async def _answer(raw: RawSocket, key: str) -> dict[str, object]:
 
 async def _assert_retry(raw: RawSocket, room: str, key: str) -> None:
     """Asserts that a command is refused with store.retry while the database is down."""
-    raw.send_message(Chat(id=key, room=room, text="is anybody there?"))
+    raw.send_message(CommandFrame(room, Chat(id=key, text="is anybody there?")))
     answer = await _answer(raw, key)
     assert (answer["t"], answer.get("code")) == ("error", Code.STORE_RETRY)
 
@@ -144,7 +145,7 @@ async def _assert_retry(raw: RawSocket, room: str, key: str) -> None:
 async def _send_until_acked(raw: RawSocket, room: str, key: str) -> None:
     """Sends the same command again until it is acknowledged."""
     while True:
-        raw.send_message(Chat(id=key, room=room, text="is anybody there?"))
+        raw.send_message(CommandFrame(room, Chat(id=key, text="is anybody there?")))
         answer = await _answer(raw, key)
         if answer["t"] == "ack":
             return

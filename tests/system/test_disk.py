@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from client.connection import connect
+from server.commands import AiSeat, Chat, Move, Sit
 from server.protocol.codes import Close, Code
-from server.protocol.messages import AiSeat, Chat, Hello, Join, Move, Sit
+from server.protocol.messages import CommandFrame, Hello, Join
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import make_room
 from tests.support.raw_websocket import RawSocket, raw_socket
@@ -77,9 +78,9 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
             duel = await make_room(
                 ada, "sticks", {"rows": "9-9-9-9-9-9"}, (AiSeat(level=1), AiSeat(level=1))
             )
-            await bob.command(Sit(id="sit", room=room, seat=1))
+            await bob.command(CommandFrame(room, Sit(id="sit", seat=1)))
             ballast = fill(small_disk)
-            chats = [Chat(id=f"c{n}", room=room, text="x" * 400) for n in range(60)]
+            chats = [CommandFrame(room, Chat(id=f"c{n}", text="x" * 400)) for n in range(60)]
             acked = []
             for chat in chats:
                 raw.send_message(chat)
@@ -94,7 +95,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
             raw.send_message(Join(id="join", room=room))
             assert (await answer(raw, "join"))["t"] == "ack", "it can be read"
             refusals = server.errors.count(room)
-            move = Move(id="move", room=room, ply=0, move="b2")
+            move = CommandFrame(room, Move(id="move", ply=0, move="b2"))
             moving = asyncio.create_task(ada.command(move))
             await eventually(lambda: server.errors.count(room) > refusals, "the move is tried")
             assert not moving.done()
@@ -135,10 +136,10 @@ async def test_the_server_continues_when_its_log_cannot_be_written(
             room = await make_room(ada, "tic-tac-toe")
             ballast = fill(small_disk)
             for n in range(60):
-                raw.send_message(Chat(id=f"c{n}", room=room, text="x" * 400))
+                raw.send_message(CommandFrame(room, Chat(id=f"c{n}", text="x" * 400)))
                 reply = await answer(raw, f"c{n}")
             assert reply["t"] == "error"
             ballast.unlink()
             async with asyncio.timeout(60):
-                await ada.command(Chat(id="c", room=room, text="x"))
+                await ada.command(CommandFrame(room, Chat(id="c", text="x")))
         assert await server.stop() == 0

@@ -11,7 +11,9 @@ import pytest
 from client.connection import connect
 from client.messages import LoggedEvent, RoomMessage
 from engine.games import tic_tac_toe
-from server.protocol.messages import AiSeat, Finished, Move, MySeat, Sit
+from server.commands import AiSeat, Move, MySeat, Sit
+from server.events import Finished
+from server.protocol.messages import CommandFrame
 from tests.support.players import QUICK_TIMING, make_room
 from tests.support.server_process import NO_RATE_LIMITS, ROOT, assert_no_traceback, serving
 from tests.system.test_workers import Opponent, is_move, workers
@@ -57,8 +59,8 @@ async def test_data_and_rules_are_edited_while_the_server_runs(tmp_path: Path, s
             connect(server.url, timing=QUICK_TIMING) as bob,
         ):
             friends = await make_room(ada, "edited")
-            await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))
-            await ada.command(Move(id=ada.new_id(), room=friends, ply=0, move="b2"))
+            await bob.command(CommandFrame(friends, Sit(id=bob.new_id(), seat=1)))
+            await ada.command(CommandFrame(friends, Move(id=ada.new_id(), ply=0, move="b2")))
             # The AI begins, so that neither side can have three in a row before the AI is to move
             # without its worker.
             room = await make_room(ada, "edited", {}, (AiSeat(level=1), MySeat()))
@@ -78,13 +80,13 @@ async def test_data_and_rules_are_edited_while_the_server_runs(tmp_path: Path, s
                 assert match.over is not None
                 assert match.over.how == "failure"
                 assert "the rules of this game have changed" in match.over.reason
-            await bob.command(Move(id=bob.new_id(), room=friends, ply=1, move="a1"))
+            await bob.command(CommandFrame(friends, Move(id=bob.new_id(), ply=1, move="a1")))
             token = ada.token
         assert await server.stop() == 0
 
         await server.start()
         async with connect(server.url, token, timing=QUICK_TIMING) as ada:
-            await ada.command(Move(id=ada.new_id(), room=friends, ply=2, move="c2"))
+            await ada.command(CommandFrame(friends, Move(id=ada.new_id(), ply=2, move="c2")))
             room = await make_room(ada, "edited", {}, (MySeat(), AiSeat(level=1)))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, expect
 
 from client.connection import connect
 from engine.rules.registry import game_ids, load_game
-from server.protocol.messages import AiSeat, Create
+from server.commands import AiSeat, Create
 from tests.support.any_game import play_by_clicks, play_by_typing, play_with_pointer
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.pseudo_terminal import environ, on_a_terminal, on_pipes, plyroom

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from client.connection import Connection, connect
-from server.protocol.messages import Chat, Join, Move, Ping, Resign, Sit
+from server.commands import Chat, Move, Resign, Sit
+from server.protocol.messages import CommandFrame, Join, Ping
 from tests.oracle.journal import read_logs
 from tests.support.malformed_input import MalformedInput
 from tests.support.players import make_room
@@ -46,9 +47,9 @@ async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
     async with connect(server.url) as ada, connect(server.url) as bob:
         rooms = [await make_room(ada, "tic-tac-toe") for _ in range(3)]
         for room in rooms:
-            await bob.command(Sit(id="sit", room=room, seat=1))
-            await ada.command(Move(id="1", room=room, ply=0, move="b2"))
-        await bob.command(Resign(id="2", room=rooms[1]))
+            await bob.command(CommandFrame(room, Sit(id="sit", seat=1)))
+            await ada.command(CommandFrame(room, Move(id="1", ply=0, move="b2")))
+        await bob.command(CommandFrame(rooms[1], Resign(id="2")))
         yield Victims(ada, bob, rooms)
 
 
@@ -142,7 +143,7 @@ async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> 
     """Sends chat lines until `done`; returns the number of acknowledged lines."""
     lines = 0
     while not done.done():
-        await who.command(Chat(id=who.new_id(), room=room, text="still there?"))
+        await who.command(CommandFrame(room, Chat(id=who.new_id(), text="still there?")))
         lines += not done.done()
     return lines
 
@@ -177,7 +178,9 @@ async def test_malformed_input_of_every_kind_changes_nothing(
             room: before[room] for room in people.rooms
         }
         assert await snapshots(server, people.rooms) == snapshots_before
-        ack = await people.bob.command(Move(id="3", room=people.rooms[0], ply=1, move="a1"))
+        ack = await people.bob.command(
+            CommandFrame(people.rooms[0], Move(id="3", ply=1, move="a1"))
+        )
         assert ack.v == 6
         assert growth < GROWTH_BYTES, f"{growth / 2**20:.1f} MiB"
         assert await server.stop() == 0

@@ -11,7 +11,8 @@ from client.connection import connect
 from client.errors import PlyroomError, Refused
 from engine.games import tic_tac_toe
 from server.codes import Code
-from server.protocol.messages import Chat, Move, Sit
+from server.commands import Chat, Move, Sit
+from server.protocol.messages import CommandFrame
 from tests.support.players import QUICK_TIMING, make_room
 from tests.support.server_process import ROOT, serving
 
@@ -61,16 +62,16 @@ async def test_a_rule_without_end(tmp_path: Path) -> None:
         rooms = {}
         for name in (*GAMES, "tic-tac-toe"):
             rooms[name] = await make_room(ada, name)
-            await bob.command(Sit(id=bob.new_id(), room=rooms[name], seat=1))
+            await bob.command(CommandFrame(rooms[name], Sit(id=bob.new_id(), seat=1)))
 
-        def first_move(name: str) -> Move:
-            return Move(id=ada.new_id(), room=rooms[name], ply=0, move="b2")
+        def first_move(name: str) -> CommandFrame:
+            return CommandFrame(rooms[name], Move(id=ada.new_id(), ply=0, move="b2"))
 
         with pytest.raises(Refused) as refused:
             await ada.command(first_move("endless"))
         assert refused.value.code == Code.GAME_HUNG
         await ada.command(first_move("tic-tac-toe"))
-        await bob.command(Chat(id=bob.new_id(), room=rooms["endless"], text="what a pity"))
+        await bob.command(CommandFrame(rooms["endless"], Chat(id=bob.new_id(), text="what a pity")))
         with pytest.raises(Refused) as refused:
             await make_room(ada, "endless")
         assert refused.value.code == Code.GAME_HUNG

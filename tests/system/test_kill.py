@@ -11,7 +11,8 @@ import pytest
 
 from client.connection import State, connect
 from client.model import Model
-from server.protocol.messages import AiSeat, Created
+from server.commands import AiSeat
+from server.events import Created
 from tests.oracle.journal import Journal, StoredLog, read_logs
 from tests.support.players import (
     LONG_STICKS,

@@ -21,8 +21,10 @@ from server.bus import work
 from server.bus.broker import Broker
 from server.bus.link import open_link
 from server.bus.work import ReadyGame
+from server.commands import AiSeat, MySeat
 from server.deploy.mosquitto import Mosquitto, mosquitto
-from server.protocol.messages import AiSeat, Finished, MatchResult, Moved, MySeat, Thinking
+from server.events import Finished, Moved
+from server.protocol.messages import MatchResult, Thinking
 from tests.oracle.journal import Journal, read_logs
 from tests.server.test_remote_engines import ScriptedWorker
 from tests.support.players import make_room

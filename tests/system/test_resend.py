@@ -15,7 +15,9 @@ from client.messages import LoggedEvent
 from client.timing import Timing
 from engine.game import Position
 from engine.rules.registry import load_game
-from server.protocol.messages import Chat, Create, Move, Moved, Said, Sit
+from server.commands import Chat, Create, Move, Sit
+from server.events import Moved, Said
+from server.protocol.messages import CommandFrame
 from tests.oracle.journal import Journal, read_logs
 from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
 from tests.support.players import make_room
@@ -68,7 +70,7 @@ class SticksMatch:
 async def start_match(ada: Connection, bob: Connection) -> SticksMatch:
     """Starts a match in which Ada begins."""
     room = await make_room(ada, "sticks", LONG_ROWS)
-    ack = await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
+    ack = await bob.command(CommandFrame(room, Sit(id=bob.new_id(), seat=1)))
     assert ack.v == 4, "created, seat taken, seat taken, started"
     return SticksMatch(room, load_game("sticks").start(LONG_ROWS), ack.v)
 
@@ -131,7 +133,7 @@ async def _bytes_of_a_move(
 async def _move(match: SticksMatch, who: Connection, journal: Journal, rng: random.Random) -> None:
     """Plays a move; asserts that its ack has the expected v."""
     ply = match.ply
-    command = Move(id=who.new_id(), room=match.room, ply=ply, move=match.next_move(rng))
+    command = CommandFrame(match.room, Move(id=who.new_id(), ply=ply, move=match.next_move(rng)))
     match.v += match.is_over
     ack = await who.command(command)
     assert ack.v == match.v, f"ply {ply}"
@@ -165,7 +167,7 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
                     for count in range(0, 400, 3):
                         proxy.cut_after(toward, count)
                         lines += 1
-                        command = Chat(id=ada.new_id(), room=room, text=f"line {lines}")
+                        command = CommandFrame(room, Chat(id=ada.new_id(), text=f"line {lines}"))
                         ack = await ada.command(command)
                         assert ack.v == 2 + lines
                         journal.record_ack(ada.identity, command, ack.v)
@@ -198,7 +200,8 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
     ):
         async with two_clients(server, proxy) as (ada, bob):
             match = await start_match(ada, bob)
-            command = Move(id="1", room=match.room, ply=0, move=match.next_move(random.Random(1)))
+            move = match.next_move(random.Random(1))
+            command = CommandFrame(match.room, Move(id="1", ply=0, move=move))
             if how == "before the answer":
                 proxy.freeze(Toward.CLIENT)
             sending = asyncio.create_task(ada.command(command))
@@ -213,7 +216,7 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
             assert (await sending).v == match.v
             assert (await ada.command(command)).v == match.v, "and again"
             with pytest.raises(Refused) as refused:
-                await ada.command(Move(id="2", room=match.room, ply=0, move=command.move))
+                await ada.command(CommandFrame(match.room, Move(id="2", ply=0, move=move)))
             assert refused.value.code == "move.stale", "another id is another command"
         assert await server.stop() == 0
     log = read_logs(server.data)[match.room]
@@ -235,22 +238,22 @@ async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path:
             assert await _create(ada, Create(id="1", game="tic-tac-toe")) == ada_room, (
                 "created already"
             )
-            await bob.command(Sit(id="sit", room=ada_room, seat=1))
-            await ada.command(Sit(id="sit", room=bob_room, seat=1))
+            await bob.command(CommandFrame(ada_room, Sit(id="sit", seat=1)))
+            await ada.command(CommandFrame(bob_room, Sit(id="sit", seat=1)))
             for who, room, ply in (
                 (ada, ada_room, 0),
                 (bob, ada_room, 1),
                 (bob, bob_room, 0),
                 (ada, bob_room, 1),
             ):
-                command = Move(id="1", room=room, ply=ply, move=f"{ply + 1}x1")
+                command = CommandFrame(room, Move(id="1", ply=ply, move=f"{ply + 1}x1"))
                 first = await who.command(command)
                 assert first.v == 5 + ply
                 assert await who.command(command) == first, "the same ack"
         async with connect(server.url, token=ada.token) as again:
-            assert (await again.command(Move(id="1", room=ada_room, ply=0, move="1x1"))).v == 5, (
-                "over a new socket"
-            )
+            assert (
+                await again.command(CommandFrame(ada_room, Move(id="1", ply=0, move="1x1")))
+            ).v == 5, "over a new socket"
         assert await server.stop() == 0
     logs = read_logs(server.data)
     assert {log.head for log in logs.values()} == {6}

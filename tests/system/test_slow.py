@@ -10,8 +10,9 @@ import pytest
 
 from client.connection import Connection, State, connect
 from client.timing import Timing
+from server.commands import Chat, Create
 from server.protocol.codes import Close
-from server.protocol.messages import Chat, Create, Join, Ping
+from server.protocol.messages import CommandFrame, Join, Ping
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import Player, make_room
 from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, raw_socket
@@ -67,7 +68,7 @@ async def chat_until_cut(
     """
     all_connections, lines_before_cut, peak_rss = server.connections(), 0, server.rss
     for lines in range(1, MAX_LINES):
-        await who.command(Chat(id=who.new_id(), room=room, text=LINE))
+        await who.command(CommandFrame(room, Chat(id=who.new_id(), text=LINE)))
         if lines % 50 == 0:
             for socket in paused:
                 socket.send_message(Ping())
@@ -117,7 +118,7 @@ async def test_a_client_that_requests_much_and_reads_nothing_is_cut_off(tmp_path
         async with connect(server.url) as ada:
             room = await make_room(ada, "tic-tac-toe")
             for _ in range(50):
-                await ada.command(Chat(id=ada.new_id(), room=room, text=LINE))
+                await ada.command(CommandFrame(room, Chat(id=ada.new_id(), text=LINE)))
             greedy = [await open_paused_follower(server, sockets, room) for _ in range(4)]
             before = server.rss
             for number, socket in enumerate(greedy, 1):

@@ -13,7 +13,8 @@ import pytest
 
 from client.connection import Connection, connect
 from client.model import Model, apply
-from server.protocol.messages import AiSeat, Create, MatchResult, MySeat
+from server.commands import AiSeat, Create, MySeat
+from server.protocol.messages import MatchResult
 from tests.engine.strategies.installed import install_strategies
 from tests.support.players import QUICK_TIMING
 from tests.support.pseudo_terminal import environ, plyroom

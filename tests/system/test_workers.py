@@ -14,7 +14,9 @@ from client.connection import Connection, connect
 from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
 from engine.rules.registry import load_game
-from server.protocol.messages import AiSeat, Chat, Move, Moved, MySeat, Thinking
+from server.commands import AiSeat, Chat, Move, MySeat
+from server.events import Moved
+from server.protocol.messages import CommandFrame, Thinking
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import make_room
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
@@ -67,7 +69,9 @@ class Opponent:
             await self.until(lambda message: True)
         move = self.model.moves[0].id
         await self._connection.command(
-            Move(id=self._connection.new_id(), room=self.model.room, ply=self.model.ply, move=move)
+            CommandFrame(
+                self.model.room, Move(id=self._connection.new_id(), ply=self.model.ply, move=move)
+            )
         )
         await self.until(is_move)
 
@@ -111,7 +115,9 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
                         with suppress(psutil.NoSuchProcess):
                             victim.send_signal(number)
                     chat_ack = asyncio.create_task(
-                        bob.command(Chat(id=bob.new_id(), room=chat_room, text="still there?"))
+                        bob.command(
+                            CommandFrame(chat_room, Chat(id=bob.new_id(), text="still there?"))
+                        )
                     )
                     await person.until(is_move)
                     served += chat_ack.done()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from client.connection import connect
 from client.model import Model, apply
-from server.protocol.messages import OpenSeat
+from server.commands import OpenSeat
 from tests.support.players import make_room
 from tests.support.server_process import NO_RATE_LIMITS, ROOT, assert_no_traceback, serving
 

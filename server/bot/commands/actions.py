@@ -1,8 +1,8 @@
 """Commands that do something for the asker: /takeback, /draw and /coach."""
 
 from server.bot.api import Act, Answer, Ask, Switch, command, for_players, with_help
+from server.commands import OfferDraw, Takeback
 from server.rooms import takebacks
-from server.rooms.commands import OfferDraw, Takeback
 from server.rooms.model import Room, Viewer
 from server.rooms.refusals import Refusal
 

@@ -2,8 +2,8 @@
 
 from server.bot import registry
 from server.bot.api import Answer, Ask, command
+from server.events import Occupant
 from server.protocol.levels import level_names
-from server.rooms.events import Occupant
 
 #: How each persona plays.
 PERSONA_TEXTS = {

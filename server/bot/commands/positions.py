@@ -11,7 +11,7 @@ from server.bot.explanations import english
 from server.bot.explanations.facts import move_facts, side_name
 from server.bot.searches import Findings, hint_job, threat_job
 from server.codes import Code
-from server.rooms.events import Occupant
+from server.events import Occupant
 from server.rooms.model import Match, Room, Viewer
 from server.rooms.permissions import see_thinking
 from server.rooms.refusals import Refusal

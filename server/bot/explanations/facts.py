@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from engine.game import Game, GameError, GameFault, Position
 from engine.search.job import Bound, RootMove
 from engine.win_chance import is_forced, mean_text
+from server.events import Occupant
 from server.protocol.assessments import Candidate, Percent
 from server.protocol.wording import (
     StoredThought,
@@ -24,7 +25,6 @@ from server.protocol.wording import (
     says,
     with_mean,
 )
-from server.rooms.events import Occupant
 from server.rooms.thinking import search_seed
 
 #: How a decided match ends for the side that searches; "draw" only where a solver has proved it.

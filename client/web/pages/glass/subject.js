@@ -21,7 +21,7 @@ import { drawTextField } from "./text-field.js";
 const SUBJECTS = { game: "Game", tree: "Tree", graph: "Graph", lesson: "Lesson" };
 /** A link to a match, with its id and perhaps a ply. */
 const MATCH_LINK = /\/match\/([\w-]{1,24})(?:\?ply=(\d{1,6}))?/;
-/** Maximum length of a position's text, in characters (server/protocol/limits.py). */
+/** Maximum length of a position's text, in characters (server/commands.py). */
 const MAX_POSITION = 1000;
 
 /**

@@ -16,7 +16,7 @@ import { PositionEditor } from "./position-editor.js";
 
 /** The default delay of a check, in ms. */
 const CHECK_AFTER_MS = 250;
-/** Maximum length of the text, in characters (server/protocol/limits.py). */
+/** Maximum length of the text, in characters (server/commands.py). */
 const MAX_TEXT = 1000;
 
 export class PositionField {

@@ -1,8 +1,9 @@
-"""The events of a room's log, and the form in which a log stores them.
+"""The events of a room's log, and the form in which a log stores them and clients receive them.
 
 An event is a fact that is written once and never changed. Its stored form is JSON: an object with
-`kind` and the event's own fields. Protocol version 1 sends that object to clients as it is, so an
-event is encoded once, when it is appended; `server.protocol.events` describes it to clients.
+`kind` and the event's own fields. Protocol version 1 sends that object to clients as it is, inside
+an `event` frame, so an event is encoded once, when it is appended. Rooms, the store, the protocol
+and the clients use these types; the page about the protocol has their docstrings.
 
 Programs of several versions share a log. An event that this version cannot read, because a newer
 one wrote it, becomes `Unknown`: it is stored and sent unchanged, and the room can then only be
@@ -28,8 +29,8 @@ class Player(Struct, frozen=True):
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
-    """The holder of a seat: a player with the name at that time, or the AI at a level, as a
-    persona or by a strategy.
+    """The holder of a seat: a player with the name they had, or the AI at a level, as a persona
+    or by a strategy.
 
     `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI
     that plays on for a player who has gone keeps the seat for that player, `kept_for`.
@@ -279,6 +280,13 @@ STRATEGIES, START, ONE_SCREEN, RATED = "strategies", "start", "one_screen", "rat
 CAPABILITIES = frozenset({STRATEGIES, START, ONE_SCREEN, RATED})
 
 
+class Hidden(Event, frozen=True, tag="hidden"):
+    """A placeholder for an event that this viewer may not see.
+
+    It keeps the numbering without gaps and is never in the log.
+    """
+
+
 class Unknown(Struct, frozen=True):
     """An event of a newer version, of a kind or with fields that this version does not define.
 
@@ -311,6 +319,8 @@ KnownEvent = (
 )
 #: Every event that a log may contain.
 RoomEvent = KnownEvent | Unknown
+#: Every event that a client of this version can read.
+AnyEvent = KnownEvent | Hidden
 
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], KnownEvent] = msgspec.json.Decoder(KnownEvent).decode

@@ -1,56 +1,68 @@
-"""The messages that clients send in protocol version 1, with their limits.
+"""The commands of a room: those that clients may give, with their limits, and the server's own.
 
-`server.protocol.messages` re-exports them, so that a client imports one module.
+A command names neither its actor nor its room: the actor is in its `Moment`
+(`server.rooms.model`), and on the wire its room is in its frame (`CommandFrame` of
+`server.protocol.messages`). `id` is unique for each actor and room, so that a command that is sent
+twice is carried out once. `t` is the name of the command for clients. Rooms, the protocol and the
+clients use these types; the page about the protocol has their docstrings.
+
+A limit is checked where a command is decoded. A command that is made in Python has no check.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from engine.search.job import Persona
+from engine.search.job import MAX_STRATEGY_DEPTH, Persona
 from engine.view import SEATS
-from server.protocol.limits import (
-    MAX_CHAT,
-    MAX_MOVE,
-    MAX_START,
-    ChatTo,
-    CommandId,
-    Count,
-    Depth,
-    EvaluatorName,
-    HintKind,
-    Level,
-    OfferKind,
-    PersonId,
-    RoomId,
-    SeatNumber,
-    StrategyName,
-    ThinkingSetting,
-    Visibility,
-)
 
+#: Maximum length of a line of chat, in characters.
+MAX_CHAT = 400
+#: Maximum length of a move token, in characters.
+MAX_MOVE = 64
+#: Maximum length of the text of a start position, in characters.
+MAX_START = 1000
 
-class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
-    """A message from a client."""
-
-
-class Hello(Incoming, frozen=True, tag="hello"):
-    """The first message of a connection. It identifies the client by its secret `token`.
-
-    A client without a token is identified by the handshake's `Authorization: Bearer …` or the
-    browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and
-    returns the guest's token once, in `welcome`. An unknown token is refused.
-    """
-
-    protocol: int
-    token: Annotated[str, Meta(max_length=128)] | None = None
-    name: Annotated[str, Meta(max_length=200)] | None = None
-
-
-class Ping(Incoming, frozen=True, tag="ping"):
-    """Asks for a `pong`. Any message within 20 s keeps the connection open."""
-
-    id: CommandId | None = None
+#: A count that JavaScript can represent exactly.
+Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+#: The pattern of a text without NUL: SQLite's JSON functions end a text at NUL, so two ids that
+#: differ only after it would be the same, and PostgreSQL rejects NUL.
+NO_NUL = "^[^\\x00]*$"
+#: The id of a command, by which the server recognises repeated ones.
+CommandId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=36,
+        pattern=NO_NUL,
+        description="chosen by the client, unique per room and identity",
+    ),
+]
+#: The identity of a person.
+PersonId = Annotated[str, Meta(min_length=1, max_length=36, pattern=NO_NUL)]
+#: How much a hint shows: the piece to move, the best move, or the best moves.
+HintKind = Literal["piece", "move", "moves"]
+#: The id of a room.
+RoomId = Annotated[str, Meta(min_length=1, max_length=24, pattern=NO_NUL)]
+#: The number of a seat: 0 is the first side.
+SeatNumber = Annotated[int, Meta(ge=0, lt=SEATS)]
+#: An AI level. A game may have fewer than 8.
+Level = Annotated[int, Meta(ge=1, le=8)]
+#: The name of a strategy.
+StrategyName = Annotated[str, Meta(min_length=1, max_length=40, pattern=NO_NUL)]
+#: The depth of a strategy's search, in plies.
+Depth = Annotated[int, Meta(ge=1, le=MAX_STRATEGY_DEPTH)]
+#: The evaluator of a strategy, with its weights: "material:queen=9,rook=5".
+EvaluatorName = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
+#: Whether a room is in the lobby's list. An unlisted room is found only by its id.
+Visibility = Literal["public", "unlisted"]
+#: Who may see an AI's thinking while a match is running: everyone, only those without a seat, or
+#: nobody before the match is over.
+ThinkingSetting = Literal["all", "spectators", "after"]
+#: The audience of a line of chat.
+ChatTo = Literal["room", "spectators"]
+#: What a player may offer the opponent.
+OfferKind = Literal["draw", "rematch", "takeback"]
 
 
 class MySeat(Struct, frozen=True, tag_field="who", tag="me"):
@@ -75,7 +87,11 @@ class AiSeat(Struct, frozen=True, tag_field="who", tag="ai", omit_defaults=True)
     evaluator: EvaluatorName | None = None
 
 
-class Create(Incoming, frozen=True, tag="create", kw_only=True):
+#: How the creator of a room wants a seat to be filled.
+SeatWish = MySeat | OpenSeat | AiSeat
+
+
+class Create(Struct, frozen=True, tag_field="t", tag="create", omit_defaults=True):
     """Creates a room.
 
     The ack carries the room's id. The match starts as soon as both seats are taken.
@@ -95,9 +111,7 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
         Meta(max_length=16),
     ] = {}
     visibility: Visibility = "public"
-    seats: Annotated[
-        tuple[MySeat | OpenSeat | AiSeat, ...], Meta(min_length=SEATS, max_length=SEATS)
-    ] = (
+    seats: Annotated[tuple[SeatWish, ...], Meta(min_length=SEATS, max_length=SEATS)] = (
         MySeat(),
         OpenSeat(),
     )
@@ -108,40 +122,23 @@ class Create(Incoming, frozen=True, tag="create", kw_only=True):
     help: bool = False
 
 
-class RoomCommand(Incoming, frozen=True, kw_only=True):
-    """A command that concerns one room."""
+class Command(Struct, frozen=True, tag_field="t", omit_defaults=True):
+    """A command to an existing room, by a client or by the server itself."""
 
     id: CommandId
-    room: RoomId
 
 
-class Join(RoomCommand, frozen=True, tag="join", kw_only=True):
-    """Follows a room, or resumes following it after a reconnect.
-
-    The server answers with `ack` and `joined`, sends the missed events or a `snapshot`, and then
-    every later event. `since` is the version of the last event that the client has. The client
-    receives a `snapshot` when `since` is 0 or too far behind, or when `epoch` is not the server's.
-    """
-
-    since: Count = 0
-    epoch: Annotated[str, Meta(max_length=36)] | None = None
-
-
-class Leave(RoomCommand, frozen=True, tag="leave"):
-    """Stops following a room. A player keeps their seat."""
-
-
-class Sit(RoomCommand, frozen=True, tag="sit", kw_only=True):
+class Sit(Command, frozen=True, tag="sit"):
     """Takes an empty seat."""
 
     seat: SeatNumber
 
 
-class Stand(RoomCommand, frozen=True, tag="stand"):
+class Stand(Command, frozen=True, tag="stand"):
     """Gives up one's own seat. Refused while a match is running."""
 
 
-class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
+class AddAi(Command, frozen=True, tag="add_ai"):
     """Puts the AI on an empty seat, as the seat `ai` of `create` does. Host only."""
 
     seat: SeatNumber
@@ -152,13 +149,13 @@ class AddAi(RoomCommand, frozen=True, tag="add_ai", kw_only=True):
     evaluator: EvaluatorName | None = None
 
 
-class RemoveAi(RoomCommand, frozen=True, tag="remove_ai", kw_only=True):
+class RemoveAi(Command, frozen=True, tag="remove_ai"):
     """Removes the AI from a seat. Host only; refused while a match is running."""
 
     seat: SeatNumber
 
 
-class Configure(RoomCommand, frozen=True, tag="configure", kw_only=True):
+class Configure(Command, frozen=True, tag="configure"):
     """Chooses settings of the next matches. Host only; refused while a match is running.
 
     `thinking` says who may see an AI's thinking. `help` says whether the room gives help with
@@ -169,7 +166,7 @@ class Configure(RoomCommand, frozen=True, tag="configure", kw_only=True):
     help: bool | None = None
 
 
-class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
+class Move(Command, frozen=True, tag="move"):
     """Plays a move.
 
     `ply` is the number of moves already played, so that a late move cannot be played in another
@@ -181,7 +178,7 @@ class Move(RoomCommand, frozen=True, tag="move", kw_only=True):
     seat: SeatNumber | None = None
 
 
-class Takeback(RoomCommand, frozen=True, tag="takeback", kw_only=True):
+class Takeback(Command, frozen=True, tag="takeback"):
     """Takes back the player's last move and the moves after it.
 
     Against an AI, and in a room for one screen, this happens at once. Another player is asked
@@ -194,7 +191,7 @@ class Takeback(RoomCommand, frozen=True, tag="takeback", kw_only=True):
     ply: Count
 
 
-class Resign(RoomCommand, frozen=True, tag="resign", kw_only=True):
+class Resign(Command, frozen=True, tag="resign"):
     """Resigns the running match.
 
     `seat` is the side that resigns, null for the player's own; on one screen that is the side to
@@ -204,14 +201,14 @@ class Resign(RoomCommand, frozen=True, tag="resign", kw_only=True):
     seat: SeatNumber | None = None
 
 
-class Abort(RoomCommand, frozen=True, tag="abort"):
+class Abort(Command, frozen=True, tag="abort"):
     """Ends the match without a result.
 
     A player may abort until both sides have moved; the host may abort when only AI seats play.
     """
 
 
-class Rematch(RoomCommand, frozen=True, tag="rematch"):
+class Rematch(Command, frozen=True, tag="rematch"):
     """Offers another match with the sides swapped, or accepts that offer.
 
     The match starts at once when the opponent is an AI, or when the host of a match between AI
@@ -219,21 +216,21 @@ class Rematch(RoomCommand, frozen=True, tag="rematch"):
     """
 
 
-class Claim(RoomCommand, frozen=True, tag="claim"):
+class Claim(Command, frozen=True, tag="claim"):
     """Claims a draw under the game's rules.
 
     Only the side to move may claim; the `claim` of `turn` says whether it can.
     """
 
 
-class OfferDraw(RoomCommand, frozen=True, tag="offer_draw"):
+class OfferDraw(Command, frozen=True, tag="offer_draw"):
     """Offers a draw, or accepts the opponent's offer.
 
     The offer stands until the opponent moves or declines.
     """
 
 
-class Accept(RoomCommand, frozen=True, tag="accept", kw_only=True):
+class Accept(Command, frozen=True, tag="accept"):
     """Accepts the opponent's offer.
 
     `what` names the offer; null stands for the draw while a match is running, otherwise for the
@@ -245,13 +242,13 @@ class Accept(RoomCommand, frozen=True, tag="accept", kw_only=True):
     ply: Count | None = None
 
 
-class Decline(RoomCommand, frozen=True, tag="decline", kw_only=True):
+class Decline(Command, frozen=True, tag="decline"):
     """Declines the opponent's offer, or withdraws one's own. `what` is as for `accept`."""
 
     what: OfferKind | None = None
 
 
-class ClaimWin(RoomCommand, frozen=True, tag="claim_win"):
+class ClaimWin(Command, frozen=True, tag="claim_win"):
     """Claims the win of a match whose opponent has gone.
 
     `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The
@@ -259,22 +256,22 @@ class ClaimWin(RoomCommand, frozen=True, tag="claim_win"):
     """
 
 
-class CallDraw(RoomCommand, frozen=True, tag="call_draw"):
+class CallDraw(Command, frozen=True, tag="call_draw"):
     """Ends a match whose opponent has gone as a draw."""
 
 
-class LetAiPlay(RoomCommand, frozen=True, tag="let_ai_play"):
+class LetAiPlay(Command, frozen=True, tag="let_ai_play"):
     """Lets the AI play on for an opponent who has gone, at the middle one of the game's levels.
 
     The AI keeps the seat for that player, who may take it back until the match ends.
     """
 
 
-class ReclaimSeat(RoomCommand, frozen=True, tag="reclaim_seat"):
+class ReclaimSeat(Command, frozen=True, tag="reclaim_seat"):
     """Takes one's seat back from the AI that keeps it."""
 
 
-class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
+class Chat(Command, frozen=True, tag="chat"):
     """Sends a line of chat to the whole room, or to the spectators only.
 
     Players receive a `hidden` event for a line to the spectators. A line that equals one of the
@@ -289,7 +286,7 @@ class Chat(RoomCommand, frozen=True, tag="chat", kw_only=True):
     to: ChatTo = "room"
 
 
-class Hint(RoomCommand, frozen=True, tag="hint", kw_only=True):
+class Hint(Command, frozen=True, tag="hint"):
     """Asks the engine for the best moves of the running match in the position at `ply`.
 
     The ack comes at once, and its `v` is null. When the search has ended, the server sends an
@@ -301,33 +298,22 @@ class Hint(RoomCommand, frozen=True, tag="hint", kw_only=True):
     what: HintKind = "moves"
 
 
-class Mute(RoomCommand, frozen=True, tag="mute", kw_only=True):
+class Mute(Command, frozen=True, tag="mute"):
     """Mutes a person: the room refuses that person's lines of chat. Host only."""
 
     identity: PersonId
 
 
-class Unmute(RoomCommand, frozen=True, tag="unmute", kw_only=True):
+class Unmute(Command, frozen=True, tag="unmute"):
     """Unmutes a person. Host only."""
 
     identity: PersonId
 
 
-class WatchLobby(Incoming, frozen=True, tag="watch_lobby", kw_only=True):
-    """Subscribes to the list of public rooms, or unsubscribes from it."""
-
-    id: CommandId
-    on: bool = True
-
-
-#: Every message that a client may send.
-ClientMessage = (
-    Hello
-    | Ping
-    | Create
-    | Join
-    | Leave
-    | Sit
+#: Every command that a client may give. They stand here by name: any other is the server's own, and
+#: a client that sends it is refused.
+ClientCommand = (
+    Sit
     | Stand
     | AddAi
     | RemoveAi
@@ -349,5 +335,59 @@ ClientMessage = (
     | Hint
     | Mute
     | Unmute
-    | WatchLobby
 )
+
+
+class BotLine(Command, frozen=True, tag="bot_line"):
+    """The bot's own command: its public answer to the line with the version `answers`."""
+
+    text: str
+    answers: int
+    to: ChatTo = "room"
+
+
+class Tick(Command, frozen=True, tag="tick"):
+    """The server's own command: makes the events that are due by the time `at_ms`.
+
+    `at_ms` is the deadline for which the timer was set. The timer uses a clock that is never set
+    back, so the deadline has passed even if the time of day is earlier.
+    """
+
+    at_ms: int
+
+
+class Rename(Command, frozen=True, tag="rename"):
+    """The server's own command: a player's identity has another name now."""
+
+    identity: str
+    name: str
+
+
+class AiFailure(Command, frozen=True, tag="ai_failure"):
+    """The server's own command: the AI seat found no move in the position with that digest."""
+
+    match: str
+    seat: int
+    digest: str
+    reason: str
+
+
+class AiMove(Command, frozen=True, tag="ai_move"):
+    """The server's own command: the AI seat's move in the position with that digest."""
+
+    match: str
+    seat: int
+    digest: str
+    move: str
+
+    def to_failure(self, reason: str) -> AiFailure:
+        """Returns the command that ends the match if this move cannot be played."""
+        return AiFailure(self.id, self.match, self.seat, self.digest, reason)
+
+
+class AiReply(Command, frozen=True, tag="ai_reply"):
+    """The server's own command: the AI seat's answer to a draw offer."""
+
+    match: str
+    seat: int
+    accept: bool
