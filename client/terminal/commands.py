@@ -2,12 +2,26 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from client.model import Model
 from engine.view import MoveView, cell_ids
+from server.commands import (
+    Abort,
+    Accept,
+    CallDraw,
+    Claim,
+    ClaimWin,
+    Decline,
+    LetAiPlay,
+    OfferDraw,
+    ReclaimSeat,
+    Rematch,
+    Resign,
+    Takeback,
+)
 
 
 class CommandName(Enum):
@@ -54,6 +68,37 @@ SHORT_FORMS = {
     "?": CommandName.HELP,
     "q": CommandName.QUIT,
     "exit": CommandName.QUIT,
+}
+#: The commands of the room that a word alone gives.
+ROOM_COMMANDS: Mapping[
+    CommandName,
+    type[
+        Resign
+        | Abort
+        | Claim
+        | OfferDraw
+        | Takeback
+        | Accept
+        | Rematch
+        | Decline
+        | ClaimWin
+        | CallDraw
+        | LetAiPlay
+        | ReclaimSeat
+    ],
+] = {
+    CommandName.RESIGN: Resign,
+    CommandName.ABORT: Abort,
+    CommandName.CLAIM: Claim,
+    CommandName.DRAW: OfferDraw,
+    CommandName.TAKEBACK: Takeback,
+    CommandName.ACCEPT: Accept,
+    CommandName.REMATCH: Rematch,
+    CommandName.DECLINE: Decline,
+    CommandName.CLAIM_WIN: ClaimWin,
+    CommandName.CALL_DRAW: CallDraw,
+    CommandName.LET_AI_PLAY: LetAiPlay,
+    CommandName.RECLAIM: ReclaimSeat,
 }
 #: The commands by their full names.
 COMMANDS = {command.value: command for command in CommandName}

@@ -19,6 +19,7 @@ from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
 from client.terminal import words
 from client.terminal.commands import (
+    ROOM_COMMANDS,
     CommandName,
     PlayMove,
     RunCommand,
@@ -36,60 +37,17 @@ from client.terminal.queries import answer_query
 from client.terminal.seats import seat_command
 from client.terminal.transcript import Transcript
 from server.commands import (
-    Abort,
     Accept,
-    CallDraw,
     Chat,
-    Claim,
-    ClaimWin,
     ClientCommand,
     Configure,
-    Decline,
     Hint,
     HintKind,
-    LetAiPlay,
     Move,
-    OfferDraw,
-    ReclaimSeat,
-    Rematch,
-    Resign,
     Sit,
     Takeback,
 )
 from server.protocol.messages import CommandFrame, Snapshot, View
-
-#: The typed commands that the client sends to the room, each with its message type.
-ROOM_COMMANDS: Mapping[
-    CommandName,
-    type[
-        Resign
-        | Abort
-        | Claim
-        | OfferDraw
-        | Takeback
-        | Accept
-        | Rematch
-        | Decline
-        | ClaimWin
-        | CallDraw
-        | LetAiPlay
-        | ReclaimSeat
-    ],
-] = {
-    CommandName.RESIGN: Resign,
-    CommandName.ABORT: Abort,
-    CommandName.CLAIM: Claim,
-    CommandName.DRAW: OfferDraw,
-    CommandName.TAKEBACK: Takeback,
-    CommandName.ACCEPT: Accept,
-    CommandName.REMATCH: Rematch,
-    CommandName.DECLINE: Decline,
-    CommandName.CLAIM_WIN: ClaimWin,
-    CommandName.CALL_DRAW: CallDraw,
-    CommandName.LET_AI_PLAY: LetAiPlay,
-    CommandName.RECLAIM: ReclaimSeat,
-}
-
 
 #: What makes the command of a word with an argument, or says why there is none.
 PARSERS: Mapping[CommandName, Callable[[CommandName, str, Model, str], ClientCommand | str]] = {

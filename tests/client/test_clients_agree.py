@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import get_args
 
 from client.model import Model
-from client.terminal.commands import CommandName
+from client.terminal.commands import ROOM_COMMANDS, CommandName
 from client.terminal.helping import help_command
-from client.terminal.line import ROOM_COMMANDS
 from client.terminal.muting import mute_command
 from client.terminal.seats import seat_command
 from server.commands import Command, Configure

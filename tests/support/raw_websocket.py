@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from server.protocol.codec import format_message
 from server.protocol.messages import PROTOCOL, ClientFrame, Hello
 
 #: Opcodes (RFC 6455, section 5.2).
@@ -81,7 +82,7 @@ class RawSocket:
         return await self.message()
 
     def send_message(self, message: ClientFrame) -> None:
-        self.writer.write(frame(msgspec.json.encode(message)))
+        self.writer.write(frame(format_message(message)))
 
     async def message(self) -> dict[str, Any]:
         """Returns the object in the next text frame."""
