@@ -9,6 +9,7 @@ programs. All processes of a run share one folder of compiled code.
 
 import os
 import signal
+import sys
 import tempfile
 import threading
 
@@ -88,6 +89,15 @@ def numpy_warns_of_overflow() -> Iterator[None]:
     """
     yield
     overflow.is_ignored = False
+
+
+def pytest_collection_finish() -> None:
+    """Forbids bytecode from now on: Python takes the bytecode of a file that changed within the
+    same second without changing its size, as files of games in tests do. The modules of the project
+    have theirs by now.
+    """
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
