@@ -171,13 +171,20 @@ class NativeGame:
         """Loads a function from the cache or compiles it, as `code_cache.access` allows.
 
         Raises NotCached where the process may only load and the cache does not hold the code, and
-        CacheBusy where it may not wait for a lock.
+        CacheBusy where it may not wait for a lock. Only a process that compiles holds the lock
+        alone, so that none that loads is in the way of another.
         """
         code_cache.mark_used(CACHE)
-        if code_cache.access() is code_cache.Access.LOAD:
-            with code_cache.locked(CACHE, self.scope, is_shared=True):
+        try:
+            with (
+                code_cache.locked(CACHE, self.scope, is_shared=True),
+                code_cache.with_access(code_cache.Access.LOAD),
+            ):
                 self._load_intact(name)
             return self._kernel[name]
+        except NotCached:
+            if code_cache.access() is code_cache.Access.LOAD:
+                raise
         with code_cache.locked(CACHE, self.scope):
             code_cache.discard_damaged(CACHE, self.tag)
             before = code_cache.code_files(CACHE, self.tag)

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.compiler import code_cache
+from engine.compiler.native import compile_game
 from engine.pool import transport
 from engine.pool.compile_queue import WarmState
 from engine.pool.messages import CompileCommand, Compiled, NotCompiled, SearchCommand, WorkerCommand
@@ -24,7 +25,8 @@ from engine.pool.worker import IDLE_NICE
 from engine.rules.registry import load_game
 from engine.search.job import GameQuarantined, Limit, Result, SearchFailed
 from tests.support.clock import until
-from tests.support.pools import SOURCE, job_of, timed_job
+from tests.support.pools import SOURCE as PLANTED
+from tests.support.pools import job_of, timed_job
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -39,6 +41,8 @@ def without_time(result: Result) -> tuple[object, ...]:
 
 # Compiling takes seconds, and the code cache keeps the last three versions of a game. The tests are
 # ordered so that some use code that earlier tests have compiled.
+#: The rules of a game that no other module plants, because these tests expect its lock to be free.
+SOURCE = PLANTED.replace('"planted"', '"pooled"')
 #: Faulty bodies of `evaluate`.
 FAULTY = {
     "raises": "    if s[0] & FULL and s[1]:\n        raise ValueError('faulty')\n    return 0\n",
@@ -49,27 +53,27 @@ FAULTY = {
 @pytest.mark.parametrize("fault", FAULTY)
 async def test_a_faulty_game_fails_alone(plug_in: Callable[[str, str], Path], fault: str) -> None:
     """Rules that raise or do not compile fail only the jobs of their game."""
-    plug_in("planted", SOURCE.replace("    return 0\n", FAULTY[fault]))
+    plug_in("pooled", SOURCE.replace("    return 0\n", FAULTY[fault]))
     async with Pool(workers=1, warm=()) as own_pool:
         for _ in range(2):
             with pytest.raises(SearchFailed, match=r"faulty|do not compile"):
-                await own_pool.search(job_of("planted", limit=Limit(depth=3)))
+                await own_pool.search(job_of("pooled", limit=Limit(depth=3)))
         pids = set(own_pool.pids)
         assert (await own_pool.search(timed_job(50))).move
         assert pids <= set(own_pool.pids)
-        assert own_pool.warm_state("planted") == ("warm" if fault == "raises" else "failed")
+        assert own_pool.warm_state("pooled") == ("warm" if fault == "raises" else "failed")
 
 
 async def test_a_game_that_cannot_be_loaded_fails_alone(
     plug_in: Callable[[str, str], Path],
 ) -> None:
     """A rules file with a syntax error fails only its own jobs; other games are still compiled."""
-    plug_in("planted", "this is not a rules file")
-    async with Pool(workers=1, warm=["planted", "tic-tac-toe"]) as own_pool:
+    plug_in("pooled", "this is not a rules file")
+    async with Pool(workers=1, warm=["pooled", "tic-tac-toe"]) as own_pool:
         with pytest.raises(SearchFailed, match="SyntaxError"):
-            await own_pool.warm("planted")
-        with pytest.raises(SearchFailed, match="planted cannot be loaded: SyntaxError"):
-            await own_pool.search(replace(job_of(), game="planted"))
+            await own_pool.warm("pooled")
+        with pytest.raises(SearchFailed, match="pooled cannot be loaded: SyntaxError"):
+            await own_pool.search(replace(job_of(), game="pooled"))
         await own_pool.warm("tic-tac-toe")
         assert (await own_pool.search(job_of("tic-tac-toe", level=1))).move
 
@@ -82,10 +86,10 @@ async def test_a_game_that_keeps_failing_is_quarantined(
     Other games are not affected, invalid jobs do not count, an answer resets the count, and so do
     edited rules.
     """
-    plug_in("planted", SOURCE.replace("    return 0\n", FAULTY["raises"]))
+    plug_in("pooled", SOURCE.replace("    return 0\n", FAULTY["raises"]))
     failing, working = (
-        job_of("planted", limit=Limit(depth=3)),
-        job_of("planted", limit=Limit(depth=1)),
+        job_of("pooled", limit=Limit(depth=3)),
+        job_of("pooled", limit=Limit(depth=1)),
     )
     async with Pool(workers=1, warm=()) as own_pool:
         for _ in range(FAULTS_IN_A_ROW):
@@ -100,20 +104,20 @@ async def test_a_game_that_keeps_failing_is_quarantined(
         tasks = [asyncio.create_task(own_pool.search(failing)) for _ in range(FAULTS_IN_A_ROW + 2)]
         kinds = [type(error) for error in await asyncio.gather(*tasks, return_exceptions=True)]
         assert kinds == [SearchFailed] * FAULTS_IN_A_ROW + [GameQuarantined] * 2
-        with pytest.raises(GameQuarantined, match=r"planted gets no more searches.*faulty"):
+        with pytest.raises(GameQuarantined, match=r"pooled gets no more searches.*faulty"):
             await own_pool.search(working)
         assert (await own_pool.search(timed_job(50))).move
-        plug_in("planted", SOURCE)
+        plug_in("pooled", SOURCE)
         os.kill(own_pool.pids[0], signal.SIGKILL)  # this worker has the old rules
-        assert (await own_pool.search(job_of("planted", limit=Limit(depth=3)))).move
+        assert (await own_pool.search(job_of("pooled", limit=Limit(depth=3)))).move
 
 
 async def test_a_compiler_that_dies_is_restarted(plug_in: Callable[[str, str], Path]) -> None:
     """The death of the compiling process delays a game but does not fail it."""
-    plug_in("planted", SOURCE.replace("    return 0\n", "    return 3\n"))
+    plug_in("pooled", SOURCE.replace("    return 0\n", "    return 3\n"))
     async with Pool(workers=1, warm=()) as own_pool:
-        waiting = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=2))))
-        await until(lambda: own_pool.warm_state("planted") == "warming")
+        waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
+        await until(lambda: own_pool.warm_state("pooled") == "warming")
         process = own_pool._warmer.process
         assert process is not None
         assert process.pid is not None
@@ -124,29 +128,29 @@ async def test_a_compiler_that_dies_is_restarted(plug_in: Callable[[str, str], P
 async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
     """An endless loop in compiled rules gets its worker killed; the job fails after three tries."""
     plug_in(
-        "planted",
+        "pooled",
         SOURCE.replace(
             "    return 0\n", "    n = 1\n    while n > 0:\n        n = (n & 7) + 1\n    return n\n"
         ),
     )
     async with Pool(workers=1, warm=()) as own_pool:
-        await own_pool.warm("planted")
+        await own_pool.warm("pooled")
         with pytest.raises(SearchFailed, match="3 workers"):
-            await own_pool.search(job_of("planted", limit=Limit(time_ms=100)))
+            await own_pool.search(job_of("pooled", limit=Limit(time_ms=100)))
         assert (await own_pool.search(timed_job(50))).move
 
 
 async def test_a_cold_game_is_compiled_on_demand(plug_in: Callable[[str, str], Path]) -> None:
     """A game's first job starts its compilation, and a job with its own limits waits for it."""
-    plug_in("planted", f"{SOURCE}# only for {os.getpid()}\n")
+    plug_in("pooled", f"{SOURCE}# only for {os.getpid()}\n")
     states: list[tuple[str, WarmState]] = []
     async with Pool(
         workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
     ) as own_pool:
-        assert own_pool.warm_state("planted") == "cold"
-        result = await own_pool.search(job_of("planted", limit=Limit(depth=9)))
+        assert own_pool.warm_state("pooled") == "cold"
+        result = await own_pool.search(job_of("pooled", limit=Limit(depth=9)))
         assert (result.info.score, result.info.depth, result.info.warming) == (0, 9, False)
-        assert states == [("planted", "warming"), ("planted", "warm")]
+        assert states == [("pooled", "warming"), ("pooled", "warm")]
 
 
 async def test_a_cold_game_is_played_uncompiled(
@@ -156,7 +160,7 @@ async def test_a_cold_game_is_played_uncompiled(
 
     Its other levels search less deeply and set `warming` until the game is compiled.
     """
-    plug_in("planted", f"{SOURCE}# held back by {os.getpid()}\n")
+    plug_in("pooled", f"{SOURCE}# held back by {os.getpid()}\n")
     held: list[tuple[WorkerProcess, WorkerCommand]] = []
     send = WorkerProcess.send
 
@@ -168,10 +172,10 @@ async def test_a_cold_game_is_played_uncompiled(
 
     monkeypatch.setattr(WorkerProcess, "send", hold)
     async with Pool(workers=1, warm=()) as own_pool:
-        low = [await own_pool.search(job_of("planted", level=level)) for level in (1, 2)]
-        level_3 = await own_pool.search(job_of("planted", level=3))
-        random_move = await own_pool.search(replace(job_of("planted"), persona="random"))
-        average = await own_pool.search(replace(job_of("planted"), persona="average"))
+        low = [await own_pool.search(job_of("pooled", level=level)) for level in (1, 2)]
+        level_3 = await own_pool.search(job_of("pooled", level=3))
+        random_move = await own_pool.search(replace(job_of("pooled"), persona="random"))
+        average = await own_pool.search(replace(job_of("pooled"), persona="average"))
         assert [result.info.warming for result in (*low, level_3, random_move, average)] == [
             False,
             False,
@@ -179,18 +183,18 @@ async def test_a_cold_game_is_played_uncompiled(
             False,
             True,
         ]
-        assert own_pool.warm_state("planted") == "warming"
-        assert own_pool.warm_percent("planted") < 100
+        assert own_pool.warm_state("pooled") == "warming"
+        assert own_pool.warm_percent("pooled") < 100
         assert [command for _, command in held] == [
-            CompileCommand("planted", load_game("planted").digest, idle=False)
+            CompileCommand("pooled", load_game("pooled").digest, idle=False)
         ]
         send(*held.pop())
-        await own_pool.warm("planted")
-        assert own_pool.warm_percent("planted") == 100
-        again = [await own_pool.search(job_of("planted", level=level)) for level in (1, 2)]
+        await own_pool.warm("pooled")
+        assert own_pool.warm_percent("pooled") == 100
+        again = [await own_pool.search(job_of("pooled", level=level)) for level in (1, 2)]
         for before, after in zip(low, again, strict=True):
             assert without_time(before) == without_time(after)
-        assert not (await own_pool.search(job_of("planted", level=3))).info.warming
+        assert not (await own_pool.search(job_of("pooled", level=3))).info.warming
 
 
 @pytest.mark.parametrize("loss", ["damaged", "missing"])
@@ -198,14 +202,14 @@ async def test_a_game_that_the_cache_has_lost(
     plug_in: Callable[[str, str], Path], loss: str
 ) -> None:
     """A game that the cache has lost is compiled again; until then it is played uncompiled."""
-    plug_in("planted", f"{SOURCE}# this is lost\n")
-    game = load_game("planted")
+    plug_in("pooled", f"{SOURCE}# this is lost\n")
+    game = load_game("pooled")
     states: list[WarmState] = []
     async with Pool(
         workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
     ) as own_pool:
-        await own_pool.warm("planted")
-        folder, tag = code_cache.code_folder(), code_cache.tag_of("planted", game.digest)
+        await own_pool.warm("pooled")
+        folder, tag = code_cache.code_folder(), code_cache.tag_of("pooled", game.digest)
         files = code_cache.code_files(folder, tag)
         assert files
         for file in files:
@@ -213,10 +217,10 @@ async def test_a_game_that_the_cache_has_lost(
                 file.write_bytes(file.read_bytes()[:-1])
             else:
                 file.unlink()
-        result = await own_pool.search(job_of("planted", level=3))
+        result = await own_pool.search(job_of("pooled", level=3))
         assert result.info.warming
-        await own_pool.warm("planted")
-        assert not (await own_pool.search(job_of("planted", level=3))).info.warming
+        await own_pool.warm("pooled")
+        assert not (await own_pool.search(job_of("pooled", level=3))).info.warming
         assert states[-4:] == ["warm", "cold", "warming", "warm"]
 
 
@@ -224,7 +228,7 @@ async def test_a_worker_with_its_own_cache_compiles(
     plug_in: Callable[[str, str], Path], monkeypatch: Any
 ) -> None:
     """A worker with its own cache compiles a game itself after the second cache miss."""
-    plug_in("planted", f"{SOURCE}# apart\n")
+    plug_in("pooled", f"{SOURCE}# apart\n")
     sent: list[SearchCommand] = []
     send = WorkerProcess.send
 
@@ -242,8 +246,8 @@ async def test_a_worker_with_its_own_cache_compiles(
 
     monkeypatch.setattr(WorkerProcess, "send", record)
     async with Pool(workers=1, warm=()) as own_pool:
-        await own_pool.warm("planted")
-        results = [await own_pool.search(job_of("planted", level=3)) for _ in range(3)]
+        await own_pool.warm("pooled")
+        results = [await own_pool.search(job_of("pooled", level=3)) for _ in range(3)]
     assert not results[-1].info.warming
     assert sent[-1].may_compile
 
@@ -253,8 +257,8 @@ async def test_idle_compilations_have_low_priority(
 ) -> None:
     """An idle compilation runs in a low-priority process, a requested one in another process."""
     cold = f"{SOURCE}# never compiled\n"
-    plug_in("planted", cold)
-    plug_in("second", cold.replace('"planted"', '"second"'))
+    plug_in("pooled", cold)
+    plug_in("second", cold.replace('"pooled"', '"second"'))
     commands: list[tuple[str, bool, bool]] = []
     low_priority: set[int] = set()
 
@@ -269,9 +273,9 @@ async def test_idle_compilations_have_low_priority(
 
     monkeypatch.setattr(WorkerProcess, "send", send)
     async with Pool(workers=1, warm=()) as own_pool:
-        await own_pool.warm("planted", idle=True)
+        await own_pool.warm("pooled", idle=True)
         await own_pool.warm("second")
-    assert commands == [("planted", True, False), ("second", False, False)]
+    assert commands == [("pooled", True, False), ("second", False, False)]
 
 
 async def test_lower_priority() -> None:
@@ -290,7 +294,7 @@ async def test_lower_priority() -> None:
 
 async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:
     """The only worker answers jobs while another process compiles a game."""
-    plug_in("planted", f"{SOURCE}# not compiled before in this run\n")
+    plug_in("pooled", f"{SOURCE}# not compiled before in this run\n")
     states: list[WarmState] = []
     async with Pool(
         workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
@@ -298,10 +302,10 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
         await own_pool.warm("othello")
         await until(lambda: own_pool.ready_worker_count == 1)
         states.clear()
-        cold = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=3))))
-        await until(lambda: own_pool.warm_state("planted") == "warming")
+        cold = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=3))))
+        await until(lambda: own_pool.warm_state("pooled") == "warming")
         answer_count = 0
-        while own_pool.warm_state("planted") == "warming":
+        while own_pool.warm_state("pooled") == "warming":
             answer_count += bool((await own_pool.search(timed_job(20, "other"))).move)
         assert answer_count > 3
         await until(lambda: len(states) >= 2)  # the pool reports a state in the loop's next round
@@ -317,30 +321,30 @@ async def test_code_of_another_installation_is_not_used(
     The other checkout's code is under its own source paths, where numba would not find it, although
     the digests of the rules are equal.
     """
-    file = plug_in("planted", f"{SOURCE}# in two checkouts {os.getpid()}\n")
+    file = plug_in("pooled", f"{SOURCE}# in two checkouts {os.getpid()}\n")
     cache, clone = tmp_path / "cache", tmp_path / "clone"
     shutil.copytree(
         ROOT / "engine", clone / "engine", ignore=shutil.ignore_patterns("__pycache__", "results")
     )
     code = (
         "from engine.compiler import code_cache; from engine.rules.registry import load_game;"
-        "from engine.compiler.native import compile_game; game = load_game('planted');"
+        "from engine.compiler.native import compile_game; game = load_game('pooled');"
         "compile_game(game).function('rule_status');"
-        "code_cache.note_ready('planted', game.digest, 'search'); print(game.digest)"
+        "code_cache.note_ready('pooled', game.digest, 'search'); print(game.digest)"
     )
     other = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, cwd=clone, stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": f"{clone}:{file.parent}", "PLYROOM_CACHE": str(cache)},
     )  # fmt: skip
     output, _ = await other.communicate()
-    assert output.decode().strip() == load_game("planted").digest, "both have the same rules"
+    assert output.decode().strip() == load_game("pooled").digest, "both have the same rules"
     monkeypatch.setenv("PLYROOM_CACHE", str(cache))
     states: list[WarmState] = []
     async with Pool(
         workers=2, warm=(), on_warm=lambda game_id, state: states.append(state),
         start_method="spawn",  # a fork server has the cache folder of its start
     ) as own_pool:  # fmt: skip
-        result = await own_pool.search(job_of("planted", level=3))
+        result = await own_pool.search(job_of("pooled", level=3))
         assert result.info.warming, "the move did not wait for the compiler"
         await until(lambda: bool(states))
         assert states[0] == "warming"
@@ -353,23 +357,35 @@ async def test_a_locked_game_is_played_uncompiled(plug_in: Callable[[str, str], 
     While it is compiled, and after it was compiled, the game is played uncompiled, and other games
     are compiled in the meantime. A job that needs the compiled search waits.
     """
-    plug_in("planted", f"{SOURCE}# locked {os.getpid()}\n")
+    plug_in("pooled", f"{SOURCE}# locked {os.getpid()}\n")
     states: list[tuple[str, WarmState]] = []
     async with Pool(
         workers=2, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
     ) as own_pool:
-        with code_cache.locked(code_cache.code_folder(), "planted"):
-            assert (await own_pool.search(job_of("planted", level=3))).info.warming
+        with code_cache.locked(code_cache.code_folder(), "pooled"):
+            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
             await own_pool.warm("tic-tac-toe")
-            await until(lambda: states.count(("planted", "cold")) > 0)
-            assert own_pool.warm_state("planted") != "warm"
-        await own_pool.warm("planted")
-        with code_cache.locked(code_cache.code_folder(), "planted"):
-            assert (await own_pool.search(job_of("planted", level=3))).info.warming
-            waiting = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=2))))
-            assert (await own_pool.search(job_of("planted", level=3))).info.warming
+            await until(lambda: states.count(("pooled", "cold")) > 0)
+            assert own_pool.warm_state("pooled") != "warm"
+        await own_pool.warm("pooled")
+        with code_cache.locked(code_cache.code_folder(), "pooled"):
+            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
+            waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
+            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
             assert not waiting.done()
         assert (await waiting).info.depth == 2
+
+
+async def test_two_processes_load_one_game_at_the_same_time(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """Another process that loads a game, or may compile it, keeps no worker from loading it."""
+    plug_in("pooled", f"{SOURCE}# locked {os.getpid()}\n")  # compiled by the test before
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("pooled")
+        with code_cache.locked(code_cache.code_folder(), "pooled", is_shared=True):
+            compile_game(load_game("pooled")).function("root")
+            assert not (await own_pool.search(job_of("pooled", level=3))).info.warming
 
 
 async def test_not_all_workers_load_one_game(
@@ -379,7 +395,7 @@ async def test_not_all_workers_load_one_game(
 
     A live job waits a moment for the first worker, and is then searched uncompiled.
     """
-    plug_in("planted", f"{SOURCE}# locked {os.getpid()}\n")  # compiled by the test before
+    plug_in("pooled", f"{SOURCE}# locked {os.getpid()}\n")  # compiled by the test before
     held: list[tuple[WorkerProcess, WorkerCommand]] = []
     sent: list[SearchCommand] = []
     send = WorkerProcess.send
@@ -397,12 +413,12 @@ async def test_not_all_workers_load_one_game(
 
     monkeypatch.setattr(transport, "LOADING_PATIENCE_S", 1000.0)
     async with Pool(workers=2, warm=()) as own_pool:
-        await own_pool.warm("planted")
+        await own_pool.warm("pooled")
         await until(lambda: own_pool.ready_worker_count == 2)
         monkeypatch.setattr(WorkerProcess, "send", hold_first)
-        first = asyncio.create_task(own_pool.search(job_of("planted", "a", level=3)))
+        first = asyncio.create_task(own_pool.search(job_of("pooled", "a", level=3)))
         await until(lambda: bool(held))
-        second = asyncio.create_task(own_pool.search(job_of("planted", "b", level=3)))
+        second = asyncio.create_task(own_pool.search(job_of("pooled", "b", level=3)))
         await until(lambda: own_pool.waiting_count == 1)
         assert not sent, "the second worker waits for the first"
         monkeypatch.setattr(transport, "LOADING_PATIENCE_S", 0.0)
