@@ -157,10 +157,10 @@ class StudySolver(Solver, Protocol):
     ) -> Solution | None:
         """Returns the result and the moves whose result is proven, or None if it is out of reach.
 
-        It spends at most `nodes` nodes on the result, and as many again on the distance, on the
-        other moves, and on the line. It starts from an empty table, so that its answer depends on
-        nothing but the arguments. A bound may leave the distance open, but not who wins. Raises
-        Cancelled if the control block says so. The position must have a move.
+        It spends at most `nodes` nodes on the result, and at most as many again on each of the
+        distance, the other moves, and the line. It starts from an empty table, so that its answer
+        depends on nothing but the arguments. A bound may leave the distance open, but not who wins.
+        Raises Cancelled if the control block says so. The position must have a move.
         """
 
 

@@ -61,6 +61,9 @@ PROOF_GROWTH = 8
 SIDE_NODES = 2_000_000
 #: Node limit for the exact score of a position whose result is known, under a time limit.
 EXACT_NODES = 15_000_000
+#: A study spends this part of its nodes each on the distance, on the other moves, and on the line.
+#: With more of them a study would take several times as long as the search that it replaces.
+STUDY_SIDE_SHARE = 6
 #: The number of discs for which HARD_MS was measured.
 HARD_DISCS = 9
 #: Time for an exact score, in milliseconds. One in fifty positions with HARD_DISCS discs takes
@@ -169,6 +172,7 @@ class ConnectFourSolver:
                 best = self._find_result(board, control)
             except LimitReached:
                 return None
+            nodes //= STUDY_SIDE_SHARE
             self._grant_nodes(nodes)
             limit = Limit(nodes=int(self._work_words()[kernel.NODE_LIMIT]))
             with suppress(LimitReached):
