@@ -49,8 +49,8 @@ from server.ports import Engines, NoEngines, Ports, random_id
 from server.process.failpoint import make_failpoint
 from server.process.metrics import Metrics
 from server.process.watchdog import hung_pokes, watch_loop
-from server.runtime.duties import open_hub
-from server.runtime.hub import Hub
+from server.runtime.node.duties import open_hub
+from server.runtime.node.hub import Hub
 from server.seats.background import BackgroundSearches
 from server.seats.strategies import Strategies, StrategyEngines
 from server.settings import SettingError, Settings

@@ -33,8 +33,8 @@ export const PAGES = [
         /^\/learn\/([\w-]{1,24})$/,
         async () => (await import("./pages/lesson/page.js")).LessonPage,
         [
-            "glass/glass.css",
-            "glass/viewer.css",
+            "glass/drawing/glass.css",
+            "glass/viewer/viewer.css",
             "lesson/lesson.css",
             "pages/lesson/figure.css",
             "pages/lesson/lesson.css",
@@ -49,7 +49,7 @@ export const PAGES = [
     [
         /^\/glass$/,
         async () => (await import("./pages/glass/page.js")).GlassPage,
-        ["glass/glass.css", "glass/viewer.css", "pages/glass/page.css"],
+        ["glass/drawing/glass.css", "glass/viewer/viewer.css", "pages/glass/page.css"],
     ],
 ];
 

@@ -11,10 +11,10 @@ from engine.search.job import MATE
 from engine.strategies.contract import MAX_LOG_BYTES, MAX_VALUE, Choice, Turn
 from engine.strategies.evaluation import root_of
 from engine.strategies.registry import BUILT_IN, FIXED_DEPTHS
-from engine.teach.classic import log_lines
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import TooLarge
-from engine.teach.explain import Plan, explain
-from engine.teach.notation import value_text
+from engine.teach.output.classic import log_lines
+from engine.teach.output.notation import value_text
 from engine.teach.trace import MAX_TRACE_NODES, Trace
 
 #: The fewest bytes of a line in a log.

@@ -23,8 +23,8 @@ MAX_VALUE = 80
 class Turn(Struct, frozen=True, kw_only=True):
     """What a strategy receives when it is to move.
 
-    `depth` is in plies and `evaluator` a name of `engine.teach.evaluators`; a strategy may ignore
-    both. `seed` is for random choices: a repeated turn has the same seed.
+    `depth` is in plies and `evaluator` a name of `engine.teach.states.evaluators`; a strategy may
+    ignore both. `seed` is for random choices: a repeated turn has the same seed.
     """
 
     position: Position

@@ -2,9 +2,9 @@
 
 from engine.game import Game, Position
 from engine.teach.errors import NotPossible
-from engine.teach.evaluators import check_weights, evaluator_of, scale_of
-from engine.teach.players import GameForBoth
-from engine.teach.state import GameState, State
+from engine.teach.states.evaluators import check_weights, evaluator_of, scale_of
+from engine.teach.states.players import GameForBoth
+from engine.teach.states.state import GameState, State
 
 #: The default evaluators of games without an evaluation of their own, by id. That of sticks is the
 #: one of the first founding text.

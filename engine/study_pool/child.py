@@ -40,14 +40,14 @@ from engine.study_pool.messages import (
     decode_command,
     frame,
 )
-from engine.teach.cost import cost_warning, drop_large_count
+from engine.teach.algorithms.cost import cost_warning, drop_large_count
+from engine.teach.algorithms.explain import Search, Size, prepare
 from engine.teach.errors import TooLarge, UnknownName
-from engine.teach.explain import Search, Size, prepare
 from engine.teach.lessons.catalogue import load_lesson
 from engine.teach.lessons.lesson import root_of
-from engine.teach.state import GameState
-from engine.teach.stream import GrowingRecord, TraceStream
-from engine.teach.task import Task, task_of
+from engine.teach.output.stream import GrowingRecord, TraceStream
+from engine.teach.requests.task import Task, task_of
+from engine.teach.states.state import GameState
 
 #: The processor time that a job may use beyond its time limit, in seconds. Then the kernel kills
 #: the process, even if the server has been killed and cannot.

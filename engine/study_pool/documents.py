@@ -17,10 +17,10 @@ from engine.study_pool.messages import (
     StudyJob,
 )
 from engine.study_pool.stored_lessons import lesson_json, quiz_json
-from engine.teach.boards import boards_of
-from engine.teach.choices import list_choices
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
 from engine.teach.lessons.document import list_lessons
+from engine.teach.requests.boards import boards_of
+from engine.teach.requests.choices import list_choices
 
 #: The kind of refusal for each error of a request; the first match counts.
 KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct, msgpack
 
 from engine.child_process import framing
-from engine.teach.request import BoardsRequest, TraceRequest
+from engine.teach.requests.request import BoardsRequest, TraceRequest
 
 #: Maximum length of a message, in bytes.
 MAX_BYTES = 4 << 20

@@ -13,28 +13,28 @@ from typing import TextIO
 from engine.game import GameError, GameFault
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
-from engine.teach.classic import classic_match
-from engine.teach.compare import format_comparison
-from engine.teach.cost import cost_warning, drop_large_count
-from engine.teach.cutoffs import CUT_OFFS
+from engine.teach.algorithms.cost import cost_warning, drop_large_count
+from engine.teach.algorithms.cutoffs import CUT_OFFS
+from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan, explain
+from engine.teach.algorithms.order import ORDERS
+from engine.teach.algorithms.study import INF
 from engine.teach.errors import NotPossible, TeachError
-from engine.teach.evaluators import EVALUATORS
-from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
-from engine.teach.graph import graph_of
-from engine.teach.graph_drawing import format_states
 from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
 from engine.teach.lessons.lesson import Lesson, root_of
 from engine.teach.lessons.page import format_lesson
+from engine.teach.lessons.quiz import ask_questions
 from engine.teach.options import check_options, make_parser, make_task
-from engine.teach.order import ORDERS
-from engine.teach.quiz import ask_questions
-from engine.teach.state import GameState, State
-from engine.teach.stepping import Screen, step_through
-from engine.teach.study import INF
-from engine.teach.style import Style
-from engine.teach.svg import Drawing, document, draw_graph, draw_trace
-from engine.teach.task import Task
-from engine.teach.text import LOGS, format_trace
+from engine.teach.output.classic import classic_match
+from engine.teach.output.compare import format_comparison
+from engine.teach.output.graph_drawing import format_states
+from engine.teach.output.stepping import Screen, step_through
+from engine.teach.output.style import Style
+from engine.teach.output.svg import Drawing, document, draw_graph, draw_trace
+from engine.teach.output.text import LOGS, format_trace
+from engine.teach.requests.task import Task
+from engine.teach.states.evaluators import EVALUATORS
+from engine.teach.states.graph import graph_of
+from engine.teach.states.state import GameState, State
 from engine.teach.trace import Trace, encode_json
 
 #: Maximum number of nodes of a lesson's search that `--svg` draws, and that `--step` and `--quiz`

@@ -9,19 +9,19 @@ from msgspec import UnsetType
 
 from engine.command_line import option
 from engine.rules.registry import load_game
-from engine.teach.cutoffs import CUT_OFFS
+from engine.teach.algorithms.cutoffs import CUT_OFFS
+from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan
+from engine.teach.algorithms.order import ORDERS
 from engine.teach.errors import NotPossible, TreeError
-from engine.teach.evaluators import EVALUATORS
-from engine.teach.explain import ALGORITHMS, FORMS, Plan
-from engine.teach.graph import Graph
-from engine.teach.graph_text import is_graph_text, is_tree_text, parse_graph
-from engine.teach.order import ORDERS
-from engine.teach.state import Scale
-from engine.teach.task import GAME_DEPTH, Choices, Task, game_task, graph_task, tree_task
-from engine.teach.text import LOGS
-from engine.teach.tree import MAX_TREE_TEXT, Tree, decode_tree
-from engine.teach.tree_text import parse_tree
-from engine.teach.utilities import make_scale, parse_utilities, parse_utility
+from engine.teach.output.text import LOGS
+from engine.teach.requests.task import GAME_DEPTH, Choices, Task, game_task, graph_task, tree_task
+from engine.teach.states.evaluators import EVALUATORS
+from engine.teach.states.graph import Graph
+from engine.teach.states.graph_text import is_graph_text, is_tree_text, parse_graph
+from engine.teach.states.state import Scale
+from engine.teach.states.tree import MAX_TREE_TEXT, Tree, decode_tree
+from engine.teach.states.tree_text import parse_tree
+from engine.teach.states.utilities import make_scale, parse_utilities, parse_utility
 
 #: The options that go with --game, --tree or --graph, and not with a lesson.
 SEARCH_OPTIONS = (

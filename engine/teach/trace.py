@@ -162,6 +162,17 @@ class Trace(Struct, frozen=True, forbid_unknown_fields=True):
     #: The game's id, or "" for a tree or a graph.
     game: Name = ""
 
+    def value_for_parent(self, row: int) -> OneValue:
+        """Returns a node's value from its parent's point of view.
+
+        Negamax negates it if the side to move at the node is not the one at its parent.
+        """
+        nodes = self.nodes
+        value, parent = nodes.value[row], nodes.parent[row]
+        if isinstance(value, tuple) or value is None:
+            return value
+        return value if parent < 0 or nodes.sign[row] == nodes.sign[parent] else -value
+
 
 def encode_json(answer: object) -> bytes:
     """Returns traces as JSON, with infinite utilities as the texts "inf" and "-inf"."""

@@ -27,7 +27,7 @@ from server.ids import IdentityId, MatchId, NodeId, RoomId
 from server.ports import Ports, random_id
 from server.process.logs import log_to_stderr
 from server.rooms.model import Actor
-from server.runtime.duties import open_hub
+from server.runtime.node.duties import open_hub
 from server.settings import Settings
 from server.store.base import StoredMatch, wall_clock_ms
 

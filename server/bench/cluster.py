@@ -30,8 +30,8 @@ from server.bench.usage import (
 )
 from server.deploy.cluster.running import Cluster, temporary_cluster
 from server.limits import by_address as limits
-from server.runtime.duties import SWEEP_S
-from server.runtime.open_rooms import MOVED_ROOM_S
+from server.runtime.node.duties import SWEEP_S
+from server.runtime.node.open_rooms import MOVED_ROOM_S
 
 #: Pairs of players.
 PAIRS = 200

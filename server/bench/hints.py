@@ -26,8 +26,8 @@ from server.process.logs import log_to_stderr
 from server.protocol import messages as wire
 from server.protocol.outbound import Batch, Outbound
 from server.rooms.model import Actor
-from server.runtime.duties import open_hub
-from server.runtime.hub import Hub
+from server.runtime.node.duties import open_hub
+from server.runtime.node.hub import Hub
 from server.runtime.requests import Request
 from server.seats.background import BackgroundSearches
 from server.settings import Settings

@@ -31,8 +31,8 @@ from server.protocol.wording import StoredThought
 from server.rooms.model import BOT, Actor, CommandRejected, Room
 from server.rooms.permissions import viewer_of
 from server.rooms.questions import Question, is_unknown_question, parse_question
-from server.runtime.hub import Hub
 from server.runtime.log import Cause, Outcome, Rejected
+from server.runtime.node.hub import Hub
 from server.runtime.observers import RoomCommit
 from server.store.base import StoreError
 

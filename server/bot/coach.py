@@ -28,8 +28,8 @@ from server.protocol.wording import best_of, bounded_percent, line_text, says
 from server.rooms import permissions
 from server.rooms.evolve import position_at
 from server.rooms.model import Match, Room
-from server.runtime.hub import Hub
 from server.runtime.log import Cause
+from server.runtime.node.hub import Hub
 from server.runtime.observers import RoomCommit
 
 #: Node limit of each of the coach's first two searches.

@@ -22,7 +22,7 @@ from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms import permissions
 from server.rooms.model import CommandRejected, Match, Room
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from server.runtime.observers import RoomCommit, changes_board
 
 log = structlog.get_logger()

@@ -5,8 +5,8 @@ from weakref import WeakKeyDictionary
 from server.bot.registry import find_command
 from server.ids import IdentityId, RoomId
 from server.rooms.questions import parse_question
-from server.runtime.hub import Hub
-from server.runtime.room_runner import RoomRunner
+from server.runtime.node.hub import Hub
+from server.runtime.room.room_runner import RoomRunner
 
 #: The words after the name of a switch that turn it.
 ON, OFF = "on", "off"

@@ -57,7 +57,7 @@ async def find_guest(ports: Ports, token: str) -> Identity | None:
     today = day_of(ports.now_ms())
     is_marked = identity.seen_day is not None and identity.seen_day >= today
     if not is_marked and not await ports.store.expiry.mark_identities_seen([identity.id], today):
-        return None  # the guest has just expired: see server/runtime/expiry.py
+        return None  # the guest has just expired: see server/runtime/room/expiry.py
     return identity
 
 

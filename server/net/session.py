@@ -24,7 +24,7 @@ from server.protocol.codec import ProtocolError, parse_message
 from server.protocol.codes import Close
 from server.protocol.outbound import Batch, Outbound
 from server.rooms.model import Actor, CommandRejected
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from server.runtime.requests import Request
 from server.store.base import StoreError, batched, day_of
 

@@ -16,7 +16,7 @@ from aiohttp import web
 from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
-from engine.teach.request import MAX_LINE, MAX_LINES
+from engine.teach.requests.request import MAX_LINE, MAX_LINES
 from server.analysis.feed import AnalysisFeed
 from server.analysis.report import AnalysisReport
 from server.analysis.words import AnalysisSummary, MarkCounts, PositionEntry, TurningPoint
@@ -30,7 +30,7 @@ from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codes import Close
 from server.rooms.model import MAX_EVENTS, MAX_EVENTS_WITHOUT_MOVE
-from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS
+from server.runtime.room.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api
 from server.web.analyses import FOLLOW_S
@@ -211,10 +211,11 @@ TRACES = f"""\
 ### Traces
 
 A trace is the record of a search by the [teaching search](../how-to/teaching.md), for the glass
-box. `POST /api/trace` takes a JSON object with the fields of `engine.teach.request.TraceRequest`,
-or with `match` and `ply` instead of a game: what it leaves out has its default, and a `depth` of
-null is the end of the game. A body without a tree or a graph has at most {REQUEST_BYTES} bytes. The
-answer is a line of JSON each (`application/x-ndjson`), sent while the search runs:
+box. `POST /api/trace` takes a JSON object with the fields of `TraceRequest`
+(`engine.teach.requests.request`), or with `match` and `ply` instead of a game: what it leaves out
+has its default, and a `depth` of null is the end of the game. A body without a tree or a graph has
+at most {REQUEST_BYTES} bytes. The answer is a line of JSON each (`application/x-ndjson`), sent
+while the search runs:
 
 1. `{{"head": …}}` says what is searched and how, with the static board and the view of the start.
 2. Chunks `{{"nodes", "left", "skipped", "steps"}}` hold columns. `nodes` are in the order of their

@@ -25,7 +25,7 @@ APP = "shell/app.js"
 #: The module that starts a lesson in a frame of another page, and its style sheets.
 EMBED = "embed/app.js"
 EMBED_STYLE_SHEETS = (
-    *("shell/base.css", "glass/glass.css", "glass/viewer.css"),
+    *("shell/base.css", "glass/drawing/glass.css", "glass/viewer/viewer.css"),
     *("lesson/lesson.css", "embed/embed.css"),
 )
 #: The module with the table of pages.

@@ -15,7 +15,7 @@ async def strategies(request: web.Request) -> web.Response:
     `material:queen=9,rook=5`.
     """
     # Importing the teaching search takes 20 ms, which most servers need not spend.
-    from engine.teach.evaluators import EVALUATORS
+    from engine.teach.states.evaluators import EVALUATORS
 
     entries = [
         {"name": name, "title": title_of(name), "fixed_depth": FIXED_DEPTHS.get(name)}

@@ -27,7 +27,7 @@ from engine.study_pool.messages import (
     TraceJob,
     encode,
 )
-from engine.teach import request as teach_request
+from engine.teach.requests import request as teach_request
 from server.codes import Code
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports

@@ -8,7 +8,7 @@ from aiohttp import web
 from msgspec import Meta
 
 from engine.study_pool.messages import BoardsJob, ChoicesJob, TraceJob
-from engine.teach.request import TEXT_BYTES, BoardsRequest, TraceRequest
+from engine.teach.requests.request import TEXT_BYTES, BoardsRequest, TraceRequest
 from server.codes import Code
 from server.ports import Ports
 from server.rooms.thinking import search_seed

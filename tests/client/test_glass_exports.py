@@ -8,13 +8,13 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from engine.teach.classic import log_lines
-from engine.teach.explain import Plan, explain
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
-from engine.teach.state import TreeState
-from engine.teach.text import format_trace
+from engine.teach.output.classic import log_lines
+from engine.teach.output.text import format_trace
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace, encode_json
-from engine.teach.tree_text import parse_tree
 from tests.support.browser import FILES, open_chromium, open_files
 from tests.support.trace_stream import stream_lines
 
@@ -27,7 +27,7 @@ QUICK_LESSONS = (
 )
 EXPORT = """async (lines) => {
     const { loadTrace } = await import("/tests/client/web/glass_states.js");
-    const { toJson, toLog } = await import("/client/web/glass/export.js");
+    const { toJson, toLog } = await import("/client/web/glass/viewer/export.js");
     const trace = await loadTrace(lines, 65536);
     return [toJson(trace), toLog(trace, "classic"), toLog(trace, "tree")];
 }"""

@@ -10,12 +10,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
-from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
+from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
-from engine.teach.notation import number_text, value_for_parent, value_text
-from engine.teach.snapshot import Snapshot, advance, snapshot
-from engine.teach.state import TreeState
-from engine.teach.text import step_events
+from engine.teach.output.notation import number_text, value_text
+from engine.teach.output.snapshot import Snapshot, advance, snapshot
+from engine.teach.output.text import step_events
+from engine.teach.states.state import TreeState
 from engine.teach.trace import Trace, encode_json
 from tests.engine.teach.checks import on_tree, random_tree
 from tests.support.browser import FILES, open_chromium, open_files
@@ -190,7 +190,7 @@ def missing_facts(trace: Trace, sentences: list[tuple[str, str]]) -> list[str]:
             ]
             facts += moves[:MAX_NAMED_MOVES] if len(moves) <= MAX_NAMED_MOVES else [str(len(moves))]
         elif what in ("returned", "narrowed"):
-            facts.append(value_text(value_for_parent(trace, row)))
+            facts.append(value_text(trace.value_for_parent(row)))
         elif what == "leave":
             facts = [] if trace.value is None else [value_text(trace.value)]
             facts += [f"{trace.counts.nodes:,}"] if trace.value is not None else []

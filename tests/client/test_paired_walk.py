@@ -1,4 +1,4 @@
-"""The joint walk of two searches (client/web/glass/paired-walk.js), against the engine's traces."""
+"""The joint walk of two searches (glass/trace/paired-walk.js), against the engine's traces."""
 
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -9,18 +9,18 @@ import pytest_asyncio
 from playwright.async_api import Page
 
 from engine.rules.registry import load_game
-from engine.teach.explain import Plan, explain
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import load_lesson
-from engine.teach.state import GameState, State, TreeState
+from engine.teach.states.state import GameState, State, TreeState
+from engine.teach.states.tree import Tree
 from engine.teach.trace import Trace
-from engine.teach.tree import Tree
 from tests.support.browser import FILES, open_chromium, open_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: Makes the joint walk of two traces, and answers with its moments and its marks.
 JOIN = """async (traces) => {
-    const { PairedWalk } = await import("/client/web/glass/paired-walk.js");
+    const { PairedWalk } = await import("/client/web/glass/trace/paired-walk.js");
     const walked = ({ parent, move, what, node }) => ({
         count: parent.length,
         stepCount: what.length,

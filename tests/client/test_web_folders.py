@@ -15,14 +15,19 @@ STATIC = re.compile(r'^(?:import|\}|import .*) (?:from )?"(\.[^"]+)";$', re.MULT
 DYNAMIC = re.compile(r'\bimport\("([^"]+)"\)')
 #: A style sheet in the table of pages.
 STYLE_SHEET = re.compile(r'"([^"]+\.css)"')
+#: The folders of the glass box, from the top.
+GLASS = {"glass/viewer", "glass/drawing", "glass/text", "glass/trace"}
 #: The folders, and those of whose modules each may import, at once or later. The table of pages,
 #: pages.js, is the only way from the shell to a page.
 MAY_IMPORT = {
     "shell": {"shell", "pages.js"},
     "board": {"board", "shell"},
     "ui": {"ui", "board", "shell"},
-    "glass": {"glass", "ui", "board", "shell"},
-    "lesson": {"lesson", "glass", "ui", "board", "shell"},
+    "glass/trace": {"glass/trace", "shell"},
+    "glass/text": {"glass/text", "glass/trace", "shell"},
+    "glass/drawing": {"glass/drawing", "glass/text", "glass/trace", "shell"},
+    "glass/viewer": {*GLASS, "ui", "board", "shell"},
+    "lesson": {"lesson", *GLASS, "ui", "board", "shell"},
 }
 SOURCES = {
     path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in FOLDER.rglob("*.js")
@@ -36,16 +41,16 @@ def imports(name: str, source: str, pattern: re.Pattern[str] = STATIC) -> list[s
 
 
 def folder_of(name: str) -> str:
-    """The top folder of a module; for a page's module the page's own folder."""
+    """The top folder of a module; for a module of a page or of the glass box the one below it."""
     parts = name.split("/")
-    return "/".join(parts[:2]) if parts[0] == "pages" else parts[0]
+    return "/".join(parts[:2]) if parts[0] in ("pages", "glass") else parts[0]
 
 
 def wrong_imports(sources: dict[str, str]) -> Iterator[str]:
     """Yields each import that points to a folder whose modules may not be imported there."""
     for name, source in sources.items():
         folder = folder_of(name)
-        allowed = MAY_IMPORT.get(folder, {folder, "lesson", "glass", "ui", "board", "shell"})
+        allowed = MAY_IMPORT.get(folder, {folder, "lesson", *GLASS, "ui", "board", "shell"})
         if name == "pages.js":
             continue
         for target in imports(name, source) + imports(name, source, DYNAMIC):
@@ -67,8 +72,9 @@ def test_folders_import_in_one_direction() -> None:
         ("shell/app.js", 'import "../board/board.js";\n'),
         ("shell/frame.js", 'const help = await import("../ui/help.js");\n'),
         ("ui/table.js", 'import { x } from "../pages/room/parts.js";\n'),
-        ("ui/thinking.js", 'import { x } from "../glass/viewer.js";\n'),
-        ("glass/viewer.js", 'import { x } from "../pages/glass/page.js";\n'),
+        ("ui/thinking.js", 'import { x } from "../glass/viewer/viewer.js";\n'),
+        ("glass/viewer/viewer.js", 'import { x } from "../../pages/glass/page.js";\n'),
+        ("glass/text/facts.js", 'import { x } from "../drawing/shown.js";\n'),
     ],
 )
 def test_an_import_in_the_wrong_direction_is_found(name: str, source: str) -> None:

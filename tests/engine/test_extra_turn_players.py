@@ -14,8 +14,8 @@ from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.solvers.general import SearchSolver
-from engine.teach.explain import Plan, explain
-from engine.teach.state import GameState
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.states.state import GameState
 from tests.engine.games.planted import planted as planted_game
 
 

@@ -13,8 +13,8 @@ from engine.search.driver import Cancelled, Control, Running, Searcher
 from engine.search.job import MATE, PERSONAS, Info, Job, Persona, Result, SearchFailed
 from engine.search.levels import level_of
 from engine.search.persona import Expectimax, Personas
-from engine.teach.explain import Plan, explain
-from engine.teach.state import GameState
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.states.state import GameState
 from engine.win_chance import is_forced, mean_text
 
 #: Games whose search compiles in a few seconds.

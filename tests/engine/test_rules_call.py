@@ -16,7 +16,11 @@ from engine.rules.resolved import ResolvedRules
 ROOT = Path(__file__).parents[2]
 #: What may call a rule in the event loop of a server: its own code, the checked entry points, and
 #: the evaluation of one position for a strategy's seat.
-CALLERS = (*ROOT.glob("server/**/*.py"), ROOT / "engine/game.py", ROOT / "engine/teach/state.py")
+CALLERS = (
+    *ROOT.glob("server/**/*.py"),
+    ROOT / "engine/game.py",
+    ROOT / "engine/teach/states/state.py",
+)
 HOOKS = {name for name, kind in ResolvedRules.__annotations__.items() if "Callable" in str(kind)}
 
 

@@ -34,7 +34,7 @@ from engine.study_pool.messages import (
 from engine.study_pool.pool import LESSON_S, StudyPool
 from engine.study_pool.process import StudyProcess
 from engine.teach.lessons.catalogue import lesson_traces
-from engine.teach.request import BoardsRequest, TraceRequest
+from engine.teach.requests.request import BoardsRequest, TraceRequest
 from tests.support.clock import stopped_clock, until
 from tests.support.traces import join_lines, lines_of
 

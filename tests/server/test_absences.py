@@ -12,8 +12,8 @@ from server.commands import ClaimWin, LetAiPlay, ReclaimSeat
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.runtime.hub import Hub
-from server.runtime.membership import SILENT_NODE_S
+from server.runtime.node.hub import Hub
+from server.runtime.node.membership import SILENT_NODE_S
 from server.settings import Settings
 from server.store.base import Identity
 from tests.support.fake_server import Client, FakeServer, FaultyBus, first_legal, virtual

@@ -15,10 +15,10 @@ from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.commands import Abort, AiSeat, MySeat, Resign
 from server.deploy.mosquitto import mosquitto
 from server.protocol import messages as wire
-from server.runtime import membership
-from server.runtime.duties import open_hub
-from server.runtime.hub import Hub
-from server.runtime.lobby import COMPARE_S
+from server.runtime.node import membership
+from server.runtime.node.duties import open_hub
+from server.runtime.node.hub import Hub
+from server.runtime.node.lobby import COMPARE_S
 from server.store.base import StoredRoom
 from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.support.clock import stopped_clock, until

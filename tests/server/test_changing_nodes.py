@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.bus.base import BusMessage
-from server.runtime.duties import SWEEP_S
-from server.runtime.hub import Hub
-from server.runtime.open_rooms import MOVED_ROOM_S
+from server.runtime.node.duties import SWEEP_S
+from server.runtime.node.hub import Hub
+from server.runtime.node.open_rooms import MOVED_ROOM_S
 from tests.support.fake_server import Client, FakeServer, FaultyBus, Message, virtual
 from tests.support.two_players import playing
 from tests.support.virtual_time import run_virtual

@@ -31,13 +31,13 @@ from server.rooms.model import (
     Rule,
 )
 from server.rooms.permissions import playable_position
-from server.runtime import room_runner as runner_module
-from server.runtime.absences import Absences
-from server.runtime.ai_seat import AiTasks
-from server.runtime.feed import Feed
+from server.runtime.followers.absences import Absences
+from server.runtime.followers.feed import Feed
 from server.runtime.log import Cause, EventLog, Outcome, Rejected
 from server.runtime.requests import Request, refuse, reply
-from server.runtime.room_runner import RoomRunner
+from server.runtime.room import room_runner as runner_module
+from server.runtime.room.ai_seat import AiTasks
+from server.runtime.room.room_runner import RoomRunner
 from server.store.base import Append, StoredEvent
 from tests.oracle import history
 from tests.server import test_runner_ai, test_session, test_two_nodes

@@ -71,7 +71,7 @@ async def test_a_full_mailbox_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> 
     async with fake.hub() as hub:
         room = await Client(hub, "ada").create()
         with monkeypatch.context() as patch:
-            patch.setattr("server.runtime.room_runner.RoomRunner.submit", lambda *_: False)
+            patch.setattr("server.runtime.room.room_runner.RoomRunner.submit", lambda *_: False)
             busy = await hub.command(room, BOT, chat("1"))
         assert isinstance(busy, Rejected)
         assert busy.code == Code.ROOM_BUSY

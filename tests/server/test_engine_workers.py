@@ -24,8 +24,8 @@ from server.bus.mqtt import open_mqtt_bus
 from server.commands import AiSeat, Rematch
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.protocol import messages as wire
-from server.runtime.duties import open_hub
-from server.runtime.hub import Hub
+from server.runtime.node.duties import open_hub
+from server.runtime.node.hub import Hub
 from server.seats.remote import RemoteEngines
 from server.worker import STATUS_S, EngineWorker
 from tests.server.test_bus_contract import KEY, until_bus_is_up

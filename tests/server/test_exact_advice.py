@@ -25,7 +25,7 @@ from server.bot.coach import open_coach
 from server.commands import Resign
 from server.ids import IdentityId, MatchId, RoomId
 from server.ports import OnInfo
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from tests.oracle.exact_results import Decisive, Exact, decisive_positions, exact_moves
 from tests.support.analyses import stored_match
 from tests.support.bots import bot_of, private_answer

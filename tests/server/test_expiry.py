@@ -18,8 +18,8 @@ from server.limits.by_address import Limits
 from server.net.session import Session, Sessions
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
-from server.runtime.expiry import EXPIRY_STEP_S, GUEST_DAYS, ROOM_DAYS
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
+from server.runtime.room.expiry import EXPIRY_STEP_S, GUEST_DAYS, ROOM_DAYS
 from server.store.base import DAY_MS, DaySpan, Projection, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, loop_ms, virtual
 from tests.support.log_entries import finished, new_room, started

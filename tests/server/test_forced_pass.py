@@ -18,7 +18,7 @@ from server.events import Moved
 from server.ids import RoomId
 from server.protocol.codes import Code
 from server.rooms.model import AI, SERVER, Actor, Played
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from server.settings import Settings
 from server.store.base import StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, virtual

@@ -39,7 +39,7 @@ from server.rooms.model import (
 )
 from server.rooms.permission_changes import leaves_permissions_unchanged
 from server.rooms.permissions import permitted
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from server.store.base import EVERYONE, Append, CommandKey, StoredEvent
 from tests.server.test_permissions import (
     LIMITED,

@@ -13,9 +13,9 @@ from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
-from server.runtime.duties import open_hub
-from server.runtime.hub import Hub
-from server.runtime.room_runner import RESYNC_S
+from server.runtime.node.duties import open_hub
+from server.runtime.node.hub import Hub
+from server.runtime.room.room_runner import RESYNC_S
 from server.store.base import CommandKey, StoredRoom, StoreError, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, Fault, Message, run_ready_tasks, virtual
 from tests.support.memory_store import MemoryProjections

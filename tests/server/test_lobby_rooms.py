@@ -10,10 +10,10 @@ from msgspec import structs
 from server.bus.base import LobbyChanged
 from server.commands import AiSeat, MySeat, OpenSeat
 from server.protocol import messages as wire
-from server.runtime import lobby
-from server.runtime.attendance import REFRESH_MS
-from server.runtime.hub import Hub
-from server.runtime.lobby import LEFT_ROOM_MS
+from server.runtime.node import lobby
+from server.runtime.node.attendance import REFRESH_MS
+from server.runtime.node.hub import Hub
+from server.runtime.node.lobby import LEFT_ROOM_MS
 from tests.support.fake_server import Client, FakeServer, virtual
 
 #: More than the time between two records of attendance and two comparisons of the list, in seconds.

@@ -14,8 +14,8 @@ from server.commands import Abort, AiSeat, MySeat, OpenSeat, Resign
 from server.events import Moved, Said, format_event_body
 from server.ids import RoomId
 from server.protocol import messages as wire
-from server.runtime.hub import Hub
-from server.runtime.lobby import COMPARE_S
+from server.runtime.node.hub import Hub
+from server.runtime.node.lobby import COMPARE_S
 from server.store.base import SPECTATORS, Append, StoredEvent
 from tests.server.test_api import get
 from tests.server.test_bus_nodes import Watcher

@@ -25,11 +25,11 @@ from server.bus.base import (
 from server.commands import AiSeat, MySeat
 from server.ids import RoomId
 from server.protocol.codes import Code
-from server.runtime.hub import Hub
-from server.runtime.membership import SILENT_NODE_S, STALLED_POLL_S
-from server.runtime.open_rooms import RESERVED_S
+from server.runtime.node.hub import Hub
+from server.runtime.node.membership import SILENT_NODE_S, STALLED_POLL_S
+from server.runtime.node.open_rooms import RESERVED_S
 from server.runtime.requests import Resync
-from server.runtime.room_runner import MAILBOX_CAPACITY, RESYNC_S
+from server.runtime.room.room_runner import MAILBOX_CAPACITY, RESYNC_S
 from tests.support.fake_server import (
     Client,
     FakeServer,

@@ -8,11 +8,11 @@ import pytest
 
 from server.net import session as session_module
 from server.runtime import log as log_module
-from server.runtime.hub import Hub
 from server.runtime.log import EventLog
-from server.runtime.membership import Membership
+from server.runtime.node.hub import Hub
+from server.runtime.node.membership import Membership
 from server.runtime.requests import Resync, TakeOver
-from server.runtime.room_runner import RoomRunner
+from server.runtime.room.room_runner import RoomRunner
 from server.store.base import StoreError
 from tests.server import test_hub, test_stopping
 from tests.server import test_nodes_that_die as dying_nodes

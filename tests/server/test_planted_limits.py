@@ -14,9 +14,10 @@ from server.net.session import Session, Sessions
 from server.protocol.codes import Code
 from server.rooms import chat
 from server.rooms.model import Room
-from server.runtime import open_rooms, room_runner
-from server.runtime.expiry import Expiry
-from server.runtime.open_rooms import OpenRooms
+from server.runtime.node import open_rooms
+from server.runtime.node.open_rooms import OpenRooms
+from server.runtime.room import room_runner
+from server.runtime.room.expiry import Expiry
 from tests.server import test_expiry, test_limits, test_room_chat
 from tests.support.memory_store import MemoryExpiry
 

@@ -12,9 +12,9 @@ import pytest
 
 from engine.study_pool.messages import Ended, Limits
 from engine.study_pool.pool import StudyPool
-from engine.teach import stream
-from engine.teach.stream import GrowingRecord
-from engine.teach.study import Record
+from engine.teach.algorithms.study import Record
+from engine.teach.output import stream
+from engine.teach.output.stream import GrowingRecord
 from server.web import documents, traces
 from server.web.documents import Document, Documents
 from server.web.matches import Matches

@@ -18,7 +18,7 @@ from server.ids import RoomId
 from server.ports import OnInfo
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from server.seats.answers import position_of
 from tests.oracle.explanations import read_claims
 from tests.support.analyses import made_up_result

@@ -6,7 +6,7 @@ from server.commands import Sit
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.log import MAX_KEYS, TAIL
-from server.runtime.room_runner import MAILBOX_CAPACITY
+from server.runtime.room.room_runner import MAILBOX_CAPACITY
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.two_players import OPEN, playing
 

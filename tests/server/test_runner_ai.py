@@ -15,7 +15,7 @@ from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.model import AI_IDENTITY
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from server.seats import ai
 from server.store.base import CommandKey
 from tests.support.fake_server import (

@@ -10,9 +10,9 @@ from server.commands import AddAi, MySeat, Rematch, Resign, Stand
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.runtime.hub import Hub
 from server.runtime.log import TAIL
-from server.runtime.room_runner import RESUME_LIMIT
+from server.runtime.node.hub import Hub
+from server.runtime.room.room_runner import RESUME_LIMIT
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.two_players import OPEN, playing
 

@@ -8,8 +8,8 @@ import pytest
 from engine.rules.registry import load_game
 from server.bus.base import EventsAppended
 from server.protocol.codes import Code
-from server.runtime import room_machine as machine_module
-from server.runtime.room_runner import MAILBOX_CAPACITY
+from server.runtime.node import room_machine as machine_module
+from server.runtime.room.room_runner import MAILBOX_CAPACITY
 from server.store.base import Append, Conflict, StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, FaultyStore, virtual
 from tests.support.room_log import altered_game, failing_rule

@@ -23,7 +23,7 @@ from server.protocol.views import format_permissions
 from server.rooms.chat_limits import WINDOW_MS
 from server.rooms.model import Room
 from server.rooms.permissions import permitted
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
 from tests.support.two_players import AI1, OPEN, playing
 

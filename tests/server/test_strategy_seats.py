@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from engine.strategies.registry import BUILT_IN, strategy_names
-from engine.teach import evaluators
+from engine.teach.states import evaluators
 from server import events
 from server.codes import Code
 from server.commands import AddAi, AiSeat, MySeat, Rematch, Resign

@@ -8,7 +8,7 @@ from dataclasses import replace
 from server.bot.bot import Bot
 from server.ids import RoomId
 from server.ports import Follower
-from server.runtime.room_runner import RoomRunner
+from server.runtime.room.room_runner import RoomRunner
 from tests.support.bots import AGAINST_AI, ask, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, virtual
 

@@ -18,7 +18,7 @@ from server.protocol import messages as wire
 from server.rooms.model import CommandRejected
 from server.rooms.permissions import SeeThinking, permitted
 from server.rooms.thinking import reason_to_withhold
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from server.settings import Settings
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.node import Node, Socket, serve

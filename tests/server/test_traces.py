@@ -17,10 +17,10 @@ import pytest_asyncio
 
 from engine.study_pool.messages import Limits
 from engine.study_pool.pool import StudyPool
-from engine.teach.explain import Plan, explain
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
-from engine.teach.state import TreeState
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree_text import parse_tree
 from server.commands import ThinkingSetting
 from server.process.metrics import Metrics
 from server.rooms.thinking import search_seed

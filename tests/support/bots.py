@@ -7,7 +7,7 @@ from server.bot.api import Reply
 from server.bot.bot import Bot, open_bot
 from server.bot.calls import Calls
 from server.commands import AiSeat, MySeat
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from tests.support.fake_server import Client, Message
 
 #: The seats of a room of one person, who begins, against an AI.

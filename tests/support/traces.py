@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from engine.teach.stream import LEFT_COLUMNS, NODE_COLUMNS, STEP_NUMBERS
-from engine.teach.study import COLUMN
+from engine.teach.algorithms.study import COLUMN
+from engine.teach.output.stream import LEFT_COLUMNS, NODE_COLUMNS, STEP_NUMBERS
 from engine.teach.trace import Counts, Nodes, Skipped, Steps, Trace
 
 #: The fields of a head that a trace does not have.

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from server.commands import AiSeat, MySeat, OpenSeat
 from server.ids import RoomId
-from server.runtime.hub import Hub
+from server.runtime.node.hub import Hub
 from tests.support.fake_server import Client, FakeServer
 
 ME, OPEN, AI1 = MySeat(), OpenSeat(), AiSeat(level=1)

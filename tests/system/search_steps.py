@@ -17,8 +17,8 @@ import msgspec
 from playwright.async_api import Page
 
 from engine.rules.registry import load_game
-from engine.teach.explain import Plan, explain
-from engine.teach.state import GameState, Scale
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.states.state import GameState, Scale
 from engine.teach.trace import MAX_TRACE_NODES
 from tests.support.browser import FILES, open_chromium, open_files
 from tests.support.trace_stream import stream_lines
@@ -30,7 +30,7 @@ SLOWDOWNS = (1, 4)
 #: The number of measured steps of each kind.
 STEPS = 200
 #: The style sheets of a page with a viewer.
-STYLES = ("shell/base", "board/board", "glass/glass", "glass/viewer")
+STYLES = ("shell/base", "board/board", "glass/drawing/glass", "glass/viewer/viewer")
 OPEN = """async ([lines, styles]) => {
     for (const name of styles) {
         const link = document.createElement("link");
@@ -40,8 +40,8 @@ OPEN = """async ([lines, styles]) => {
         await new Promise((resolve) => (link.onload = resolve));
     }
     const { loadTrace } = await import("/tests/client/web/glass_states.js");
-    const { SearchViewer } = await import("/client/web/glass/viewer.js");
-    const { stateAt } = await import("/client/web/glass/search-state.js");
+    const { SearchViewer } = await import("/client/web/glass/viewer/viewer.js");
+    const { stateAt } = await import("/client/web/glass/trace/search-state.js");
     const { render } = await import("/client/web/shell/elements.js");
     const started = performance.now();
     const trace = await loadTrace(lines, 65536);
@@ -56,7 +56,7 @@ OPEN = """async ([lines, styles]) => {
 }"""
 MEASURE = """async ([unit, count]) => {
     const { trace, viewer, draw, stateAt } = window.glass;
-    const { nextStep } = await import("/client/web/glass/walk.js");
+    const { nextStep } = await import("/client/web/glass/trace/walk.js");
     const times = { state: [], step: [] };
     let step = Math.floor(trace.stepCount * 0.6);
     viewer.goTo(step);

@@ -2,13 +2,13 @@
  * A lesson in a frame of another page: its text, and its searches to step through. It opens no socket
  * and makes no guest, so that the browser stores no cookie.
  *
- * @import {LessonBody} from "../glass/requests.js"
+ * @import {LessonBody} from "../glass/trace/requests.js"
  * @import {Content} from "../shell/elements.js"
  */
 
 import { LessonRuns, shownIn } from "../lesson/runs.js";
 import { drawNotes } from "../lesson/text.js";
-import { readLesson } from "../glass/requests.js";
+import { readLesson } from "../glass/trace/requests.js";
 import { h, render } from "../shell/elements.js";
 
 /** Draws a lesson into an element; serves as the app of the viewers. */

@@ -2,16 +2,16 @@
  * The searches of a lesson, each in a viewer, or two of them side by side. A trace is loaded when it is
  * first shown.
  *
- * @import {SearchPair} from "../glass/pair.js"
+ * @import {SearchPair} from "../glass/viewer/pair.js"
  * @import {VNode} from "../shell/elements.js"
- * @import {LessonRun} from "../glass/requests.js"
- * @import {ViewerOptions} from "../glass/viewer.js"
+ * @import {LessonRun} from "../glass/trace/requests.js"
+ * @import {ViewerOptions} from "../glass/viewer/viewer.js"
  */
 
 import { h } from "../shell/elements.js";
-import { startRun } from "../glass/requests.js";
-import { SearchTrace } from "../glass/trace.js";
-import { SearchViewer } from "../glass/viewer.js";
+import { startRun } from "../glass/trace/requests.js";
+import { SearchTrace } from "../glass/trace/trace.js";
+import { SearchViewer } from "../glass/viewer/viewer.js";
 
 /**
  * The shown run, the run beside it or null, and the step; null is the last step.
@@ -237,7 +237,7 @@ export class LessonRuns {
      */
     async #loadPair(beside) {
         try {
-            this.#Pair ??= (await import("../glass/pair.js")).SearchPair;
+            this.#Pair ??= (await import("../glass/viewer/pair.js")).SearchPair;
         } catch {
             this.#failures.set(beside, "The server did not send this part of the page.");
         }

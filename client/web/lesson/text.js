@@ -1,7 +1,7 @@
 /**
  * The texts of a lesson around its searches.
  *
- * @import {LessonBody} from "../glass/requests.js"
+ * @import {LessonBody} from "../glass/trace/requests.js"
  * @import {VNode} from "../shell/elements.js"
  */
 

@@ -1,8 +1,8 @@
 """Alpha cut: MAX is sure of a better value, so the search leaves a MIN node early."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree_text import parse_tree
 
 TREE = parse_tree("max(C1: 20, C2: min(D: 15, E: 30, F: 40))", "Alpha cut")
 

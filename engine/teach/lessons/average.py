@@ -1,8 +1,8 @@
 """Average min-max: an opponent who may err."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree_text import parse_tree
 
 TREE = parse_tree("max(safe: min(3, 2, 4), trap: min(1, 12, 8))", "Average min-max")
 POSITION = AtPosition("tic-tac-toe", ".XX.....O")

@@ -1,8 +1,8 @@
 """Beta cut: an exercise, the mirror image of the alpha cut."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Figure, Lesson, Run
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree_text import parse_tree
 
 TREE = parse_tree("min(C1: 20, C2: max(D: 25, E: 10, F: 5))", "Beta cut")
 

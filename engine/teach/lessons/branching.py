@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from functools import cache
 
 from engine.rules.registry import load_game
-from engine.teach.cost import estimated_nodes
-from engine.teach.explain import Plan
+from engine.teach.algorithms.cost import estimated_nodes
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
 from engine.teach.lessons.tic_tac_toe import sizes
-from engine.teach.state import GameState, Scale
-from engine.teach.tree import Tree, check_tree, uniform
+from engine.teach.states.state import GameState, Scale
+from engine.teach.states.tree import Tree, check_tree, uniform
 
 B, L = 3, 4
 TREE = check_tree(Tree(uniform(("max", "min", "max", "min"), B, tuple(range(B**L))), "Branching"))

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from functools import cache
 
-from engine.teach.deepening import deepen
-from engine.teach.explain import Plan
+from engine.teach.algorithms.deepening import deepen
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run, root_of
 
 #: The start of Othello.

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine.teach.graph import Graph
-from engine.teach.graph_text import format_graph
 from engine.teach.lessons.catalogue import LESSONS, NODES, SUMMARIES, TOPICS, load_lesson
 from engine.teach.lessons.lesson import Lesson, Run, fill_texts, perform
-from engine.teach.request import TraceRequest
+from engine.teach.requests.request import TraceRequest
+from engine.teach.states.graph import Graph
+from engine.teach.states.graph_text import format_graph
+from engine.teach.states.tree import Tree
+from engine.teach.states.tree_text import format_tree
 from engine.teach.trace import Trace
-from engine.teach.tree import Tree
-from engine.teach.tree_text import format_tree
 
 
 def list_lessons() -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Evaluation: where the search stops before the end, an evaluator estimates the value."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree_text import parse_tree
 
 TREE = parse_tree(
     """

@@ -1,8 +1,8 @@
 """Did we need every leaf? The smallest example: six nodes instead of seven."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree_text import parse_tree
 
 TREE = parse_tree("max(L: min(L1: 12, L2: 10), R: min(R1: 3, R2: 10))", "Did we need every leaf?")
 

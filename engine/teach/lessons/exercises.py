@@ -2,15 +2,15 @@
 
 from msgspec import Struct
 
-from engine.teach.explain import Plan, explain
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.hints import cut_reason, unseen_hint, unseen_reason, value_hint
 from engine.teach.lessons.hints import value_reason as reason_of_value
 from engine.teach.lessons.lesson import Figure, Lesson, Ordering
 from engine.teach.lessons.question import Answer, AnswerKind, FigureNode, QuizQuestion
-from engine.teach.notation import RELATIONS, value_text
-from engine.teach.state import TreeState
+from engine.teach.output.notation import RELATIONS, value_text
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree import Node, Tree, value_of
 from engine.teach.trace import Trace
-from engine.teach.tree import Node, Tree, value_of
 
 
 class FigureExercise(Struct, frozen=True, tag="figure", tag_field="kind"):

@@ -1,6 +1,6 @@
 """Fail-hard against fail-soft: what a node returns when its value lies outside its window."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.four_level_tree import TREE
 from engine.teach.lessons.lesson import Lesson, Run
 

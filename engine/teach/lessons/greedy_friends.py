@@ -1,8 +1,8 @@
 """Greedy friends: a small tree with one cut-off, its windows and its intervals."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree_text import parse_tree
 
 TREE = parse_tree(
     """

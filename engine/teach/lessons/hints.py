@@ -1,6 +1,6 @@
 """The hints and the reasons for the questions about a search."""
 
-from engine.teach.notation import SIDES, number_text, relation, value_text
+from engine.teach.output.notation import SIDES, number_text, relation, value_text
 from engine.teach.trace import End, Trace
 
 #: Maximum number of children whose values a reason lists.

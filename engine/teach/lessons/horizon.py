@@ -1,6 +1,6 @@
 """Horizon effect: a search that stops one ply too early believes in a free pawn."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
 
 #: White's rook can take a pawn that another pawn protects.

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.rules.registry import load_game
-from engine.teach.explain import Plan, explain
-from engine.teach.graph import Graph, GraphState
-from engine.teach.notation import value_text
-from engine.teach.state import GameState, Scale, State, TreeState
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.output.notation import value_text
+from engine.teach.states.graph import Graph, GraphState
+from engine.teach.states.state import GameState, Scale, State, TreeState
+from engine.teach.states.tree import Tree
 from engine.teach.trace import Trace
-from engine.teach.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
-from engine.teach.board import Board
-from engine.teach.explain import Plan, explain
-from engine.teach.flat import single_utility
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.algorithms.flat import single_utility
+from engine.teach.algorithms.mapping import PLAIN
 from engine.teach.lessons.every_leaf import TREE
 from engine.teach.lessons.lesson import Lesson, Run
-from engine.teach.mapping import PLAIN
-from engine.teach.state import TreeState
+from engine.teach.states.board import Board
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Number
-from engine.teach.tree_text import parse_tree
 
 MOVES = parse_tree("max(a: 12, b: min(1, 2), c: 30, d: 3)")
 
@@ -48,7 +48,8 @@ The map is lazy: then the rest is never played.""",
         "After R1 the accumulator of R has enough: alpha {pruned[L]}, beta {pruned[R1]}. R2 is "
         "never played.",
         "The lesson: the walk over the moves is written once, in the board, and what to do there "
-        "is an argument. Read engine/teach/mapping.py and board.py (the algorithm accumulators).",
+        "is an argument. Read algorithms/mapping.py and states/board.py in engine/teach (the "
+        "algorithm accumulators).",
     ),
     runs=(
         Run("Accumulators", TREE, Plan("accumulators"), "pruned"),

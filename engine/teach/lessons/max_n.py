@@ -1,8 +1,8 @@
 """Several players: everyone against one, or everyone for themselves."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree_text import parse_tree
 
 TREE = parse_tree("p1(a: p2(<0,0,5>, <3,1,0>), b: p3(<2,0,4>, <1,9,9>))", "Three players")
 

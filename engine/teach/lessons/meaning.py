@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from functools import cache
 
 from engine.rules.registry import load_game
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
-from engine.teach.state import GameState, Scale
+from engine.teach.states.state import GameState, Scale
 
 WON = AtPosition("tic-tac-toe", "XX.OO....")
 DRAWN = AtPosition("tic-tac-toe", "X...O....")

@@ -1,9 +1,9 @@
 """Move order: the same tree and the same value, but 17, 43 or 77 of its 81 leaves are searched."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Ordering, Run
-from engine.teach.tree import Tree, check_tree, uniform
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree import Tree, check_tree, uniform
+from engine.teach.states.tree_text import parse_tree
 
 LEAVES = tuple(37 * number % 81 for number in range(81))
 TREE = check_tree(Tree(uniform(("max", "min", "max", "min"), 3, LEAVES), "Move order"))

@@ -1,6 +1,6 @@
 """Negamax: one rule for both sides."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.every_leaf import TREE
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
 

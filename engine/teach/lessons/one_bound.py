@@ -1,8 +1,8 @@
 """One bound: a child receives only its parent's best value, so there are no deep cut-offs."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
-from engine.teach.tree_text import parse_tree
+from engine.teach.states.tree_text import parse_tree
 
 TREE = parse_tree("max(A: 10, B: min(C: max(D: min(D1: 5, D2: 7, D3: 9), E: 6)))", "One bound")
 

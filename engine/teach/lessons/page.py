@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from engine.teach.lessons.lesson import Lesson, Run, fill_texts
-from engine.teach.style import PLAIN, WIDTH, Style, outline
-from engine.teach.text import LOGS, counts_text, format_trace, result_text
+from engine.teach.output.style import PLAIN, WIDTH, Style, outline
+from engine.teach.output.text import LOGS, counts_text, format_trace, result_text
 from engine.teach.trace import Trace
 
 

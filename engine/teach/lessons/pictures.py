@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
-from engine.teach.thumbnail import draw_thumbnail
+from engine.teach.output.thumbnail import draw_thumbnail
 
 
 def lesson_picture(name: str) -> str:

@@ -19,9 +19,9 @@ from engine.teach.lessons.hints import (
 )
 from engine.teach.lessons.lesson import Figure, Lesson, Run, root_of
 from engine.teach.lessons.question import FigureNode, QuizQuestion
-from engine.teach.quiz import MAX_WHOLE_TREE, Question, make_questions
+from engine.teach.lessons.quiz import MAX_WHOLE_TREE, Question, make_questions
+from engine.teach.states.tree import Tree, walk
 from engine.teach.trace import Trace
-from engine.teach.tree import Tree, walk
 
 #: Maximum number of questions of a lesson.
 MAX_QUESTIONS = 12

@@ -1,6 +1,6 @@
 """Quiescence: the search stops only where nothing can be captured."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.horizon import POSITION, WEIGHTS
 from engine.teach.lessons.lesson import Lesson, Run
 

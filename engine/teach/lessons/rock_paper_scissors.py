@@ -1,9 +1,9 @@
 """Rock, paper, scissors by turns: private utilities, and a utility for each player."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
+from engine.teach.states.tree import Node, Tree, check_tree, walk
 from engine.teach.trace import Value
-from engine.teach.tree import Node, Tree, check_tree, walk
 
 SIGNS = ("rock", "paper", "scissors")
 BEATS = {"rock": "scissors", "paper": "rock", "scissors": "paper"}

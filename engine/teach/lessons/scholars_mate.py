@@ -1,6 +1,6 @@
 """The scholar's mate: an ordinary search finds it, as if the opponent helped."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
 
 START = AtPosition("chess", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")

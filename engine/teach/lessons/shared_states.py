@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from functools import cache
 
-from engine.teach.explain import Plan
-from engine.teach.graph import sizes_of
-from engine.teach.graph_text import parse_graph
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
 from engine.teach.lessons.tic_tac_toe import START, sizes
+from engine.teach.states.graph import sizes_of
+from engine.teach.states.graph_text import parse_graph
 
 #: Four sticks in a row: a move takes one or two, and the player who takes the last one wins.
 GRAPH = parse_graph(

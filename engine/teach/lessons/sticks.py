@@ -1,6 +1,6 @@
 """Sticks: the search of a real game that is small enough to follow every step."""
 
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
 
 POSITION = AtPosition("sticks", "1-2-0 second")

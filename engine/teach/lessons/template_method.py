@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from engine.rules.registry import load_game
-from engine.teach.explain import Plan
+from engine.teach.algorithms.explain import Plan
+from engine.teach.algorithms.polymorphic import SIDES
+from engine.teach.algorithms.study import Study, at_depth
 from engine.teach.lessons.every_leaf import TREE
 from engine.teach.lessons.lesson import Lesson, Run
-from engine.teach.polymorphic import SIDES
-from engine.teach.state import GameState, Scale
-from engine.teach.study import Study, at_depth
+from engine.teach.states.state import GameState, Scale
 
 #: One stick is left, and the side to move has lost.
 LOST = "1-0-0 first"
@@ -39,8 +39,8 @@ MIN?": each object has its own rule.""",
     look_for=(
         "The lesson: where a test of a kind comes back in many places, make it a class. A new "
         "side, such as an opponent who may err, is a new class, and the template stays.",
-        "The price: an object for each node. Read engine/teach/polymorphic.py (form nodes); "
-        "each move gives a new state. Then see two-functions.",
+        "The price: an object for each node. Read engine/teach/algorithms/polymorphic.py (form "
+        "nodes); each move gives a new state. Then see two-functions.",
     ),
     runs=(
         Run("The template method", TREE, Plan("alphabeta", form="nodes"), "nodes"),

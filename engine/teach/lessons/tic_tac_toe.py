@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from engine.rules.registry import load_game
-from engine.teach.explain import Plan
-from engine.teach.graph import graph_of, sizes_of
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
-from engine.teach.state import GameState, Scale
+from engine.teach.states.graph import graph_of, sizes_of
+from engine.teach.states.state import GameState, Scale
 
 POSITION = AtPosition("tic-tac-toe", ".XX.....O")
 START = AtPosition("tic-tac-toe", ".........")

@@ -4,8 +4,8 @@ import difflib
 import inspect
 from collections.abc import Mapping
 
-from engine.teach import pair
-from engine.teach.explain import Plan
+from engine.teach.algorithms import pair
+from engine.teach.algorithms.explain import Plan
 from engine.teach.lessons.four_level_tree import TREE
 from engine.teach.lessons.lesson import Lesson, Run
 
@@ -31,7 +31,7 @@ change of the other, too.""",
         "board.take_back(). A take-back that is forgotten spoils all that follows. In the "
         "template method each move gives a new state, and nothing can be forgotten.",
         "The visits are those of every other form: {pair.nodes} and {flat.nodes} nodes. Read "
-        "engine/teach/pair.py and board.py (form pair). Then see map.",
+        "engine/teach/algorithms/pair.py and board.py (form pair). Then see map.",
     ),
     runs=(
         Run("Two functions", TREE, Plan("alphabeta", form="pair"), "pair", "none"),

@@ -1,13 +1,13 @@
-import "/client/web/glass/overview.js";
-import { initialCamera, reveal } from "/client/web/glass/camera.js";
-import { toSvg } from "/client/web/glass/export.js";
-import { stateAt } from "/client/web/glass/search-state.js";
-import { nodeAt, placeIcicle, visitedPart } from "/client/web/glass/icicle.js";
-import { layOut } from "/client/web/glass/layout.js";
-import { drawOutline } from "/client/web/glass/outline.js";
-import { itemMeasure } from "/client/web/glass/shapes.js";
-import { shownNodes, toggle } from "/client/web/glass/shown.js";
-import { drawPicture, drawTree } from "/client/web/glass/tree.js";
+import "/client/web/glass/drawing/overview.js";
+import { initialCamera, reveal } from "/client/web/glass/drawing/camera.js";
+import { toSvg } from "/client/web/glass/viewer/export.js";
+import { stateAt } from "/client/web/glass/trace/search-state.js";
+import { nodeAt, placeIcicle, visitedPart } from "/client/web/glass/drawing/icicle.js";
+import { layOut } from "/client/web/glass/drawing/layout.js";
+import { drawOutline } from "/client/web/glass/drawing/outline.js";
+import { itemMeasure } from "/client/web/glass/drawing/shapes.js";
+import { shownNodes, toggle } from "/client/web/glass/drawing/shown.js";
+import { drawPicture, drawTree } from "/client/web/glass/drawing/tree.js";
 import { h, render } from "/client/web/shell/elements.js";
 import { assert, assertEqual, test } from "./testing.js";
 import { randomNumbers, randomTree, someSteps, traceOf } from "./glass_traces.js";
@@ -28,7 +28,7 @@ function boxOf(width, height) {
 
 async function loadStyles() {
     document.documentElement.dataset.theme = "light";
-    const links = ["shell/base.css", "glass/glass.css"].map((path) => Object.assign(document.createElement("link"), { rel: "stylesheet", href: `/client/web/${path}` }));
+    const links = ["shell/base.css", "glass/drawing/glass.css"].map((path) => Object.assign(document.createElement("link"), { rel: "stylesheet", href: `/client/web/${path}` }));
     await Promise.all(links.map((link) => new Promise((resolve) => ((link.onload = resolve), document.head.append(link)))));
 }
 

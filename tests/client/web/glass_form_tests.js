@@ -1,9 +1,9 @@
-import { emptyAddress } from "/client/web/glass/address.js";
-import { Run } from "/client/web/glass/run.js";
+import { emptyAddress } from "/client/web/glass/trace/address.js";
+import { Run } from "/client/web/glass/trace/run.js";
 import { drawFields, evaluatorText, weightsOf } from "/client/web/pages/glass/fields.js";
 import { requestOf, secondOf, stateOfRequest, valuesOf, withChanges } from "/client/web/pages/glass/search.js";
 import { drawTextField, excerptAt, indexAt } from "/client/web/pages/glass/text-field.js";
-import { TraceError } from "/client/web/glass/stream.js";
+import { TraceError } from "/client/web/glass/trace/stream.js";
 import { render } from "/client/web/shell/elements.js";
 import { assert, assertEqual, test } from "./testing.js";
 

@@ -1,10 +1,10 @@
 /** The states of a trace as plain JSON, compared with those that Python computes. */
 
-import { codeOf, lineOfStep } from "/client/web/glass/code.js";
-import { stateAt } from "/client/web/glass/search-state.js";
-import { stepSentence } from "/client/web/glass/sentences.js";
-import { nextStep } from "/client/web/glass/walk.js";
-import { SearchTrace } from "/client/web/glass/trace.js";
+import { codeOf, lineOfStep } from "/client/web/glass/text/code.js";
+import { stateAt } from "/client/web/glass/trace/search-state.js";
+import { stepSentence } from "/client/web/glass/text/sentences.js";
+import { nextStep } from "/client/web/glass/trace/walk.js";
+import { SearchTrace } from "/client/web/glass/trace/trace.js";
 
 const UNITS = ["step", "node", "cut", "end"];
 

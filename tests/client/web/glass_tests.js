@@ -1,5 +1,5 @@
-import { emptyAddress, readAddress, writeAddress } from "/client/web/glass/address.js";
-import { SearchTrace } from "/client/web/glass/trace.js";
+import { emptyAddress, readAddress, writeAddress } from "/client/web/glass/trace/address.js";
+import { SearchTrace } from "/client/web/glass/trace/trace.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 /** Random numbers below a limit, the same ones in every run. */

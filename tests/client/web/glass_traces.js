@@ -1,6 +1,6 @@
 /** Random trees, and the traces of their alpha-beta searches, for the tests of the drawing. */
 
-import { SearchTrace } from "/client/web/glass/trace.js";
+import { SearchTrace } from "/client/web/glass/trace/trace.js";
 
 /** Random numbers below a limit, the same ones in every run. */
 export function randomNumbers(seed) {

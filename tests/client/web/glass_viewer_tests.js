@@ -1,7 +1,7 @@
-import { Controls, SPEEDS } from "/client/web/glass/controls.js";
-import { NodeBoards } from "/client/web/glass/boards.js";
-import { SearchTrace } from "/client/web/glass/trace.js";
-import { SearchViewer } from "/client/web/glass/viewer.js";
+import { Controls, SPEEDS } from "/client/web/glass/viewer/controls.js";
+import { NodeBoards } from "/client/web/glass/trace/boards.js";
+import { SearchTrace } from "/client/web/glass/trace/trace.js";
+import { SearchViewer } from "/client/web/glass/viewer/viewer.js";
 import { render } from "/client/web/shell/elements.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 

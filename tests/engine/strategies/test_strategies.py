@@ -24,11 +24,11 @@ from engine.strategies.registry import (
     strategy_names,
     title_of,
 )
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import TooLarge
-from engine.teach.evaluators import scale_of
-from engine.teach.explain import Plan, explain
-from engine.teach.players import GameForBoth
-from engine.teach.state import GameState, State
+from engine.teach.states.evaluators import scale_of
+from engine.teach.states.players import GameForBoth
+from engine.teach.states.state import GameState, State
 
 #: The names of the built-in strategies.
 NAMES = ("minimax", "negamax", "alphabeta", "average", "max-n", "greedy", "random")

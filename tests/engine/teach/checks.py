@@ -5,11 +5,11 @@ import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from engine.teach.explain import Plan, explain
-from engine.teach.state import State, TreeState
-from engine.teach.study import INF
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.algorithms.study import INF
+from engine.teach.states.state import State, TreeState
+from engine.teach.states.tree import Node, Tree, check_tree
 from engine.teach.trace import Number, Trace, Value
-from engine.teach.tree import Node, Tree, check_tree
 
 #: An evaluator for the states at which the search stops.
 Evaluator = Callable[[State], Value]

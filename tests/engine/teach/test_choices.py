@@ -5,11 +5,17 @@ from typing import Any
 
 import pytest
 
-from engine.teach.choices import DEFAULTS, PAIRS, algorithm_refusals, form_refusals, list_choices
+from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan, explain
 from engine.teach.errors import NotPossible
-from engine.teach.explain import ALGORITHMS, FORMS, Plan, explain
-from engine.teach.state import TreeState
-from engine.teach.tree_text import parse_tree
+from engine.teach.requests.choices import (
+    DEFAULTS,
+    PAIRS,
+    algorithm_refusals,
+    form_refusals,
+    list_choices,
+)
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree_text import parse_tree
 
 #: A tree whose leaves have one utility each.
 TREE = "max(A: min(3, 12), B: min(2, 4))"

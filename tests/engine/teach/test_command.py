@@ -16,10 +16,10 @@ import pytest
 
 from engine.rules.registry import game_ids
 from engine.teach.__main__ import main
-from engine.teach.explain import ALGORITHMS, FORMS
+from engine.teach.algorithms.explain import ALGORITHMS, FORMS
 from engine.teach.lessons.catalogue import LESSONS
+from engine.teach.states.tree import decode_tree
 from engine.teach.trace import Nodes, Skipped, Steps, Trace
-from engine.teach.tree import decode_tree
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[3]

@@ -4,11 +4,11 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.teach.__main__ import main
-from engine.teach.cost import cost_warning, drop_large_count, estimated_nodes
+from engine.teach.algorithms.cost import cost_warning, drop_large_count, estimated_nodes
+from engine.teach.algorithms.explain import Plan
 from engine.teach.errors import TooLarge
-from engine.teach.explain import Plan
-from engine.teach.state import GameState, TreeState
-from engine.teach.tree import Tree, uniform
+from engine.teach.states.state import GameState, TreeState
+from engine.teach.states.tree import Tree, uniform
 
 
 def start(game: str) -> GameState:

@@ -10,16 +10,16 @@ import pytest
 
 from engine.conformance.playouts import playouts
 from engine.rules.registry import game_ids, load_game
-from engine.teach import mapping, pair, polymorphic
-from engine.teach.board import Board, StatusVisitor
-from engine.teach.explain import Plan, explain
-from engine.teach.polymorphic import MaxNode, MinNode, Node
-from engine.teach.state import GameState, Scale, State, Status, TreeState, mover_status
-from engine.teach.study import INF, Study, at_depth
+from engine.teach.algorithms import mapping, pair, polymorphic
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.algorithms.polymorphic import MaxNode, MinNode, Node
+from engine.teach.algorithms.study import INF, Study, at_depth
+from engine.teach.algorithms.variants import VARIANTS
+from engine.teach.states.board import Board, StatusVisitor
+from engine.teach.states.state import GameState, Scale, State, Status, TreeState, mover_status
+from engine.teach.states.tree import Tree
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Number
-from engine.teach.tree import Tree
-from engine.teach.tree_text import parse_tree
-from engine.teach.variants import VARIANTS
 from tests.engine.teach.checks import on_tree, random_tree
 
 #: The utilities of sticks in the first founding text.

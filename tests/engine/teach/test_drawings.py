@@ -7,18 +7,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from engine.teach.drawing import tree_lines
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import NotPossible
-from engine.teach.explain import Plan, explain
-from engine.teach.graph_text import parse_graph
-from engine.teach.snapshot import snapshot
-from engine.teach.state import TreeState
-from engine.teach.style import Line, Style, outline
-from engine.teach.svg import document, draw_graph, draw_trace
-from engine.teach.text import format_trace, step_events
+from engine.teach.output.drawing import tree_lines
+from engine.teach.output.snapshot import snapshot
+from engine.teach.output.style import Line, Style, outline
+from engine.teach.output.svg import document, draw_graph, draw_trace
+from engine.teach.output.text import format_trace, step_events
+from engine.teach.states.graph_text import parse_graph
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree import Tree, uniform
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace
-from engine.teach.tree import Tree, uniform
-from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 from tests.engine.teach.test_graphs import random_graph
 from tests.support.terminals import EmulatedTerminal

@@ -16,11 +16,11 @@ from engine.rules.registry import game_ids, load_game, production_ids
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.search.report import Report
-from engine.teach.evaluators import estimate
-from engine.teach.explain import FORMS, Plan, explain
-from engine.teach.state import GameState, State, Status, TreeState
+from engine.teach.algorithms.explain import FORMS, Plan, explain
+from engine.teach.states.evaluators import estimate
+from engine.teach.states.state import GameState, State, Status, TreeState
+from engine.teach.states.tree import Node, Tree, check_tree, uniform
 from engine.teach.trace import Number, Trace, Value
-from engine.teach.tree import Node, Tree, check_tree, uniform
 from tests.engine.teach.checks import check_trace, exact, is_close, on_tree, random_tree, true_value
 from tests.engine.teach.test_designs import check_all_agree
 

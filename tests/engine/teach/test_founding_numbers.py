@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from engine.rules.registry import load_game
-from engine.teach.bounds import bounds_lines
-from engine.teach.classic import board_lines, classic_lines, classic_match, player_name
-from engine.teach.explain import Plan, explain
-from engine.teach.graph import graph_of, sizes_of
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import load_lesson
 from engine.teach.lessons.rock_paper_scissors import PLAIN, PRIVATE, private
-from engine.teach.state import GameState, Scale, TreeState
-from engine.teach.text import node_names
+from engine.teach.output.bounds import bounds_lines
+from engine.teach.output.classic import board_lines, classic_lines, classic_match, player_name
+from engine.teach.output.text import node_names
+from engine.teach.states.graph import graph_of, sizes_of
+from engine.teach.states.state import GameState, Scale, TreeState
+from engine.teach.states.tree import walk
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace, Value
-from engine.teach.tree import walk
-from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import on_tree
 
 #: The table of the numbers, by row.

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from engine.teach.explain import Plan, explain
-from engine.teach.state import TreeState
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree import Node, Tree, check_tree
 from engine.teach.trace import Trace
-from engine.teach.tree import Node, Tree, check_tree
 from tests.oracle import founding_texts as texts
 
 #: The number of random trees for each algorithm.

@@ -7,15 +7,15 @@ import re
 import pytest
 
 from engine.rules.registry import load_game
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import TooLarge, TreeError
-from engine.teach.explain import Plan, explain
-from engine.teach.graph import Graph, GraphState, find_cycle, graph_of, sizes_of
-from engine.teach.graph_drawing import format_states
-from engine.teach.graph_text import format_graph, parse_graph
 from engine.teach.lessons.rock_paper_scissors import PLAIN
-from engine.teach.state import GameState, Scale, State, TreeState
+from engine.teach.output.graph_drawing import format_states
+from engine.teach.states.graph import Graph, GraphState, find_cycle, graph_of, sizes_of
+from engine.teach.states.graph_text import format_graph, parse_graph
+from engine.teach.states.state import GameState, Scale, State, TreeState
+from engine.teach.states.tree import Node, Tree
 from engine.teach.trace import Trace
-from engine.teach.tree import Node, Tree
 from tests.engine.teach.checks import exact, is_close, true_value
 
 

@@ -8,7 +8,7 @@ import pytest
 from engine.teach.lessons.catalogue import LESSONS, NODES, lesson_traces, load_lesson
 from engine.teach.lessons.lesson import fill_texts, root_of
 from engine.teach.lessons.page import format_lesson
-from engine.teach.style import Style
+from engine.teach.output.style import Style
 from engine.teach.trace import Trace
 
 #: Parts of each lesson's page: the numbers of the worked example.

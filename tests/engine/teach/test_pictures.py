@@ -6,7 +6,7 @@ import pytest
 
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
 from engine.teach.lessons.pictures import lesson_picture
-from engine.teach.thumbnail import HEIGHT, WIDTH
+from engine.teach.output.thumbnail import HEIGHT, WIDTH
 from server.web.client_files import client_folder
 
 FOLDER = client_folder() / "pages/learn/pictures"

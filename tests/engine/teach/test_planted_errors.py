@@ -9,10 +9,11 @@ import pytest
 from engine.conformance.native import minimax as kit_minimax
 from engine.conformance.playouts import playouts
 from engine.rules.registry import load_game
-from engine.teach import evaluators, flat, mapping, order, polymorphic, state, study
-from engine.teach.evaluators import estimate
-from engine.teach.explain import Plan, explain
-from engine.teach.state import GameState, TreeState
+from engine.teach.algorithms import flat, mapping, order, polymorphic, study
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.states import evaluators, state
+from engine.teach.states.evaluators import estimate
+from engine.teach.states.state import GameState, TreeState
 from tests.engine.teach import test_equations, test_trace, test_worked_examples
 from tests.engine.teach.checks import check_trace, on_tree, random_tree
 

@@ -5,22 +5,11 @@ from types import ModuleType
 
 import pytest
 
-from engine.teach import (
-    cost,
-    deepening,
-    drawing,
-    graph,
-    graph_text,
-    quiz,
-    snapshot,
-    stepping,
-    style,
-    svg,
-    table,
-    text,
-)
-from engine.teach.lessons import catalogue, lesson, page
+from engine.teach.algorithms import cost, deepening, table
+from engine.teach.lessons import catalogue, lesson, page, quiz
 from engine.teach.lessons import deepening as deepening_lesson
+from engine.teach.output import drawing, snapshot, stepping, style, svg, text
+from engine.teach.states import graph, graph_text
 from tests.engine.teach import test_cost, test_drawings, test_graphs, test_lessons, test_stepping
 
 #: A check, which raises AssertionError if it finds a fault.

@@ -5,24 +5,20 @@ from types import ModuleType
 
 import pytest
 
-from engine.teach import (
-    board,
-    bounds,
-    classic,
-    compare,
+from engine.teach import trace
+from engine.teach.algorithms import (
     cutoffs,
-    evaluators,
     explain,
     flat,
     mapping,
     meaning,
     pair,
-    players,
     polymorphic,
     study,
-    trace,
     variants,
 )
+from engine.teach.output import bounds, classic, compare
+from engine.teach.states import board, evaluators, players
 from tests.engine.teach import (
     test_designs,
     test_founding_numbers,

@@ -6,15 +6,15 @@ from itertools import permutations, product
 import msgspec
 import pytest
 
-from engine.teach.explain import Plan, explain
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
 from engine.teach.lessons.exercises import FigureExercise, OrderExercise
 from engine.teach.lessons.lesson import Ordering
 from engine.teach.lessons.questions import MAX_QUESTIONS, lesson_quiz
-from engine.teach.snapshot import snapshot
-from engine.teach.state import TreeState
+from engine.teach.output.snapshot import snapshot
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree import Node, Tree
 from engine.teach.trace import Trace, encode_json
-from engine.teach.tree import Node, Tree
 
 #: Lessons whose searches take seconds.
 SLOW = ("tic-tac-toe", "shared-states")

@@ -4,8 +4,8 @@ from collections import Counter
 
 from engine.game import Game, Position, State
 from engine.rules.registry import load_game
-from engine.teach.explain import Plan, prepare
-from engine.teach.state import GameState, Scale
+from engine.teach.algorithms.explain import Plan, prepare
+from engine.teach.states.state import GameState, Scale
 
 
 class CountingGame(Game):

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from engine.teach.quiz import Question, ask_questions, make_questions
-from engine.teach.snapshot import snapshot
-from engine.teach.state import TreeState
-from engine.teach.stepping import Screen, fitting_tree, step_through
-from engine.teach.style import PLAIN
+from engine.teach.lessons.quiz import Question, ask_questions, make_questions
+from engine.teach.output.snapshot import snapshot
+from engine.teach.output.stepping import Screen, fitting_tree, step_through
+from engine.teach.output.style import PLAIN
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree import Tree, uniform
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace
-from engine.teach.tree import Tree, uniform
-from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 
 #: A tree with a cut-off at B.

@@ -7,16 +7,16 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from engine.teach.explain import Plan, explain, prepare
+from engine.teach.algorithms.explain import Plan, explain, prepare
+from engine.teach.algorithms.study import MAX_NODES
 from engine.teach.lessons.catalogue import LESSONS, NODES, SUMMARIES, lesson_traces, load_lesson
 from engine.teach.lessons.document import lesson_document, list_lessons
 from engine.teach.lessons.lesson import Run, root_of
-from engine.teach.state import GameState, State, TreeState
-from engine.teach.stream import GrowingRecord, TraceStream
-from engine.teach.study import MAX_NODES
-from engine.teach.task import task_of
+from engine.teach.output.stream import GrowingRecord, TraceStream
+from engine.teach.requests.task import task_of
+from engine.teach.states.state import GameState, State, TreeState
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace
-from engine.teach.tree_text import parse_tree
 from tests.support.traces import join_lines, lines_of
 
 #: The lessons without a search of many seconds, whose traces tests/engine/test_study_pool.py has.

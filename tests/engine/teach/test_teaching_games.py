@@ -8,15 +8,15 @@ from engine.game import GameError, GameFault
 from engine.rules.registry import game_ids, load_game, production_ids
 from engine.rules.resolved import resolve_rules
 from engine.search.driver import Searcher
-from engine.teach import evaluators
+from engine.teach.algorithms.explain import ALGORITHMS, Plan, explain
 from engine.teach.errors import NotPossible, UnknownName
-from engine.teach.explain import ALGORITHMS, Plan, explain
-from engine.teach.graph import graph_of, sizes_of
-from engine.teach.players import GameForBoth
-from engine.teach.state import GameState, Scale, TreeState
-from engine.teach.text import node_names
+from engine.teach.output.text import node_names
+from engine.teach.states import evaluators
+from engine.teach.states.graph import graph_of, sizes_of
+from engine.teach.states.players import GameForBoth
+from engine.teach.states.state import GameState, Scale, TreeState
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace, Value
-from engine.teach.tree_text import parse_tree
 from tests.engine.teach.test_founding_numbers import row
 from tests.engine.test_resolved_rules import minimal_rules
 

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from engine.rules.registry import load_game
+from engine.teach.algorithms.explain import ALGORITHMS, Plan, explain
+from engine.teach.algorithms.study import MAX_PLY
 from engine.teach.errors import NotPossible, TooLarge, UnknownName
-from engine.teach.evaluators import estimate, parse_weights
-from engine.teach.explain import ALGORITHMS, Plan, explain
-from engine.teach.state import GameState, Scale, TreeState
-from engine.teach.study import MAX_PLY
-from engine.teach.text import format_trace
+from engine.teach.output.text import format_trace
+from engine.teach.states.evaluators import estimate, parse_weights
+from engine.teach.states.state import GameState, Scale, TreeState
+from engine.teach.states.tree import Node, Tree
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import MAX_TRACE_NODES, Trace
-from engine.teach.tree import Node, Tree
-from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import check_trace, on_tree, random_tree
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.teach.errors import TreeError
-from engine.teach.state import TreeState
-from engine.teach.tree import (
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree import (
     MAX_CHILDREN,
     MAX_TREE_NODES,
     Node,
@@ -20,7 +20,7 @@ from engine.teach.tree import (
     uniform,
     walk,
 )
-from engine.teach.tree_text import format_tree, parse_tree
+from engine.teach.states.tree_text import format_tree, parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 
 #: Numbers that survive formatting.

@@ -7,19 +7,19 @@ import msgspec
 import pytest
 
 from engine.rules.registry import game_ids, load_game
-from engine.teach.bounds import bounds_lines
-from engine.teach.classic import classic_lines, classic_match, player_name
-from engine.teach.compare import format_comparison
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.algorithms.meaning import GUARANTEED_WIN
 from engine.teach.errors import NotPossible, UnknownName
-from engine.teach.explain import Plan, explain
-from engine.teach.graph import GraphState
-from engine.teach.graph_text import parse_graph
-from engine.teach.meaning import GUARANTEED_WIN
-from engine.teach.players import GameForBoth
-from engine.teach.state import GameState, Scale
+from engine.teach.output.bounds import bounds_lines
+from engine.teach.output.classic import classic_lines, classic_match, player_name
+from engine.teach.output.compare import format_comparison
+from engine.teach.states.graph import GraphState
+from engine.teach.states.graph_text import parse_graph
+from engine.teach.states.players import GameForBoth
+from engine.teach.states.state import GameState, Scale
+from engine.teach.states.tree import decode_tree, encode_tree
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace, encode_json
-from engine.teach.tree import decode_tree, encode_tree
-from engine.teach.tree_text import parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 
 #: An infinite utility.

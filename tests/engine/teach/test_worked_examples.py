@@ -6,16 +6,16 @@ import msgspec
 import pytest
 
 from engine.rules.registry import load_game
+from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import UnknownName
-from engine.teach.evaluators import scale_of, weigh
-from engine.teach.explain import Plan, explain
 from engine.teach.lessons.catalogue import load_lesson
 from engine.teach.lessons.lesson import perform
 from engine.teach.lessons.rock_paper_scissors import BOTH, PLAIN, PRIVATE
-from engine.teach.state import GameState, Scale
-from engine.teach.text import format_trace, node_names
+from engine.teach.output.text import format_trace, node_names
+from engine.teach.states.evaluators import scale_of, weigh
+from engine.teach.states.state import GameState, Scale
+from engine.teach.states.tree import Tree, walk
 from engine.teach.trace import Trace, Value
-from engine.teach.tree import Tree, walk
 from tests.engine.teach.checks import on_tree
 
 

@@ -2,10 +2,10 @@
  * The page's address, which has everything that the page shows. A text that is too long for an address
  * is stored in the browser's history entry instead, so that it survives a reload.
  *
- * @import {Address} from "../../glass/address.js"
+ * @import {Address} from "../../glass/trace/address.js"
  */
 
-import { readAddress, writeAddress } from "../../glass/address.js";
+import { readAddress, writeAddress } from "../../glass/trace/address.js";
 
 /** Maximum length of a query, in characters, which servers and chats accept. */
 export const MAX_QUERY = 4000;

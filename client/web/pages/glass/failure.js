@@ -1,11 +1,11 @@
 /**
  * The messages for a search that failed or that is only in part there.
  *
- * @import {TraceEnd} from "../../glass/trace.js"
+ * @import {TraceEnd} from "../../glass/trace/trace.js"
  * @import {Content} from "../../shell/elements.js"
  */
 
-import { TraceError } from "../../glass/stream.js";
+import { TraceError } from "../../glass/trace/stream.js";
 import { ApiError } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { sentenceOf } from "../../shell/words.js";

@@ -2,8 +2,8 @@
  * The fields of a search: algorithm, form, depth, evaluator, order, cut-off, player and others. Values
  * that conflict are greyed, with the server's reason.
  *
- * @import {Address} from "../../glass/address.js"
- * @import {Choice, TraceChoices} from "../../glass/requests.js"
+ * @import {Address} from "../../glass/trace/address.js"
+ * @import {Choice, TraceChoices} from "../../glass/trace/requests.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Field, Values} from "./search.js"
  */
@@ -24,7 +24,7 @@ import { baseOf, refusalOf } from "./search.js";
  * @property {(changes: Partial<Address>) => void} change
  */
 
-/** The greatest weight of a kind of piece (engine/teach/evaluators.py). */
+/** The greatest weight of a kind of piece (engine/teach/states/evaluators.py). */
 const MAX_WEIGHT = 100;
 /** The greatest seed that the page offers. */
 const MAX_SEED = 999_999;

@@ -3,16 +3,16 @@
  *
  * @import {App} from "../../shell/app.js"
  * @import {GameDescription} from "../../shell/api.js"
- * @import {Address} from "../../glass/address.js"
- * @import {LessonRun, LessonSummary, TraceChoices} from "../../glass/requests.js"
- * @import {Run} from "../../glass/run.js"
+ * @import {Address} from "../../glass/trace/address.js"
+ * @import {LessonRun, LessonSummary, TraceChoices} from "../../glass/trace/requests.js"
+ * @import {Run} from "../../glass/trace/run.js"
  * @import {VNode} from "../../shell/elements.js"
  * @import {Fields} from "./fields.js"
  * @import {Subject} from "./search.js"
  */
 
-import { readChoices, readLessons } from "../../glass/requests.js";
-import { TraceError } from "../../glass/stream.js";
+import { readChoices, readLessons } from "../../glass/trace/requests.js";
+import { TraceError } from "../../glass/trace/stream.js";
 import { listGames } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/router.js";

@@ -6,7 +6,7 @@
  */
 
 import "../../board/board.js";
-import { readBoards } from "../../glass/requests.js";
+import { readBoards } from "../../glass/trace/requests.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { loadStyleSheet } from "../../shell/router.js";

@@ -3,19 +3,19 @@
  * its address.
  *
  * @import {App, Page} from "../../shell/app.js"
- * @import {Address} from "../../glass/address.js"
- * @import {SearchPair} from "../../glass/pair.js"
- * @import {LessonRun} from "../../glass/requests.js"
- * @import {View} from "../../glass/sentences.js"
- * @import {SearchTrace} from "../../glass/trace.js"
+ * @import {Address} from "../../glass/trace/address.js"
+ * @import {SearchPair} from "../../glass/viewer/pair.js"
+ * @import {LessonRun} from "../../glass/trace/requests.js"
+ * @import {View} from "../../glass/text/sentences.js"
+ * @import {SearchTrace} from "../../glass/trace/trace.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Share} from "../../ui/share.js"
  * @import {SearchForm} from "./form.js"
  */
 
-import { readLesson } from "../../glass/requests.js";
-import { Run } from "../../glass/run.js";
-import { SearchViewer } from "../../glass/viewer.js";
+import { readLesson } from "../../glass/trace/requests.js";
+import { Run } from "../../glass/trace/run.js";
+import { SearchViewer } from "../../glass/viewer/viewer.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { sentenceOf } from "../../shell/words.js";
@@ -182,7 +182,7 @@ export class GlassPage {
      */
     async #showPair(left, right) {
         if (this.#pair?.left === left && this.#pair.right === right) return;
-        const loaded = await import("../../glass/pair.js").catch(() => null);
+        const loaded = await import("../../glass/viewer/pair.js").catch(() => null);
         if (loaded === null) return this.#app.toast(NOT_LOADED);
         const [first, second] = this.#runs;
         if (first.trace !== left || second.trace !== right || this.#pair?.left === left) return;
@@ -296,7 +296,7 @@ export class GlassPage {
 
 /**
  * A search in a few words: "Chess: alpha-beta, depth 3, estimate".
- * @param {import("../../glass/trace.js").TraceHead} head
+ * @param {import("../../glass/trace/trace.js").TraceHead} head
  */
 function describeSearch({ title, algorithm, algorithm_title, form, depth, evaluator, order }) {
     const parts = [

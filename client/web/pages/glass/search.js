@@ -2,8 +2,8 @@
  * The request for a state of the page's address, and which values conflict. The choices and the
  * conflicts come from the server; this module only looks them up. Pure functions.
  *
- * @import {Address} from "../../glass/address.js"
- * @import {Choice, Refusals, TraceChoices, TraceRequest} from "../../glass/requests.js"
+ * @import {Address} from "../../glass/trace/address.js"
+ * @import {Choice, Refusals, TraceChoices, TraceRequest} from "../../glass/trace/requests.js"
  */
 
 /** The kind of subject of a search. @typedef {"game" | "tree" | "graph" | "lesson"} Subject */

@@ -2,8 +2,8 @@
  * The second search, side by side with the first one: an instructive pair, or any search of the same
  * position.
  *
- * @import {Address} from "../../glass/address.js"
- * @import {PairChoice} from "../../glass/requests.js"
+ * @import {Address} from "../../glass/trace/address.js"
+ * @import {PairChoice} from "../../glass/trace/requests.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Fields} from "./fields.js"
  */

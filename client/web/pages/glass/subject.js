@@ -3,10 +3,10 @@
  * or a graph as text, or a search of a lesson.
  *
  * @import {GameDescription} from "../../shell/api.js"
- * @import {Address} from "../../glass/address.js"
- * @import {LessonRun, LessonSummary, TraceChoices} from "../../glass/requests.js"
- * @import {TraceError} from "../../glass/stream.js"
- * @import {TraceHead} from "../../glass/trace.js"
+ * @import {Address} from "../../glass/trace/address.js"
+ * @import {LessonRun, LessonSummary, TraceChoices} from "../../glass/trace/requests.js"
+ * @import {TraceError} from "../../glass/trace/stream.js"
+ * @import {TraceHead} from "../../glass/trace/trace.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {MoveBoard} from "./move-board.js"
  * @import {Subject} from "./search.js"

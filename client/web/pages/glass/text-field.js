@@ -2,7 +2,7 @@
  * The field for a tree or a graph as text. A mistake is shown by line and column: the line with a mark
  * under the column, and a button that puts the caret there.
  *
- * @import {TraceError} from "../../glass/stream.js"
+ * @import {TraceError} from "../../glass/trace/stream.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  */
 

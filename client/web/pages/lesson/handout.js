@@ -6,13 +6,13 @@
  * @import {FigureNode} from "./figure.js"
  * @import {FigureExerciseBody} from "./figure-exercise.js"
  * @import {QuizBody} from "./practice.js"
- * @import {SearchTrace} from "../../glass/trace.js"
+ * @import {SearchTrace} from "../../glass/trace/trace.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  */
 
 import { drawFigure } from "./figure.js";
-import { stateAt } from "../../glass/search-state.js";
-import { drawPicture } from "../../glass/tree.js";
+import { stateAt } from "../../glass/trace/search-state.js";
+import { drawPicture } from "../../glass/drawing/tree.js";
 import { h } from "../../shell/elements.js";
 
 /** Maximum number of questions on a sheet. */

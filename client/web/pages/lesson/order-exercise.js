@@ -7,8 +7,8 @@
  */
 
 import { drawFigure, figureNodes } from "./figure.js";
-import { startTrace } from "../../glass/requests.js";
-import { SearchTrace } from "../../glass/trace.js";
+import { startTrace } from "../../glass/trace/requests.js";
+import { SearchTrace } from "../../glass/trace/trace.js";
 import { h } from "../../shell/elements.js";
 
 /**

@@ -3,7 +3,7 @@
  * address has the search and the step that are shown.
  *
  * @import {App, Page} from "../../shell/app.js"
- * @import {LessonBody} from "../../glass/requests.js"
+ * @import {LessonBody} from "../../glass/trace/requests.js"
  * @import {Shown} from "../../lesson/runs.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Practice, QuizBody} from "./practice.js"
@@ -11,7 +11,7 @@
 
 import { LessonRuns, queryOf, shownIn } from "../../lesson/runs.js";
 import { drawNext, drawNotes } from "../../lesson/text.js";
-import { readLesson, readQuiz } from "../../glass/requests.js";
+import { readLesson, readQuiz } from "../../glass/trace/requests.js";
 import { ApiError } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 

@@ -3,7 +3,7 @@
  * loads it after the lesson's text and search.
  *
  * @import {VNode} from "../../shell/elements.js"
- * @import {LessonBody} from "../../glass/requests.js"
+ * @import {LessonBody} from "../../glass/trace/requests.js"
  * @import {LessonRuns} from "../../lesson/runs.js"
  * @import {Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"

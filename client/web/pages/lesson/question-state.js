@@ -2,11 +2,11 @@
  * The state of a search as a question shows it: the node of the question and the nodes above it have the
  * window that they received, and open intervals.
  *
- * @import {SearchTrace} from "../../glass/trace.js"
- * @import {Ends} from "../../glass/search-state.js"
+ * @import {SearchTrace} from "../../glass/trace/trace.js"
+ * @import {Ends} from "../../glass/trace/search-state.js"
  */
 
-import { SearchState } from "../../glass/search-state.js";
+import { SearchState } from "../../glass/trace/search-state.js";
 
 export class QuestionState extends SearchState {
     /**

@@ -6,16 +6,16 @@
  * @import {Answer, Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
  * @import {Outcome} from "../../ui/progress.js"
- * @import {SearchTrace} from "../../glass/trace.js"
+ * @import {SearchTrace} from "../../glass/trace/trace.js"
  */
 
 import { h } from "../../shell/elements.js";
 import { isRight, readNumber } from "./answers.js";
 import { drawFigure } from "./figure.js";
-import { stateAt } from "../../glass/search-state.js";
+import { stateAt } from "../../glass/trace/search-state.js";
 import { lessonProgress, progressText, storeProgress } from "../../ui/progress.js";
 import { QuestionState } from "./question-state.js";
-import { drawTree } from "../../glass/tree.js";
+import { drawTree } from "../../glass/drawing/tree.js";
 
 /**
  * @typedef {object} QuizOptions

@@ -23,7 +23,7 @@ export class Searches {
     /** @param {App} app */
     constructor(app) {
         this.#panel = new ThinkingPanel(() => app.update());
-        this.#tree = new SearchTree(app, () => import("../../glass/seat-tree.js"));
+        this.#tree = new SearchTree(app, () => import("../../glass/viewer/seat-tree.js"));
     }
 
     /** The arrows to draw on the board: the cells of the move that the user points at. */

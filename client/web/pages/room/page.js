@@ -99,7 +99,7 @@ export class RoomPage {
         this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
         this.#invitation = new Invitation(app, this.#share);
         this.#thinking = new ThinkingPanel(() => app.update());
-        this.#searchTree = new SearchTree(app, () => import("../../glass/seat-tree.js"));
+        this.#searchTree = new SearchTree(app, () => import("../../glass/viewer/seat-tree.js"));
         this.#chances = new Chances(app);
     }
 

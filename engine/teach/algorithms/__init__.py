@@ -1,0 +1,1 @@
+"""The algorithms of the founding texts, and what decides how they search."""

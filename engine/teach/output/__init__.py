@@ -1,0 +1,1 @@
+"""A trace as text, as drawings and as a stream."""

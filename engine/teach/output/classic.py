@@ -1,0 +1,242 @@
+"""The log of the first founding text, line for line, and the match around it.
+
+Every line names the side and what it does. The root is the TOP node; A and B are alpha and beta
+after a scored move. Without a bound they are the least and the greatest number of 32 bits. Plain
+minimax has A and B too: the bounds that alpha-beta would have there, with a fresh window for each
+root move. It does not use them.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from engine.game import Position
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.algorithms.meaning import GUARANTEED_WIN
+from engine.teach.errors import NotPossible
+from engine.teach.output.notation import SIDES, value_text
+from engine.teach.output.style import Line
+from engine.teach.states.state import GameState
+from engine.teach.trace import WINDOWED, End, OneValue, StepKind, Trace
+
+#: The least and the greatest number of 32 bits, in place of -inf and inf.
+LEAST, GREATEST = -(2**31), 2**31 - 1
+#: The name of the person in a classic match.
+PERSON = "Dave"
+#: The names of the strategies as a classic match shows them; all others are MiniMax.
+STRATEGIES = {
+    "average": "AverageMiniMax",
+    "greedy": "Greedy",
+    "optimistic": "Optimistic",
+    "random": "Random",
+}
+#: The words for the status of a leaf.
+ENDS = {"won": "WIN", "lost": "LOSE", "drawn": "DRAW", "ongoing": "EVAL"}
+#: The word for the end of a game with a utility for each player.
+END_FOR_ALL = "END"
+#: The steps of a node that the log shows at its parent's level.
+PARENT_STEPS = ("enter", "returned")
+#: The last line of the log when the program has found a win.
+BOAST = "I've got you now"
+#: The algorithms without windows whose log shows the bounds of alpha-beta.
+WITH_UNCUT_WINDOWS = ("minimax", "negamax")
+#: A move of sticks, in the game's notation.
+STICKS_MOVE = re.compile(r"(\d)x(\d)")
+
+
+def classic_lines(trace: Trace, levels: int | None = None) -> Iterator[Line]:
+    """Yields the classic log of a search, down to a level of its tree; None is all levels."""
+    nodes, steps = trace.nodes, trace.steps
+    if trace.value is None and trace.line:
+        yield _line(trace, 0, f"Random Move : {move_text(trace.game, trace.line[0])}")
+        return
+    uncut = UncutWindows(trace) if trace.algorithm in WITH_UNCUT_WINDOWS else None
+    rows = list(zip(steps.what, steps.node, steps.low, steps.high, strict=True))
+    for index, (what, row, _, _) in enumerate(rows):
+        if uncut is not None:
+            uncut.follow(what, row)
+        if levels is not None and nodes.depth[row] - (what in PARENT_STEPS) > levels:
+            continue
+        if what == "enter" and row:
+            yield _line(trace, nodes.parent[row], f"Try Move : {_move(trace, row)}")
+        elif what == "leave" and nodes.kind[row] == "leaf":
+            yield _line(trace, row, f"{_end(trace, row)} ... {value_text(_value(trace, row))}")
+        elif what == "returned":
+            window = rows[index + 1 : index + 2]
+            bounds = uncut.of_parent(row) if uncut else _window_of(trace, row, index, window)
+            yield _scored(trace, row, bounds)
+        elif what == "leave" and row:
+            yield _line(trace, row, f"Final score = {value_text(_value(trace, row))}")
+    best = value_text(trace.value)
+    if nodes.kind[0] != "leaf":
+        yield _line(trace, 0, f"DONE!!! Best Score = {best}")
+    if trace.truncated:
+        yield Line(0, f"(the log holds the first {len(nodes.parent):,} nodes only)")
+    yield Line(0, f"MINIMAX score for next move = {best}")
+
+
+class UncutWindows:
+    """The windows that alpha-beta would have in a search that does not cut off."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._windows: dict[int, tuple[End, End]] = {}
+
+    def follow(self, what: StepKind, row: int) -> None:
+        """Updates the windows after the next step of the search."""
+        nodes = self._trace.nodes
+        parent = nodes.parent[row]
+        if what == "enter":
+            is_open = parent <= 0 or nodes.kind[parent] not in ("max", "min")
+            self._windows[row] = (None, None) if is_open else self._windows[parent]
+        elif what == "returned" and parent > 0:
+            alpha, beta = self._windows[parent]
+            value = _value(self._trace, row)
+            if isinstance(value, int | float) and nodes.kind[parent] == "max":
+                alpha = value if alpha is None else max(alpha, value)
+            elif isinstance(value, int | float) and nodes.kind[parent] == "min":
+                beta = value if beta is None else min(beta, value)
+            self._windows[parent] = alpha, beta
+
+    def of_parent(self, row: int) -> tuple[End, End] | None:
+        """Returns the window of a node's parent; None if that is the root or a chance node."""
+        parent = self._trace.nodes.parent[row]
+        has_window = parent > 0 and self._trace.nodes.kind[parent] in ("max", "min")
+        return self._windows[parent] if has_window else None
+
+
+def _line(trace: Trace, row: int, text: str) -> Line:
+    """A line of a node: the root is the TOP node."""
+    depth = trace.nodes.depth[row]
+    return Line(depth, f"{'' if row else 'TOP '}{_side(trace, row)} node... {text}")
+
+
+def _side(trace: Trace, row: int) -> str:
+    """The side of a node; that of a leaf is the one to move, or the opposite of its parent."""
+    nodes = trace.nodes
+    kind = nodes.kind[row] if nodes.kind[row] != "leaf" else nodes.turn[row]
+    if kind == "leaf" and row:
+        parent = nodes.kind[nodes.parent[row]]
+        kind = {"max": "min", "min": "max"}.get(parent, parent)
+    return SIDES.get(kind, kind.upper())
+
+
+def _end(trace: Trace, row: int) -> str:
+    """The word for a leaf: how the game ended for MAX, or that it was evaluated."""
+    status, is_over = trace.nodes.status[row], trace.nodes.reason[row] == "leaf"
+    return END_FOR_ALL if status == "ongoing" and is_over else ENDS[status]
+
+
+def _value(trace: Trace, row: int) -> OneValue:
+    """The value of a node for MAX, also where negamax has it for the side to move."""
+    value = trace.nodes.value[row]
+    if value is None or isinstance(value, tuple):
+        return value
+    return value * trace.nodes.sign[row]
+
+
+def _move(trace: Trace, row: int) -> str:
+    """The move that leads to a node; that of sticks in words."""
+    return move_text(trace.game, trace.nodes.move[row])
+
+
+def move_text(game: str, move: str) -> str:
+    """Returns a move as the classic log has it: of sticks in words, else in the game's notation."""
+    match = STICKS_MOVE.fullmatch(move) if game == "sticks" else None
+    return f"( Row = {match[1]} : Num Sticks = {match[2]} )" if match else move
+
+
+def _window_of(
+    trace: Trace, row: int, index: int, following: Sequence[tuple[str, int, End, End]]
+) -> tuple[End, End] | None:
+    """The window of a node after a child has returned; None where there is no window."""
+    parent = trace.nodes.parent[row]
+    if trace.algorithm not in WINDOWED or not parent:
+        return None
+    if following and following[0][0] == "narrowed":
+        return following[0][2:]
+    steps = trace.steps
+    for step in range(index, -1, -1):
+        if steps.node[step] == parent and steps.what[step] in ("enter", "narrowed"):
+            return steps.low[step], steps.high[step]
+    return None
+
+
+def _scored(trace: Trace, row: int, window: tuple[End, End] | None) -> Line:
+    """The line of a scored move, with A and B below the root."""
+    text = f"Move scored : {value_text(_value(trace, row))}"
+    if window is not None:
+        alpha, beta = _end_text(window[0], LEAST), _end_text(window[1], GREATEST)
+        text += f"( A = {alpha} : B = {beta} )"
+    return _line(trace, trace.nodes.parent[row], text)
+
+
+def _end_text(end: End, unlimited: int) -> str:
+    """An end of a window, with a number of 32 bits if it is open or infinite."""
+    if end is None:
+        return str(unlimited)
+    if math.isinf(end):
+        return str(GREATEST if end > 0 else LEAST)
+    return value_text(end)
+
+
+def player_name(plan: Plan, number: int = 1) -> str:
+    """Returns the name of a program in a classic match: CP #1 MiniMax depth=3."""
+    strategy = STRATEGIES.get(plan.algorithm, "MiniMax")
+    depth = "" if plan.algorithm == "random" else f" depth={_depth(plan)}"
+    return f"CP #{number} {strategy}{depth}"
+
+
+def _depth(plan: Plan) -> int | str:
+    if plan.algorithm == "greedy":
+        return 1
+    return "end" if plan.depth is None else plan.depth
+
+
+def board_lines(position: Position) -> list[str]:
+    """Returns the board: sticks as numbered rows of bars, any other game as its position's text."""
+    if position.game.id != "sticks":
+        return [position.text()]
+    rows = position.text().split()[0].split("-")
+    return [f"{row} : {'| ' * int(count)}".rstrip() for row, count in enumerate(rows, 1)]
+
+
+def classic_match(position: Position, plan: Plan, moves: Sequence[str]) -> Iterator[str]:
+    """Yields the lines of a match: Dave plays the given moves, and the program answers with a log.
+
+    It ends after the given moves. Raises NotPossible if one is left when the game is over.
+    """
+    program, seat = player_name(plan), position.turn
+    yield f"{PERSON} against {program}"
+    yield from ("", *board_lines(position), "")
+    for move in moves:
+        if position.outcome() is not None:
+            raise NotPossible(f"the game is over before {move[:40]}")
+        position = position.play(position.parse_move(move))
+        yield f"{PERSON} : {move_text(position.game.id, move)}"
+        yield from ("", *board_lines(position), "")
+        if position.outcome() is None:
+            root = GameState.at_root(position, plan.utilities)
+            trace = explain(root, replace(plan, plain_limit=0))
+            yield from _answer(trace, program)
+            position = position.play(position.parse_move(trace.line[0]))
+            yield from ("", *board_lines(position), "")
+    outcome = position.outcome()
+    if outcome is not None:
+        names = {None: "Nobody", seat: PERSON}
+        yield f"{names.get(outcome.winner, program)} wins"
+
+
+def _answer(trace: Trace, program: str) -> Iterator[str]:
+    """The log of the program's search, and its move."""
+    yield from log_lines(trace)
+    yield f"{program} : {move_text(trace.game, trace.line[0])}"
+
+
+def log_lines(trace: Trace, levels: int | None = None) -> Iterator[str]:
+    """Yields the classic log of a search as indented lines, and the boast if it has found a win."""
+    for line in classic_lines(trace, levels):
+        yield "  " * line.level + line.text
+    if trace.meaning == GUARANTEED_WIN:
+        yield BOAST

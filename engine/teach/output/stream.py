@@ -1,0 +1,183 @@
+"""A trace as lines of JSON that are made while its search runs.
+
+The first line is the head: the subject and the options of the search. Each chunk has, in columns,
+the nodes, the values of the nodes that the search left, the skipped children and the steps since
+the last chunk. The last line is the end: the counts, the value, its meaning and the principal
+variation.
+
+A chunk ends with a step "leave". So the columns of a node are final in its chunk, except those in
+`left`: its value, bound and reason.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from engine.game import Position
+from engine.teach.algorithms.explain import TITLES, Search, Size, counts_of
+from engine.teach.algorithms.study import COLUMN, INF, Record
+from engine.teach.trace import End, StepKind, Value, finite
+
+#: The number of each step in a chunk.
+STEP_NUMBERS: Mapping[StepKind, int] = {
+    "enter": 0,
+    "returned": 1,
+    "narrowed": 2,
+    "cut": 3,
+    "leave": 4,
+}
+#: The columns of `nodes` in a chunk.
+NODE_COLUMNS = ("parent", "move", "kind", "depth", "alpha", "beta", "sign", "turn", "status")
+#: The columns of `left` in a chunk, after the row.
+LEFT_COLUMNS = ("value", "bound", "reason")
+#: The columns that may have infinite numbers.
+NUMBER_COLUMNS = ("alpha", "beta", "value")
+
+
+def ignore_leave() -> None:
+    """Does nothing."""
+
+
+@dataclass(slots=True)
+class GrowingRecord(Record):
+    """A record that calls `on_leave` after each recorded step "leave"."""
+
+    on_leave: Callable[[], None] = ignore_leave
+    #: The numbers of nodes, skipped children and steps at the last "leave".
+    complete: tuple[int, int, int] = (0, 0, 0)
+
+    def step(self, what: StepKind, row: int, low: float, high: float) -> None:
+        """Adds a step of a recorded node."""
+        Record.step(self, what, row, low, high)
+        if what == "leave" and row >= 0:
+            self.complete = len(self.nodes), len(self.skipped), len(self.steps)
+            self.on_leave()
+
+
+@dataclass(slots=True)
+class TraceStream:
+    """Makes the lines of a trace from the record of its search."""
+
+    search: Search
+    record: GrowingRecord
+    position: Position | None = None
+    #: The numbers of nodes, skipped children and steps in the chunks so far.
+    sent: tuple[int, int, int] = field(default=(0, 0, 0))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no node has been left yet."""
+        return not self.record.complete[0]
+
+    @property
+    def new_nodes(self) -> int:
+        """The number of nodes in no chunk yet."""
+        return self.record.complete[0] - self.sent[0]
+
+    def head(self) -> bytes:
+        """Returns the first line."""
+        search, plan = self.search, self.search.plan
+        head = {
+            "title": search.title,
+            "position": search.root.text(),
+            "algorithm": plan.algorithm,
+            "algorithm_title": TITLES.get(plan.algorithm, plan.algorithm),
+            "form": plan.form,
+            "depth": plan.depth,
+            "order": plan.order,
+            "evaluator": plan.evaluator,
+            "seed": plan.seed,
+            "view": search.study.view,
+            "cut_off": plan.cut_off,
+            "player": plan.player,
+            "fresh": plan.fresh,
+            **_game_fields(self.position),
+            "max_nodes": plan.max_nodes,
+            "max_trace": plan.max_trace,
+        }
+        return _line({"head": head})
+
+    def chunk(self) -> bytes | None:
+        """Returns the line with the records since the last chunk; None if there are none."""
+        (node, skip, step), (nodes, skips, steps) = self.sent, self.record.complete
+        if step == steps:
+            return None
+        self.sent = nodes, skips, steps
+        events = self.record.steps[step:steps]
+        left = [row for what, row, _, _ in events if what == "leave"]
+        return _line(
+            {
+                "nodes": self._columns(range(node, nodes), NODE_COLUMNS),
+                "left": {"row": left, **self._columns(left, LEFT_COLUMNS)},
+                "skipped": dict(
+                    zip(
+                        ("parent", "move", "below"),
+                        _columns(self.record.skipped[skip:skips], 3),
+                        strict=True,
+                    )
+                ),
+                "steps": {
+                    "what": [STEP_NUMBERS[what] for what, _, _, _ in events],
+                    "node": [row for _, row, _, _ in events],
+                    "low": [finite_end(low) for _, _, low, _ in events],
+                    "high": [finite_end(high) for _, _, _, high in events],
+                },
+            }
+        )
+
+    def _columns(
+        self, rows: "range | list[int]", names: tuple[str, ...]
+    ) -> dict[str, list[object]]:
+        nodes = self.record.nodes
+        columns = {}
+        for name in names:
+            index = COLUMN[name]
+            column = [nodes[row][index] for row in rows]
+            columns[name] = list(map(finite, column)) if name in NUMBER_COLUMNS else column
+        return columns
+
+    def end(self, value: Value | None, size: Size | None) -> bytes:
+        """Returns the last line of a search that has ended; `size` is that of plain minimax."""
+        search = self.search
+        return _end(
+            counts=counts_of(search.study, size),
+            value=finite(value),
+            line=search.line(),
+            meaning=search.meaning(value),
+            truncated=search.record.truncated,
+        )
+
+    def early_end(self, reason: str) -> bytes:
+        """Returns the last line of a search that was stopped, with the reason as its meaning."""
+        counts = counts_of(self.search.study, None)
+        return _end(counts=counts, value=None, line=(), meaning=reason, truncated=True)
+
+
+def _game_fields(position: Position | None) -> dict[str, object]:
+    """The fields of a head that only a game has."""
+    if position is None:
+        return {"game": "", "options": {}, "board": None, "start": None}
+    return {
+        "game": position.game.id,
+        "options": position.options,
+        "board": position.game.board(position.options),
+        "start": position.view(),
+    }
+
+
+def finite_end(end: End) -> object:
+    """Returns an end of a window as JSON has it."""
+    return "inf" if end == INF else "-inf" if end == -INF else end
+
+
+def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
+
+
+def _end(**fields: object) -> bytes:
+    return _line({"end": fields})
+
+
+def _line(content: object) -> bytes:
+    return msgspec.json.encode(content) + b"\n"

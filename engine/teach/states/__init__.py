@@ -1,0 +1,1 @@
+"""What the algorithms search: positions, trees and graphs, and the values of their ends."""

@@ -1,0 +1,1 @@
+"""What clients that follow a room get: its events, thoughts, presence and permissions."""

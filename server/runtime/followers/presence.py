@@ -1,0 +1,165 @@
+"""Tells the followers of a room which players are connected, and who has gone for how long."""
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from server.bus.base import PageClosed, PresenceReport
+from server.ids import IdentityId, RoomId
+from server.ports import Follower, Ports
+from server.protocol import messages as wire
+from server.protocol.outbound import Outbound
+from server.rooms.model import Room
+from server.runtime.followers.absences import Absences
+from server.runtime.followers.bus_flow import BusFlow
+from server.runtime.followers.followers import Followers
+
+#: Changes of presence within this time are sent together, in seconds.
+PRESENCE_DELAY_S = 0.1
+
+
+class _Presence(Struct, frozen=True):
+    """What a `presence` message says. `claimable_ms` are times, since which the time left differs
+    from message to message.
+    """
+
+    seats: tuple[bool, ...]
+    watching: int
+    claimable_ms: tuple[int | None, ...]
+
+
+def _do_nothing() -> None:
+    pass
+
+
+class Presence:
+    """The followers of a room, the absences of its players, and the `presence` messages about them.
+
+    `get_room` returns the newest state that this node has, or None before the room is loaded.
+    `on_change` is called with the room's id when the presence has changed.
+    """
+
+    __slots__ = (
+        "_get_room",
+        "_joined_with",
+        "_last",
+        "_on_change",
+        "_ports",
+        "_room_id",
+        "_timer",
+        "absences",
+        "followers",
+        "on_absence_change",
+    )
+
+    def __init__(
+        self,
+        room_id: RoomId,
+        ports: Ports,
+        flow: BusFlow,
+        get_room: Callable[[], Room | None],
+        on_change: Callable[[RoomId], None],
+    ) -> None:
+        self._room_id = room_id
+        self._ports = ports
+        self._get_room = get_room
+        self._on_change = on_change
+        #: Called when the times have changed at which players may claim.
+        self.on_absence_change: Callable[[], None] = _do_nothing
+        self.followers = Followers(room_id, ports, self.schedule)
+        self.absences = Absences(flow, ports.now_ms, ports.settings)
+        self._timer: asyncio.TimerHandle | None = None
+        self._last: _Presence | None = None
+        #: What the followers received that joined after `_last` was sent.
+        self._joined_with: dict[Follower, _Presence] = {}
+
+    def schedule(self) -> None:
+        """Schedules a `presence` message to this node's followers, if it differs from the last."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PRESENCE_DELAY_S, self._send)
+
+    def at_join(self, follower: Follower, room: Room) -> wire.Presence:
+        """The message for a joining follower.
+
+        The follower receives the next presence message only if it differs from this one.
+        """
+        presence = self._joined_with[follower] = self._presence(room)
+        return self._message(presence)
+
+    def on_page_closed(self, identity: IdentityId) -> None:
+        """Notes that a player has closed the page, and reports it to the other nodes, unless the
+        player has another connection.
+        """
+        room = self._get_room()
+        if room is None or not room.has_player(identity) or self.followers.has_identity(identity):
+            return
+        self.absences.on_page_closed(identity)
+        self._ports.bus.publish(PageClosed(self._room_id, self._ports.node, identity))
+
+    def receive_report(self, report: PresenceReport) -> None:
+        """Merges another node's report."""
+        self.absences.on_present(report.identities)
+        self.followers.receive_report(report)
+
+    def receive_page_closed(self, message: PageClosed) -> None:
+        """Notes that a player has closed the page on another node."""
+        self.absences.on_page_closed(IdentityId(message.identity))
+        self.followers.receive_page_closed(message)  # which drops an absence that is none
+
+    def restart_absences(self) -> None:
+        """Begins the times of all absences anew: bus messages about the room were lost."""
+        self.absences.restart()
+        self.on_flow_change()
+
+    def on_flow_change(self) -> None:
+        """Sends the new times of absences after the bus was interrupted or flows again."""
+        if self.absences:
+            self.schedule()
+
+    def ask_for_reports(self) -> None:
+        """Asks the other nodes for their reports, in case one about an absent player was lost."""
+        if self.absences:
+            self.followers.publish_presence(asks=True)
+
+    def close(self) -> None:
+        """Cancels the scheduled message, if any."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _presence(self, room: Room) -> _Presence:
+        present = self.followers.identities()
+        self.absences.update(room, present)
+        seats = tuple(
+            occupant is not None and (occupant.kind == "ai" or occupant.identity in present)
+            for occupant in room.seats
+        )
+        return _Presence(seats, self.followers.watching, self.absences.claimable_ms(room))
+
+    def _message(self, presence: _Presence) -> wire.Presence:
+        now_ms = self._ports.now_ms()
+        gone_ms = tuple(
+            [None if at_ms is None else max(0, at_ms - now_ms) for at_ms in presence.claimable_ms]
+        )
+        return wire.Presence(
+            room=self._room_id, seats=presence.seats, watching=presence.watching, gone_ms=gone_ms
+        )
+
+    def _send(self) -> None:
+        """Sends the presence to each follower whose last message differs."""
+        self._timer = None
+        room = self._get_room()
+        if room is None:
+            return
+        presence = self._presence(room)
+        last, self._last = self._last, presence
+        joined_with, self._joined_with = self._joined_with, {}
+        message = Outbound(self._message(presence))
+        for follower, _ in self.followers:
+            if joined_with.get(follower, last) != presence:
+                follower.send_ephemeral(message)
+        if presence == last:
+            return
+        self._on_change(self._room_id)
+        if last is None or presence.claimable_ms != last.claimable_ms:
+            self.on_absence_change()

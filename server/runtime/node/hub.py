@@ -1,0 +1,243 @@
+"""The rooms of one node, as connections and the other parts of the server use them."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from server.codes import Code
+from server.commands import Command, Create, Move
+from server.ids import IdentityId, RoomId
+from server.limits.by_address import LimitExceeded, Limits
+from server.ports import Follower, Ports
+from server.protocol import messages as wire
+from server.rooms.model import Actor, ActorKind
+from server.runtime.followers.bus_flow import BusFlow
+from server.runtime.log import Outcome
+from server.runtime.node.attendance import Attendance
+from server.runtime.node.creation import RoomCreator
+from server.runtime.node.lobby import Lobby
+from server.runtime.node.membership import Membership
+from server.runtime.node.open_rooms import OpenRooms
+from server.runtime.node.seat_names import update_seats
+from server.runtime.observers import Observers, engine_observer, metrics_observer
+from server.runtime.requests import JOIN_OR_LEAVE, Request, Review, refuse
+from server.runtime.room.expiry import Expiry
+from server.runtime.room.room_runner import RoomRunner
+from server.runtime.timer import WAKE_AHEAD_S
+from server.store.base import DUE_PAGE, DueRoom, RoomVersion
+
+#: Longest round trip to the store that is used to estimate its clock, in ms.
+MAX_ROUND_TRIP_MS = 200
+#: Maximum number of released rooms that a node remembers.
+MAX_RELEASED = 1000
+#: Maximum number of matches whose players, and whose winners, one step fills in.
+FILLED_PAGE = 500
+
+
+class Hub:
+    """The rooms of this node. `open_hub` (`duties`) opens one and runs its duties."""
+
+    def __init__(self, ports: Ports, tasks: asyncio.TaskGroup) -> None:
+        self.ports = ports
+        self.limits = Limits(ports.settings)
+        self.lobby = Lobby(ports, self.runner)
+        self.observers = Observers()
+        for observer in (
+            self.lobby.on_commit, engine_observer(ports.engines), metrics_observer(ports.metrics)
+        ):  # fmt: skip
+            self.observers.subscribe(observer)
+        flow = BusFlow(ports.bus, ports.now_ms)
+        self.rooms = OpenRooms(
+            ports, tasks, self.limits, self.observers, flow, self.lobby.on_room_changed
+        )
+        self.membership = Membership(ports, self.rooms, self.lobby, flow)
+        self.creator = RoomCreator(ports, self.rooms, self.limits)
+        self.attendance = Attendance(ports, self.rooms)
+        self._expiry = Expiry(ports)
+        #: The versions of the rooms that this node has released: it does not take them over again.
+        self._released: dict[RoomVersion, None] = {}
+        #: The latest time of day seen by this node, in ms since 1970.
+        self._latest_ms = 0
+        #: How far this node's clock is ahead of the store's, in ms; negative when it is behind.
+        self.clock_ahead_ms = 0
+
+    def __len__(self) -> int:
+        """The number of rooms in memory."""
+        return len(self.rooms)
+
+    def runner(self, room_id: RoomId) -> RoomRunner | None:
+        """Returns the room's runner, or None if the room is not open on this node."""
+        return self.rooms.get(room_id)
+
+    # --- commands ---
+
+    def submit(self, room_id: RoomId, request: Request) -> bool:
+        """Puts a request into the mailbox of its room, whose runner answers it.
+
+        Returns False when the hub refused it at once.
+        """
+        try:
+            self._take_tokens(room_id, request)
+            runner = self.rooms.open(room_id, request.address)
+        except LimitExceeded as limit:
+            refuse(request, limit.code, limit.message)
+            return False
+        if not runner.submit(request):
+            refuse(
+                request,
+                Code.ROOM_BUSY,
+                "too many commands are waiting for this room; send it again",
+            )
+            return False
+        return True
+
+    def _take_tokens(self, room_id: RoomId, request: Request) -> None:
+        """Takes the tokens of a person's command. Raises LimitExceeded if there are none.
+
+        It precedes the opening of the room, which reads a log.
+        """
+        command = request.command
+        if request.actor.kind is not ActorKind.PERSON or isinstance(command, JOIN_OR_LEAVE):
+            return
+        # The room's runner charges the address if the move is refused.
+        address = "" if type(command) is Move else request.address
+        now_ms = request.received_ms or self.ports.now_ms()
+        self.limits.commands.take(request.actor.identity, address, room_id, now_ms / 1000)
+
+    async def command(
+        self, room_id: RoomId, actor: Actor, command: Command, received_ms: int | None = None
+    ) -> Outcome:
+        """Gives a room a command without a connection, and returns its outcome.
+
+        A command that is given again with the same identity and id has the same outcome. The
+        outcome STORE_RETRY means that the command may or may not be committed: give it again.
+        """
+        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        def resolve(result: Outcome) -> None:
+            if not outcome.done():
+                outcome.set_result(result)
+
+        at_ms = self.ports.now_ms() if received_ms is None else received_ms
+        self.submit(room_id, Request(actor, command, received_ms=at_ms, on_outcome=resolve))
+        return await outcome
+
+    async def create(self, actor: Actor, command: Create, address: str = "") -> wire.Ack:
+        """Creates a room, once for each identity and command id.
+
+        Raises CommandRejected or StoreError when it creates no room.
+        """
+        ack, room = await self.creator.create(actor, command, address)
+        if room is not None:
+            self.lobby.on_room_changed(room.id)
+            if room.needs_search:
+                self.ports.engines.expect(room.game_id)
+        return ack
+
+    async def rename(self, identity: IdentityId, address: str) -> None:
+        """Gives the seats of an identity its new name, which the store already has."""
+        await update_seats(self.ports, self.rooms, identity, address)
+
+    def forget(self, follower: Follower, rooms: set[RoomId], has_closed_page: bool = False) -> None:
+        """Removes a closed connection from these rooms and from the lobby.
+
+        `has_closed_page` says that it ended because the person closed the page.
+        """
+        self.lobby.leave(follower)
+        for room_id in rooms:
+            if runner := self.rooms.get(room_id):
+                runner.forget(follower, has_closed_page)
+                self.rooms.end_reservation(room_id)
+
+    def on_game_refused(self, game_id: str) -> None:
+        """Freezes the open rooms of a game of which a rule has hung: this process calls no rule of
+        it again. Rooms that are opened later are frozen as they load.
+        """
+        self.ports.metrics.faults += 1
+        for runner in self.rooms:
+            if runner.room is not None and runner.room.game_id == game_id:
+                runner.submit(Review())
+
+    # --- single steps of the duties ---
+
+    def close_idle_rooms(self, after_s: float) -> None:
+        """Closes the rooms that have been idle for `after_s` seconds."""
+        self.rooms.close_idle(after_s)
+
+    async def write_heartbeat(self) -> None:
+        """Writes this node's heartbeat and compares its clock with the store's."""
+        before_ms = self.ports.now_ms()
+        store_ms = await self.ports.store.nodes.heartbeat(
+            self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
+        )
+        after_ms = self.ports.now_ms()
+        if after_ms - before_ms <= MAX_ROUND_TRIP_MS:  # a slow round trip is a poor estimate
+            self.clock_ahead_ms = (before_ms + after_ms) // 2 - store_ms
+
+    async def take_over_due_rooms(self, all_nodes: bool) -> int:
+        """Takes over a page of the rooms of dead or of all nodes that are due within WAKE_AHEAD_S.
+
+        Returns the number of these rooms, 0 when none is left.
+        """
+        node, before_ms = self.ports.node, self._wake_before_ms()
+        rooms = await self.ports.store.nodes.take_over_due_rooms(
+            before_ms, node, all_nodes, except_for=tuple(self._released)
+        )
+        for room_id in rooms:
+            self._wake(room_id)
+        return len(rooms)
+
+    async def wake_due_rooms(self) -> None:
+        """Wakes this node's rooms that are due within WAKE_AHEAD_S, opening those not in memory.
+
+        It wakes them in the order of their deadlines; each then waits for its own deadline. It
+        releases the rooms that this node cannot play, so that another node can take them over.
+        """
+        before_ms = self._wake_before_ms()
+        after: DueRoom | None = None
+        while True:
+            page = await self.ports.store.nodes.own_due_rooms(self.ports.node, before_ms, after)
+            unplayable: list[RoomVersion] = []
+            for due in page:
+                if version := self._wake(due.room):
+                    unplayable.append(version)
+            await self._release(unplayable)
+            if len(page) < DUE_PAGE:
+                return
+            after = page[-1]
+
+    def _wake_before_ms(self) -> int:
+        """Returns the time before which a room must be due to be woken now. It never decreases."""
+        self._latest_ms = max(self._latest_ms, self.ports.now_ms())
+        return self._latest_ms + int(WAKE_AHEAD_S * 1000)
+
+    def _wake(self, room_id: RoomId) -> RoomVersion | None:
+        """Opens and wakes a room that is due; does nothing if no place in memory is free.
+
+        Returns the room's version if this node cannot play it.
+        """
+        with suppress(LimitExceeded):
+            return self.rooms.open(room_id, "").wake()
+        return None
+
+    async def _release(self, rooms: Sequence[RoomVersion]) -> None:
+        """Releases rooms that this node cannot play, and remembers the latest MAX_RELEASED."""
+        if rooms:
+            self._released |= dict.fromkeys(rooms)
+            self._released = dict(list(self._released.items())[-MAX_RELEASED:])
+            await self.ports.store.nodes.release_rooms(self.ports.node, rooms)
+
+    async def expire_once(self) -> None:
+        """Scans one page of guests and rooms, and fills in the players and winners of an older
+        program's matches. Raises StoreError when the store fails.
+        """
+        rooms_without_match = [
+            runner.room_id
+            for runner in self.rooms
+            if runner.room is not None and runner.room.match is None
+        ]
+        self.lobby.remove_rooms(
+            await self._expiry.run_step(rooms_without_match, self.clock_ahead_ms)
+        )
+        await self.ports.store.projections.fill_players(FILLED_PAGE)
+        await self.ports.store.projections.fill_winners(FILLED_PAGE)

@@ -1,0 +1,431 @@
+"""Runs one room on one node: one task that decides, commits, evolves and sends, in that order.
+
+Any node may run any room, and the store arbitrates: if another node has moved the head, the append
+fails, and the log reads the newer events and decides again. The runner acknowledges and sends only
+what is committed.
+"""
+
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from server.bus.base import Ephemeral, EventsAppended, PageClosed, PresenceReport, RoomMessage
+from server.codes import Code
+from server.commands import Command, Hint, Tick
+from server.events import RoomEvent
+from server.ids import RoomId
+from server.limits.by_address import CommandLimits
+from server.ports import Follower, Ports, Spawn
+from server.protocol import messages as wire
+from server.protocol.outbound import Outbound
+from server.rooms.model import SERVER, Actor, Room
+from server.runtime.followers.bus_flow import BusFlow
+from server.runtime.followers.feed import Feed
+from server.runtime.followers.permission_feed import PermissionFeed
+from server.runtime.followers.presence import Presence
+from server.runtime.log import (
+    TAIL,
+    Accepted,
+    Cause,
+    EventLog,
+    LogMissing,
+    Machine,
+    Rejected,
+)
+from server.runtime.observers import Observers, RoomCommit
+from server.runtime.requests import (
+    Request,
+    Resync,
+    Review,
+    TakeOver,
+    Wake,
+    command_id,
+    refuse,
+    reply,
+    settle_limits,
+)
+from server.runtime.room.ai_seat import AiTasks
+from server.runtime.room.expiry import mark_opened, mark_seated
+from server.runtime.room.mailbox import Full, Mailbox
+from server.runtime.room.renaming import update_name
+from server.runtime.timer import RoomTimer
+from server.store.base import RoomVersion, StoreError
+
+log = structlog.get_logger()
+
+#: Mailbox capacity, in requests.
+MAILBOX_CAPACITY = 256
+
+#: Maximum number of missed events that a client receives at a join; beyond it, a snapshot.
+RESUME_LIMIT = 500
+
+#: Delay after a store failure before the room resyncs, in seconds.
+RESYNC_S = 1.0
+
+#: An item of the mailbox.
+Item = Request | EventsAppended | TakeOver | Resync | Review | Wake
+
+
+class RoomRunner:
+    """Runs one room.
+
+    `run` is its task; the other public methods do not wait and must be called in the event loop.
+    `observers` are called after every commit.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_ai",
+        "_command_limits",
+        "_feed",
+        "_is_busy",
+        "_log",
+        "_mailbox",
+        "_observers",
+        "_permissions",
+        "_ports",
+        "_refused_tick_v",
+        "_serving",
+        "_timer",
+        "followers",
+        "idle_since_ms",
+        "presence",
+        "room_id",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        room_id: RoomId,
+        ports: Ports,
+        machine: Machine[Room, Command, RoomEvent],
+        spawn: Spawn,
+        observers: Observers,
+        flow: BusFlow,
+        on_presence_change: Callable[[RoomId], None],
+        command_limits: CommandLimits,
+        room: Room | None = None,
+    ) -> None:
+        self.room_id = room_id
+        self._command_limits = command_limits
+        self.idle_since_ms = ports.now_ms()
+        self._ports = ports
+        self._observers = observers
+        self._log = EventLog(
+            room_id, machine, ports, self._on_commit, self._before_append, state=room
+        )
+        # One bound method for all saves memory: a node may have 10,000 rooms.
+        submit_own = self._submit_own
+        self.presence = Presence(room_id, ports, flow, self._log.get_state, on_presence_change)
+        self.followers = self.presence.followers
+        self._log.find_absence = self.presence.absences.find
+        self._permissions = PermissionFeed(
+            ports, self.followers, self._log.find_absence, submit_own
+        )
+        self.presence.on_absence_change = self._permissions.on_absence_change
+        self._feed = Feed(room_id, ports, self.presence, self._permissions, self._log.get_state)
+        self._ai = AiTasks(ports, spawn, self._feed, submit_own, self._on_store_failure)
+        self._mailbox: Mailbox[Item] = Mailbox(MAILBOX_CAPACITY)
+        self._timer = RoomTimer(submit_own)
+        #: The request whose command is being decided, if any.
+        self._serving: Request | None = None
+        self._is_busy = False
+        #: The version at which the rules refused a tick, which is not repeated.
+        self._refused_tick_v = 0
+
+    # --- called by the hub ---
+
+    @property
+    def room(self) -> Room | None:
+        """The newest state of the room on this node; None until it is loaded."""
+        return self._log.get_state()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the room can be closed: it has no follower on this node and no work."""
+        return not (
+            len(self.followers)
+            or self._is_busy
+            or self._ai.is_busy
+            or self._timer.is_soon
+            or len(self._mailbox)
+        )
+
+    def submit(self, request: Request | TakeOver | Resync | Review) -> bool:
+        """Puts a request into the mailbox. Returns False if the mailbox is full."""
+        try:
+            self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver | Review))
+        except Full:
+            self._log.is_behind = self._log.is_behind or isinstance(request, Resync)
+            return False
+        return True
+
+    def wake(self) -> RoomVersion | None:
+        """Starts the work that is due. The store has recorded this node as the responsible one.
+
+        Returns the room's version if this node can never do that work, because it lacks the game's
+        rules or its program is too old; otherwise None.
+        """
+        room = self._log.get_state()
+        if room is None:
+            return None  # `run` starts the work after it has loaded the room
+        if not self._log.is_responsible:
+            self.submit(TakeOver())
+            return None
+        if not self._is_busy:  # otherwise the work is started after the item that is being served
+            self._start_due_work()
+        if self._log.state.frozen is Code.GAME_HUNG:
+            return None  # the rule would hang on the next node as well
+        return RoomVersion(self.room_id, room.v) if self._log.due_ms is None else None
+
+    def receive(self, message: RoomMessage) -> None:
+        """Handles a bus message about this room from another node."""
+        if message.node == self._ports.node:
+            return
+        match message:
+            case EventsAppended():
+                try:
+                    self._mailbox.put(message)
+                except Full:
+                    self._log.is_behind = True
+            case Ephemeral(thinking=thinking):
+                self._feed.receive_thinking(thinking)
+            case PresenceReport():
+                self.presence.receive_report(message)
+            case PageClosed():
+                self.presence.receive_page_closed(message)
+
+    def forget(self, follower: Follower, has_closed_page: bool = False) -> None:
+        """Removes a follower that leaves the room or whose connection has closed.
+
+        `has_closed_page` says that the connection ended because the person closed the page.
+        """
+        if self.followers.remove(follower):
+            self._permissions.forget(follower)
+            self.idle_since_ms = self._ports.now_ms()
+            if has_closed_page:
+                self.presence.on_page_closed(follower.identity)
+
+    async def run(self) -> None:
+        """Serves the mailbox until cancelled.
+
+        Returns at once when the room does not exist or cannot be read.
+        """
+        unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
+        try:
+            if not await self._load_or_refuse():
+                return
+            while True:
+                item = await self._mailbox.get()
+                self._is_busy = True
+                await self._serve(item)
+                self._is_busy = False
+                if not isinstance(item, EventsAppended):  # events of another node keep no room open
+                    self.idle_since_ms = self._ports.now_ms()
+        finally:
+            unsubscribe()
+            self.presence.close()
+            self._timer.cancel()
+            self._ai.close()
+            self._refuse_all(Code.ROOM_BUSY, "this server is closing the room; send it again")
+
+    # --- loading and catching up ---
+
+    async def _load_or_refuse(self) -> bool:
+        """Loads the room and returns True.
+
+        When the room does not exist or cannot be read, refuses every waiting request and returns
+        False.
+        """
+        try:
+            if self._log.get_state() is None:
+                head = await self._log.load()
+                if not await mark_opened(self._ports, self._log.state, head):
+                    raise LogMissing(self.room_id)
+            self._start_due_work()
+            return True
+        except LogMissing:
+            self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
+        except StoreError as error:
+            log.warning("store unavailable", room=self.room_id, error=str(error))
+            self._refuse_all(
+                Code.STORE_RETRY, "the store does not answer; send the same command again"
+            )
+        except Exception:
+            log.exception("room cannot be read", room=self.room_id)
+            self._refuse_all(
+                Code.SERVER_FAULT, "the room cannot be read; the server's log says why"
+            )
+        return False
+
+    # --- serving ---
+
+    async def _serve(self, item: Item) -> None:
+        """Serves one mailbox item. A bug in the server makes that item fail, not the room."""
+        try:
+            if self._log.is_behind:
+                await self._log.catch_up()
+            match item:
+                case Request():
+                    await self._serve_request(item)
+                case EventsAppended(events=entries):
+                    lag_ms = max(0, self._ports.now_ms() - entries[-1].at_ms)
+                    self._ports.metrics.bus_lag_s.observe(lag_ms / 1000)
+                    await self._log.receive(entries)
+                case Wake(at_ms=at_ms):
+                    if at_ms is not None:
+                        self._permissions.send_due_changes(self._log.state, at_ms)
+                        await self._tick(at_ms)
+                case TakeOver():
+                    self._log.is_responsible = True
+                    await self._log.catch_up()
+                case Resync():
+                    await self._log.catch_up()
+                case Review():
+                    pass  # `_start_due_work` does it, as after any other item
+            self._start_due_work()
+        except StoreError as error:
+            self._on_store_failure()
+            self._ports.metrics.store_failures += 1
+            log.warning(
+                "store unavailable", room=self.room_id, command=command_id(item), error=str(error)
+            )
+            refuse(item, Code.STORE_RETRY, "the store does not answer; send the same command again")
+        except Exception:
+            self._log.is_behind = True
+            self._ports.metrics.faults += 1
+            log.exception(
+                "room request failed",
+                room=self.room_id,
+                request=type(item).__name__,
+                command=command_id(item),
+            )
+            refuse(item, Code.SERVER_FAULT, "the server failed on this command; its log says why")
+
+    async def _serve_request(self, request: Request) -> None:
+        """Serves a request and answers it exactly once.
+
+        The feed has sent the ack of a newly committed command together with its events.
+        """
+        command, follower = request.command, request.follower
+        if isinstance(command, wire.Join):
+            assert follower is not None, "a join has a connection"
+            await self._join(command, follower, request.actor)
+            return
+        if isinstance(command, wire.Leave):
+            assert follower is not None, "a leave has a connection"
+            self.forget(follower)
+            follower.send(Outbound(wire.Ack(command.id, None)))
+            return
+        self._ai.on_command(command)
+        self._serving = request
+        try:
+            outcome = await self._log.execute(
+                request.actor, command, request.received_ms, request.thought
+            )
+        finally:
+            self._serving = None
+        makes_events = isinstance(outcome, Accepted) and outcome.is_new
+        if not makes_events:
+            now_s = self._ports.now_ms() / 1000
+            settle_limits(self._command_limits, self.room_id, request, outcome, now_s)
+        is_answered = makes_events and follower is not None
+        if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
+            follower.send(Outbound(wire.Ack(command.id, None)))
+            self._observers.on_hint(self._log.state, follower, command)
+        elif not is_answered:
+            reply(request, outcome)
+
+    async def _tick(self, at_ms: int) -> None:
+        """Commits the events that are due by `at_ms`, unless another node is responsible."""
+        deadline_ms, v = self._tick_ms(), self._log.state.v
+        if deadline_ms is None or at_ms < deadline_ms:
+            return
+        tick = Tick(f"tick:{v}", at_ms)
+        outcome = await self._log.execute(SERVER, tick, self._ports.now_ms())
+        if isinstance(outcome, Rejected):
+            self._refused_tick_v = v
+            log.error("tick refused", room=self.room_id, v=v, reason=outcome.message)
+
+    async def _join(self, join: wire.Join, follower: Follower, actor: Actor) -> None:
+        """Adds a follower and sends it the events that it missed, or a snapshot.
+
+        A player who has another name than the seat shows gives the seat that name.
+        """
+        is_same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
+        if join.since > self._log.state.v and is_same_epoch:
+            await self._log.catch_up()
+        await update_name(self._ports, self._log, actor)
+        room = self._log.state
+        may_resume = (
+            is_same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
+        )
+        missed = await self._log.since(join.since) if may_resume else None
+        if not follower.closed:
+            self._feed.send_joined(join, follower, room, missed)
+
+    async def _before_append(self, events: Sequence[RoomEvent]) -> None:
+        await mark_seated(self._ports, events)
+
+    def _on_commit(self, committed: RoomCommit) -> None:
+        """Passes committed events to the followers, the node's observers and the other nodes."""
+        request = self._serving if committed.cause is Cause.COMMITTED else None
+        if request is None:
+            self._feed.send_events(committed)
+        else:
+            self._feed.send_events(committed, request.follower, request.command.id)
+        self._observers.on_commit(committed)
+        if self._log.is_responsible:
+            # If the store failed before it confirmed an append, no other node has its events yet.
+            # A node that lacks events before these entries reads the log.
+            entries = committed.entries[-TAIL:]
+            self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, entries))
+
+    # --- due work ---
+
+    def _start_due_work(self) -> None:
+        """Starts the work that is due now, and sets the timer for the next due time.
+
+        First it freezes the room if a rule of its game has hung since, and tells the followers.
+        """
+        if self._log.review():
+            self._feed.repeat_joined(self._log.state)
+        room, is_due = self._log.state, self._log.due_ms is not None
+        if is_due or self._ai.is_busy:
+            self._ai.update(room, self._log.is_responsible)
+        tick_ms, change_ms = self._tick_ms() if is_due else None, self._permissions.next_change_ms
+        if tick_ms is None and change_ms is None:
+            self._timer.cancel()
+            return
+        now_ms = self._ports.now_ms()
+        waits = []
+        if tick_ms is not None:
+            # If the clock was set back, the last event is in the future, and the wait starts then.
+            waits.append((tick_ms - max(now_ms, room.changed_ms), tick_ms))
+        if change_ms is not None:
+            waits.append((change_ms - now_ms, change_ms))
+        wait_ms, at_ms = min(waits)
+        self._timer.set(Wake(at_ms), max(0, wait_ms) / 1000)
+
+    def _tick_ms(self) -> int | None:
+        """Returns the time of this node's next tick; None for never, or if the rules refused it."""
+        if self._log.state.v == self._refused_tick_v:
+            return None
+        return self._log.next_deadline_ms
+
+    def _submit_own(self, item: Request | Wake) -> None:
+        """Puts a command of the server, or a wake-up, into the mailbox.
+
+        There is at most one of each type at a time and the match waits for it, so it may exceed the
+        mailbox's capacity.
+        """
+        self._mailbox.put(item, beyond_limit=True)
+
+    def _on_store_failure(self) -> None:
+        """Makes the runner read the log before its next item, and within RESYNC_S."""
+        self._log.is_behind = True
+        self._timer.set(Wake(None), RESYNC_S)
+
+    def _refuse_all(self, code: Code, message: str) -> None:
+        """Refuses every waiting request."""
+        while (item := self._mailbox.take()) is not None:
+            refuse(item, code, message)
