@@ -25,16 +25,33 @@ RUN = """async ([file, name]) => {
 }"""
 
 
+class Units:
+    """A page with the tests of one file at a time: they share the modules that they import, and
+    each begins with an empty document (tests/client/web/testing.js).
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._faults = watch_faults(page)
+        self._file = ""
+
+    async def run(self, file: str, name: str) -> list[str]:
+        """Runs a test, and returns the errors that the page reported meanwhile."""
+        self._faults.clear()
+        if self._file != file:
+            await self._page.goto(f"{FILES}/blank")
+            self._file = file
+        await self._page.evaluate(RUN, [file, name])
+        return list(self._faults)
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def page() -> AsyncIterator[Page]:
+async def units() -> AsyncIterator[Units]:
     async with open_chromium() as browser:
-        yield await open_files(browser, viewport={"width": 600, "height": 600})
+        yield Units(await open_files(browser, viewport={"width": 600, "height": 600}))
 
 
 @pytest.mark.parametrize(("file", "name"), TESTS)
-async def test_in_chromium(page: Page, file: str, name: str) -> None:
+async def test_in_chromium(units: Units, file: str, name: str) -> None:
     """The JavaScript test passes, and the page reports no errors."""
-    await page.goto(f"{FILES}/blank")
-    faults = watch_faults(page)
-    await page.evaluate(RUN, [file, name])
-    assert faults == []
+    assert await units.run(file, name) == []

@@ -73,11 +73,10 @@ export async function request(path, init) {
     const response = await fetch(path, { credentials: "same-origin", ...init }).catch(() => {
         throw new NetworkError();
     });
-    const body = await response
-        .json()
-        .catch(() => ({ code: "http.error", message: `the server answered ${response.status}` }));
-    if (!response.ok)
-        throw new ApiError(body.code ?? "http.error", body.message ?? `the server answered ${response.status}`);
+    // A proxy or a login page of a network may answer 200 with a page of its own.
+    const body = await response.json().catch(() => null);
+    if (!response.ok || body === null)
+        throw new ApiError(body?.code ?? "http.error", body?.message ?? `the server answered ${response.status}`);
     return body;
 }
 

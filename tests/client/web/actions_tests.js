@@ -31,7 +31,7 @@ function roomWith({ may, seats = [ADA, BEN], match = {}, offers = [] }) {
 function textsOf(draw, state) {
     const model = roomWith(state);
     const parent = document.createElement("div");
-    render(parent, draw({ model, command: async () => null }, model.room));
+    render(parent, draw({ model, command: async () => null, update: () => {} }, model.room));
     const elements = parent.querySelectorAll("button, a, p");
     return [...elements].map((element) => element.ariaLabel ?? element.textContent);
 }
@@ -80,7 +80,7 @@ async function answer(button, state) {
     const sent = [];
     const parent = document.createElement("div");
     document.body.replaceChildren(parent);
-    render(parent, drawSeatActions({ model, command: async (command) => sent.push(command.t) }, model.room, 1));
+    render(parent, drawSeatActions({ model, command: async (command) => sent.push(command.t), update: () => {} }, model.room, 1));
     parent.querySelector("button").click();
     const dialog = document.querySelector("dialog");
     assert(dialog.matches(":modal") && dialog.contains(document.activeElement), "the question has the focus");

@@ -15,7 +15,11 @@ import { randomNumbers, randomTree, someSteps, traceOf } from "./glass_traces.js
 const random = randomNumbers(23);
 const FOUR_LEVELS = [[[[10, 11], [12, 9]], [[15, 14], [13, 14]]], [[[5, 2], [4, 1]], [[8, 2], [7, 1]]]];
 const small = () => traceOf(FOUR_LEVELS);
-const large = () => traceOf([0, 1, 2].map(() => randomTree(random, 900, 8, 5)));
+/** A tree that is too large to be drawn whole; the same one each time. */
+const large = () => {
+    const numbers = randomNumbers(23);
+    return traceOf([0, 1, 2].map(() => randomTree(numbers, 900, 8, 5)));
+};
 const numbersIn = (text) => text.match(/−?(\d+(\.\d+)?|∞)/g) ?? [];
 
 /** A box of the page, in which the content is rendered. */

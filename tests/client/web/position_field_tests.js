@@ -69,7 +69,7 @@ test("a position is shown with the side to move", async () => {
 });
 
 test("a refusal stands at the field and goes with the next key", async () => {
-    const { parent } = openField({ XX: { code: "position.refused", message: "as many crosses as noughts" } });
+    const { parent } = openField({ XX: { code: "position.refused", message: "as many crosses as noughts" }, X: POSITION });
     await open(parent);
     await type(parent, "XX");
     const area = parent.querySelector("textarea");
