@@ -3,7 +3,9 @@
 import asyncio
 import io
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -17,11 +19,13 @@ from tests.support.terminals import Terminal
 def pipe() -> Iterator[tuple[int, int]]:
     read_end, write_end = os.pipe()
     yield read_end, write_end
-    for end in (read_end, write_end):
-        try:
-            os.close(end)
-        except OSError:
-            continue
+    with suppress(OSError):  # a test may have closed it
+        os.close(write_end)
+    # A thread that still reads would read the pipe of a later test, which may have the same number.
+    for thread in threading.enumerate():
+        if thread.name == "plyroom keyboard":
+            thread.join(10)
+    os.close(read_end)
 
 
 async def test_lines_are_read_one_by_one_from_any_chunks_of_bytes(pipe: tuple[int, int]) -> None:
