@@ -75,7 +75,7 @@ cluster: $(VENV)/.dev ## start a cluster like that of docker-compose.yml, withou
 .PHONY: test
 test: check system ## set up, check, then run all tests, some in a real Chromium
 	@echo "Running all tests ..."
-	@$(BIN)/python -m pytest -m "not long" -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not long" -n auto --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: $(VENV)/.dev system ## run the tests that take minutes

@@ -1,10 +1,10 @@
 """Settings for all tests.
 
-Property tests have no deadline (the machine may be busy), and repeat exactly in CI. With `-n 3
---dist loadfile` (`make test`) a module's tests stay in one process, and the long modules begin
-first, so that all processes end at about the same time. No test depends on real time (see
-test_wall_clock.py): there are more processes than cores, because many tests wait for other
-programs. All processes of a run share one folder of compiled code.
+Property tests have no deadline (the machine may be busy), and repeat exactly in CI. With
+`-n auto --dist loadscope` (`make test`) a module's tests stay in one process, unless LONGEST cuts
+it, and the long ones begin first, so that all processes end at about the same time. No test depends
+on real time (see test_wall_clock.py): there are two processes a core, because many tests wait for
+other programs. All processes of a run share one folder of compiled code.
 """
 
 import os
@@ -21,37 +21,63 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from engine.rules import overflow
 from engine.rules.call import refused_games
 
 TESTS = Path(__file__).parent
-#: The modules that take 15 s or more, in the order in which they begin.
-LONGEST = (
-    "cluster/test_faults.py",
-    "system/test_every_game.py",
-    "engine/test_conformance.py",
-    "system/test_browser.py",
-    "system/test_terminal.py",
-    "engine/games/test_gomoku.py",
-    "engine/match/test_ladders.py",
-    "engine/test_pool_compiling.py",
-    "engine/games/test_chess.py",
-    "system/test_browser_rooms.py",
-    "cluster/test_cluster.py",
-    "engine/match/test_ablations.py",
-    "engine/games/test_draughts_tables.py",
-    "system/test_stop.py",
-    "system/test_kill.py",
-    "engine/games/test_breakthrough.py",
-    "system/test_browser_pages.py",
-    "system/test_slow.py",
-    "system/test_workers.py",
-    "system/test_failpoints.py",
-    "server/test_checker_finds_faults.py",
-    "system/test_remote_workers.py",
-    "system/test_resend.py",
-)
+#: The modules that take 10 s or more, in the order in which they begin, and what of them stays
+#: together: tests that share a server or a browser, else each function, or each case.
+LONGEST = {
+    "system/test_every_game.py": "function",
+    "cluster/test_faults.py": "function",
+    "server/test_two_nodes.py": "case",
+    "engine/test_conformance.py": "case",
+    "system/test_terminal.py": "module",
+    "system/test_browser.py": "module",
+    "system/test_browser_rooms.py": "module",
+    "engine/test_pool_compiling.py": "function",
+    "system/test_browser_lobby.py": "module",
+    "system/test_slow.py": "function",
+    "system/test_browser_settings.py": "module",
+    "system/test_stop.py": "function",
+    "engine/games/test_chess.py": "function",
+    "system/test_browser_glass.py": "module",
+    "system/test_browser_replay.py": "module",
+    "system/test_browser_lessons.py": "module",
+    "engine/match/test_match.py": "function",
+    "engine/test_interpreted.py": "case",
+    "engine/test_native.py": "function",
+    "server/test_wake_ups.py": "function",
+    "system/test_add_a_game.py": "function",
+    "engine/games/test_gomoku.py": "function",
+    "system/test_browser_loading.py": "module",
+    "system/test_remote_workers.py": "function",
+    "system/test_browser_gone.py": "module",
+    "system/test_browser_chess.py": "module",
+    "client/test_glass_traces.py": "module",
+    "client/test_web_units.py": "module",
+    "server/test_permissions.py": "function",
+    "system/test_browser_pages.py": "module",
+    "server/test_migrations.py": "function",
+    "system/test_hostile.py": "function",
+    "engine/match/test_ablations.py": "function",
+    "system/test_kill.py": "function",
+    "server/test_store_contract_lobby.py": "module",
+    "system/test_browser_thinking.py": "module",
+    "engine/teach/test_command.py": "function",
+    "system/test_workers.py": "function",
+    "engine/test_tune.py": "function",
+    "cluster/test_cluster.py": "function",
+    "cluster/test_meeting.py": "function",
+    "system/test_failpoints.py": "function",
+    "system/test_resend.py": "function",
+    "engine/test_connect_four_top_level.py": "function",
+    "engine/games/test_draughts_tables.py": "function",
+    "test_imports.py": "function",
+}
 
 #: The time limit of a test that compiles all searches, in seconds.
 WARM_S = 1200
@@ -114,3 +140,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = {module: i for i, module in enumerate(LONGEST)}
         items.sort(key=lambda item: place.get(item.path.relative_to(TESTS).as_posix(), len(place)))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes a core (`-n auto`)."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def unit_of(node_id: str) -> str:
+    """Returns the name of the tests that stay in one process with this one."""
+    file, *names = node_id.split("::")
+    match LONGEST.get(file.removeprefix("tests/"), "module"):
+        case "case":
+            return node_id
+        case "function":
+            return "::".join([file, *names]).split("[")[0]
+        case _:
+            return file
+
+
+class Units(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives each process a unit at a time, in the order of the collected tests."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units | None:
+    """Cuts the long modules (`--dist loadscope`)."""
+    return Units(config, log) if config.getoption("dist") == "loadscope" else None

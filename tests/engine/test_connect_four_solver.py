@@ -235,6 +235,7 @@ def check_stopped_searches(solver: ConnectFourSolver) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.long
 @pytest.mark.parametrize("fault", [None, *FAULTS])
 def test_a_planted_fault_is_found(
     fault: str | None, plant: Callable[[str, str], ModuleType], searcher_of: Searchers

@@ -463,6 +463,7 @@ def test_the_search_follows_the_side_to_move(turns: Game, check: Check) -> None:
     check(interpreted(turns))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("check", "original", "faulty"), FAULTS.values(), ids=FAULTS)
 def test_a_planted_alternation_is_found(
     planted: Callable[[str, str], ModuleType],

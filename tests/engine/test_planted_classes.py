@@ -198,6 +198,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("plant", "check"), FAULTS, ids=[f"{plant.__name__}-{test.__name__}" for plant, test in FAULTS]
 )

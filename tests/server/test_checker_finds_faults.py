@@ -327,31 +327,43 @@ def everyone_has_gone(patch: Patch) -> FakeServer:
     return FakeServer()
 
 
+#: The faults, and the invariants that each breaks.
+FAULTS: list[tuple[Callable[[Patch], FakeServer], set[str]]] = [
+    (ack_before_commit, {"I1"}),
+    (shown_before_commit, {"I5"}),
+    (repeated_command_appended_again, {"I1"}),
+    (stale_ply_accepted, {"I1"}),
+    (seat_taken_twice, {"I12"}),
+    (spectator_can_move, {"I13"}),
+    (gap_in_v, {"I4"}),
+    (gap_on_the_bus_ignored, {"I4"}),
+    (ai_answer_to_an_old_position, {"I9"}),
+    (hidden_event_leaked, {"I14"}),
+    (no_compare_and_set, {"I1", "I5"}),
+    (two_results, {"I11"}),
+    (rematch_without_an_offer, {"I18"}),
+    (takeback_without_consent, {"I18"}),
+    (takeback_of_the_last_move_of_either_side, {"I18"}),
+    (takeback_request_survives_a_move, {"I8"}),
+    (wrong_rule, {"I9"}),
+    (unanswered_command, {"I19"}),
+    (two_answers, {"I19"}),
+    (old_state_after_a_change_of_node, {"I6"}),
+    (everyone_has_gone, {"I33"}),
+]
+#: The faults that `make test` plants; `make test-long` plants the others too.
+OFTEN = (
+    repeated_command_appended_again,
+    gap_in_v,
+    hidden_event_leaked,
+    no_compare_and_set,
+    wrong_rule,
+)
+
+
 @pytest.mark.parametrize(
     ("fault", "invariants"),
-    [
-        (ack_before_commit, {"I1"}),
-        (shown_before_commit, {"I5"}),
-        (repeated_command_appended_again, {"I1"}),
-        (stale_ply_accepted, {"I1"}),
-        (seat_taken_twice, {"I12"}),
-        (spectator_can_move, {"I13"}),
-        (gap_in_v, {"I4"}),
-        (gap_on_the_bus_ignored, {"I4"}),
-        (ai_answer_to_an_old_position, {"I9"}),
-        (hidden_event_leaked, {"I14"}),
-        (no_compare_and_set, {"I1", "I5"}),
-        (two_results, {"I11"}),
-        (rematch_without_an_offer, {"I18"}),
-        (takeback_without_consent, {"I18"}),
-        (takeback_of_the_last_move_of_either_side, {"I18"}),
-        (takeback_request_survives_a_move, {"I8"}),
-        (wrong_rule, {"I9"}),
-        (unanswered_command, {"I19"}),
-        (two_answers, {"I19"}),
-        (old_state_after_a_change_of_node, {"I6"}),
-        (everyone_has_gone, {"I33"}),
-    ],
+    [pytest.param(*row, marks=() if row[0] in OFTEN else pytest.mark.long) for row in FAULTS],
     ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
 )
 async def test_the_checker_finds_the_fault(
@@ -387,6 +399,7 @@ def any_ai_answer_is_accepted(patch: Patch) -> None:
     patch.setattr(moves, "_check_ai_turn", replacement)
 
 
+@pytest.mark.long
 def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:
     """I16: the runner's test finds an AI answer to an old position."""
     any_ai_answer_is_accepted(monkeypatch)
@@ -394,6 +407,7 @@ def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:
         test_runner_ai.test_an_answer_to_an_old_position_is_refused()
 
 
+@pytest.mark.long
 async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
     """I20: the session's test finds an unbounded outbox."""
     monkeypatch.setattr(session_module, "MAX_UNSENT_BYTES", 10**12)
@@ -401,6 +415,7 @@ async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
         await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 
 
+@pytest.mark.long
 async def test_sending_ephemeral_messages_to_slow_readers_is_found(monkeypatch: Patch) -> None:
     """I20: the session's test finds ephemeral messages sent to a slow reader."""
     monkeypatch.setattr(session_module, "MAX_UNSENT_EPHEMERAL_BYTES", 10**12)
@@ -408,6 +423,7 @@ async def test_sending_ephemeral_messages_to_slow_readers_is_found(monkeypatch: 
         await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "fault",
     [

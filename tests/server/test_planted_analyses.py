@@ -222,6 +222,7 @@ FAULTS: list[Callable[[Patch], None]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plant", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_found(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     """I32: the checker reports each planted fault, and nothing under another name."""

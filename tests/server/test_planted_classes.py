@@ -75,6 +75,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("plant", "check"), FAULTS, ids=[plant.__name__ for plant, _ in FAULTS])
 def test_a_planted_fault_is_found(
     plant: Callable[[Patch], None], check: Callable[[], Any], monkeypatch: Patch

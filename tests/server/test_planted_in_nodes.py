@@ -134,6 +134,7 @@ CLOCK_SET_BACK = partial(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "test"),
     [

@@ -166,6 +166,7 @@ def run(test: Callable[[], Any]) -> None:
         test()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fault", "test"), FAULTS, ids=lambda function: function.__name__)
 def test_the_fault_is_found(
     fault: Callable[[Patch], None], test: Callable[[], Any], monkeypatch: Patch

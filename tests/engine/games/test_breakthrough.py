@@ -58,6 +58,7 @@ def test_rules_match_openspiel() -> None:
     assert compare(load_game("breakthrough"), matches=175, seed=1) >= 10_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -159,6 +159,7 @@ def test_evaluation_is_the_same_for_both_sides() -> None:
     assert abs(value(chess.STARTING_FEN)) < 50
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

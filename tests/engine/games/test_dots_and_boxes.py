@@ -52,6 +52,7 @@ def test_rules_match_openspiel(size: int) -> None:
     assert compare(load_game("dots-and-boxes"), size, matches=60, seed=size) >= 60 * 24
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

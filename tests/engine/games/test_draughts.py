@@ -112,6 +112,7 @@ def test_rules_match_openspiel_on_many_positions() -> None:
     assert compare(load_game("draughts"), matches=2_000, seed=2)["positions"] >= 100_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

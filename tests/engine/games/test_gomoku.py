@@ -120,6 +120,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     FAULTS,
@@ -266,6 +267,7 @@ def test_row_counts() -> None:
     compare_counts(load_game("gomoku"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -62,6 +62,7 @@ def test_rules_match_openspiel(swap: bool) -> None:
     assert compare(load_game("hex"), matches=55, seed=1, swap=swap) >= 5_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

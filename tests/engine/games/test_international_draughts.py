@@ -138,6 +138,7 @@ def test_rules_match_pydraughts_on_many_positions() -> None:
     compare_positions(game, max(0, 10_000 - compared), seed=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

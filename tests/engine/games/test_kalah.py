@@ -76,6 +76,7 @@ def test_openspiel_confirms_the_referee() -> None:
         assert mancala.returns()[0] == (lead > 0) - (lead < 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -87,6 +87,7 @@ def test_rules_match_openspiel() -> None:
     assert compare(load_game(GAME), matches=230, seed=1) >= 10_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -70,6 +70,7 @@ def test_rules_match_openspiel_on_many_positions() -> None:
     assert compare(load_game("othello"), matches=3_500, seed=2) >= 200_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

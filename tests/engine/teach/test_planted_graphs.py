@@ -156,6 +156,7 @@ def fresh_lessons() -> Iterator[None]:
     catalogue.lesson_traces.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("check", "module", "right", "wrong"),
     [fault[1:] for fault in FAULTS],

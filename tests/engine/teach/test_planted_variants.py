@@ -352,6 +352,7 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("check", "module", "right", "wrong"),
     [error[1:] for error in ERRORS],
@@ -370,6 +371,7 @@ def test_an_error_is_found(
         check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("check", list(dict.fromkeys(error[1] for error in ERRORS)))
 def test_unchanged_modules_pass(
     planted: Callable[[ModuleType, str, str], None], check: Check
