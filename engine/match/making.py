@@ -3,7 +3,7 @@
 from functools import cache
 
 from engine.game import Game
-from engine.match.checkout import CheckoutPlayer
+from engine.match.checkout_player import CheckoutPlayer
 from engine.match.description import EXTERNAL, Description, DescriptionError, ponders
 from engine.match.gtp import GtpPlayer
 from engine.match.play import Player

@@ -6,7 +6,8 @@ from engine.match.play import Choice, PlayerFailed, Situation
 from engine.search.job import MAX_STRATEGY_DEPTH
 from engine.strategies.contract import DEFAULT_DEPTH, Turn, UnknownStrategy, choices_of
 from engine.strategies.evaluation import check_evaluator, default_evaluator
-from engine.strategies.registry import BUILT_IN, load_strategy
+from engine.strategies.names import BUILT_IN
+from engine.strategies.registry import load_strategy
 from engine.teach.errors import TeachError
 
 #: The strategies whose choices do not depend on the seed, unless their evaluator does.

@@ -19,8 +19,7 @@ from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, is_origin_allowed
 from server.ports import Ports
 from server.rooms.model import CommandRejected
-from server.store.base import StoreUnavailable
-from server.store.condition import StoreDamaged, StoreReadOnly
+from server.store.base import StoreDamaged, StoreReadOnly, StoreUnavailable
 from server.web.analyses import Analyses
 from server.web.answers import (
     ORIGIN,

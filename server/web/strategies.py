@@ -4,7 +4,8 @@ from aiohttp import web
 
 from engine.search.job import MAX_STRATEGY_DEPTH
 from engine.strategies.contract import DEFAULT_DEPTH
-from engine.strategies.registry import FIXED_DEPTHS, strategy_names, title_of
+from engine.strategies.names import FIXED_DEPTHS, title_of
+from engine.strategies.registry import strategy_names
 from server.web.answers import json_answer
 
 

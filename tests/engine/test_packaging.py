@@ -1,6 +1,5 @@
 """Packaging: an installed program has the files that it needs, and nothing of the workshop."""
 
-import ast
 import asyncio
 import os
 import shutil
@@ -10,7 +9,6 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
-from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from engine.rules.registry import game_ids, load_game
 from tests.oracle.journal import Journal
 from tests.support.players import person_and_ai
 from tests.support.server_process import ServerProcess, assert_no_traceback
+from tests.test_imports import imported_modules
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[2]
@@ -65,17 +64,6 @@ def test_data_files_are_packaged(game_id: str) -> None:
 def is_left_out(module: str) -> bool:
     """Whether the wheel leaves out a module, by the patterns of its package."""
     return any(fnmatch(module, pattern) for pattern in LEFT_OUT)
-
-
-def imported_modules(source: str) -> Iterator[str]:
-    """The modules that a source imports anywhere, and what it may import of a package."""
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Import(names=names):
-                yield from (name.name for name in names)
-            case ast.ImportFrom(module=str(module), names=names):
-                yield module
-                yield from (f"{module}.{name.name}" for name in names)
 
 
 def test_nothing_that_is_installed_imports_the_workshop() -> None:

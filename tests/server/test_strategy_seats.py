@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.strategies.registry import BUILT_IN, strategy_names
+from engine.strategies.names import BUILT_IN
+from engine.strategies.registry import strategy_names
 from engine.teach.states import evaluators
 from server import events
 from server.codes import Code
