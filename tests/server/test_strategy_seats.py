@@ -28,7 +28,7 @@ from server.events import (
     format_event_body,
     parse_event_body,
 )
-from server.identity.names import is_ai_name
+from server.identity.guests import is_ai_name
 from server.rooms.model import CommandRejected
 from server.seats.ai import STRATEGY_MS, job_for
 from server.settings import Settings

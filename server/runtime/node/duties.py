@@ -82,7 +82,7 @@ async def record_attendance(hub: Hub) -> None:
     """Records in the store which listed rooms have followers."""
     while True:
         await asyncio.sleep(SWEEP_S)
-        await hub.attendance.record()
+        await hub.record_attendance()
 
 
 async def expire(hub: Hub) -> None:
