@@ -208,7 +208,7 @@ class Copy:
         self.python("ruff", "check", "--quiet", "--fix", "--select", "I", ".")
         self.python("ruff", "format", "--quiet", ".")
         self.python("tests.support.wire_files")
-        page = self.python("server.ops.protocol_page")
+        page = self.python("server.pages.protocol")
         (self._folder / "docs/reference/protocol.md").write_text(page, "utf-8")
 
     def changed(self) -> set[str]:
