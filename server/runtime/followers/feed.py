@@ -14,7 +14,7 @@ from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import Batch, LoggedEvent, Outbound
 from server.rooms.model import Room
-from server.rooms.permission_changes import leaves_permissions_unchanged
+from server.rooms.permissions import leaves_permissions_unchanged
 from server.runtime.followers.permission_feed import PermissionFeed
 from server.runtime.followers.presence import Presence
 from server.runtime.followers.thinking_feed import ThinkingFeed
