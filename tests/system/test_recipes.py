@@ -144,7 +144,7 @@ EVENT: Edits = {
     ],
     "tests/server/test_protocol.py": [
         ('    Muted("ben", "Ben")', '    Waved("ben"),\n'),
-        ("from server.ops import", "from server.events import Waved\n"),
+        ("from server.pages import", "from server.events import Waved\n"),
     ],
 }
 
