@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,68 @@ def test_our_packages_are_never_imported_as_a_whole() -> None:
         for path in SOURCES
     }
     assert {path: lines for path, lines in forbidden.items() if lines} == {}
+
+
+def imported_modules(source: str) -> Iterator[str]:
+    """Yields the modules that a source imports anywhere, and what it may import of a package.
+
+    That includes the imports within functions, for type checkers only, and by `import_module`.
+    """
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                yield from (f"{module}.{name.name}" for name in names)
+            case ast.Call(
+                func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ):
+                yield module
+
+
+def circle_of(sources: dict[str, str]) -> list[str]:
+    """Returns modules of which each is imported by the one before; [] if there is no circle."""
+    imports = {
+        module: {each for each in imported_modules(source) if each in sources and each != module}
+        for module, source in sources.items()
+    }
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        modules: list[str] = error.args[1]
+        return modules[::-1]
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """No module imports itself through others, not even within a function or for type checkers."""
+    sources = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text("utf-8")
+        for path in SOURCES
+        if path.relative_to(ROOT).parts[0] != "tests"
+    }
+    assert circle_of(sources) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import engine.b",
+        "from engine import b",
+        "from engine.b import name",
+        "def f():\n    from engine.b import name",
+        "if TYPE_CHECKING:\n    from engine.b import name",
+        'def f():\n    import_module("engine.b")',
+        'def f():\n    importlib.import_module("engine.b")',
+    ],
+)
+def test_a_circle_is_seen(source: str) -> None:
+    """`circle_of` reports a circle, whatever the form of an import in it."""
+    sources = {"engine.a": source, "engine.b": "import engine.c", "engine.c": "import engine.a"}
+    assert set(circle_of(sources)) == {"engine.a", "engine.b", "engine.c"}
+    assert circle_of(sources | {"engine.c": "import engine.d"}) == []
 
 
 def imports_of_tests(source: str) -> list[int]:

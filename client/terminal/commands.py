@@ -1,26 +1,41 @@
-"""Parses a typed line: a move, a chat message, or a command. This module does no I/O."""
+"""Parses a typed line: a move, a chat message, or a command, and makes the command of the room that
+a word stands for. This module does no I/O.
+"""
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import get_args
+
+import msgspec
 
 from client.model import Model
+from client.terminal import names, words
 from engine.view import MoveView, cell_ids
 from server.commands import (
     Abort,
     Accept,
+    AddAi,
     CallDraw,
     Claim,
     ClaimWin,
+    ClientCommand,
+    Configure,
     Decline,
     LetAiPlay,
+    Mute,
     OfferDraw,
     ReclaimSeat,
     Rematch,
+    RemoveAi,
     Resign,
+    Sit,
+    Stand,
     Takeback,
+    ThinkingSetting,
+    Unmute,
 )
 
 
@@ -102,6 +117,10 @@ ROOM_COMMANDS: Mapping[
 }
 #: The commands by their full names.
 COMMANDS = {command.value: command for command in CommandName}
+#: Who may see the AI's thinking, from everyone to nobody.
+THINKING_SETTINGS: tuple[ThinkingSetting, ...] = get_args(ThinkingSetting)
+#: The error message for an `ai` with an unknown argument.
+AI_USAGE = "type ai and a level (ai 3) or a persona (ai average), or ai off"
 #: Maximum number of moves that an error message lists.
 MAX_LISTED_MOVES = 12
 
@@ -172,8 +191,8 @@ def parse_line(line: str, model: Model) -> Action | None:
     if len(moves) == 1:
         return PlayMove(moves[0])
     if moves:
-        names = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
-        return Unclear(f"{text} can be any of: {', '.join(names)}")
+        choices = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
+        return Unclear(f"{text} can be any of: {', '.join(choices)}")
     return SendChat(text) if QUESTION.fullmatch(text) else _parse_command(text, model)
 
 
@@ -364,3 +383,114 @@ def help_text(model: Model) -> str:
 def _move_help(model: Model) -> str:
     example = f", for example {model.moves[0].id}" if model.moves else ""
     return f"play it{example}"
+
+
+# --- the commands of the room ---
+
+
+def plain_command(name: CommandName, model: Model, command_id: str) -> ClientCommand:
+    """Returns the command of a word of ROOM_COMMANDS."""
+    kind = ROOM_COMMANDS[name]
+    if kind is Takeback:
+        return Takeback(id=command_id, ply=model.ply)
+    if kind is Accept and model.takebacks and not model.offers:
+        return Accept(id=command_id, what="takeback", ply=model.ply)
+    return kind(id=command_id)  # type: ignore[call-arg]
+
+
+def seat_command(
+    name: CommandName, argument: str, model: Model, command_id: str
+) -> ClientCommand | str:
+    """Returns the room's command for a word about seats, or the reason why there is none.
+
+    `argument` of `sit` is the name of a side; of `ai` a level, a persona or "off".
+    """
+    if name is CommandName.STAND:
+        return Stand(id=command_id)
+    if name is CommandName.SIT:
+        seat = _free_seat(model, argument)
+        return seat if isinstance(seat, str) else Sit(id=command_id, seat=seat)
+    if argument.lower() in ("off", "remove"):
+        return _remove_ai(model, command_id)
+    return _add_ai(argument.lower(), model, command_id)
+
+
+def _free_seat(model: Model, side: str = "") -> int | str:
+    """The free seat of a side, or the first one; the reason if there is none."""
+    free = [seat for seat, occupant in enumerate(model.seats) if occupant is None]
+    if not free:
+        return "Both seats are taken."
+    sides = {seat: words.side_name(words.board_of(model), seat) for seat in free}
+    if not side:
+        return free[0]
+    matching = [seat for seat, name in sides.items() if name.lower() == side.lower()]
+    if matching:
+        return matching[0]
+    return f"There is no free seat {side}; free: {', '.join(sides.values())}."
+
+
+def _add_ai(argument: str, model: Model, command_id: str) -> AddAi | str:
+    seat = _free_seat(model)
+    if isinstance(seat, str):
+        return seat
+    command = {"t": "add_ai", "id": command_id, "seat": seat}
+    chosen = {"level": int(argument)} if argument.isdecimal() else {"persona": argument}
+    try:
+        return msgspec.convert(command | chosen, AddAi)
+    except msgspec.ValidationError:
+        return AI_USAGE
+
+
+def _remove_ai(model: Model, command_id: str) -> RemoveAi | str:
+    held = [seat for seat, each in enumerate(model.seats) if each and each.kind == "ai"]
+    if not held:
+        return "No AI has a seat here."
+    return RemoveAi(id=command_id, seat=held[-1])
+
+
+def mute_command(
+    name: CommandName, argument: str, model: Model, command_id: str
+) -> ClientCommand | str:
+    """Returns the command that mutes or unmutes a person for everyone, or an error in words.
+
+    `argument` is the person's name, with a mark if several have it: "Ada (2)".
+    """
+    if not argument:
+        return f"Add a name, for example: {name.value} Ada"
+    if name is CommandName.UNMUTE_ALL:
+        muted = {each.name.casefold(): each.identity for each in model.muted}
+        identity = muted.get(argument.casefold())
+    else:
+        identity = names.find(model, argument)
+    if identity is None:
+        return f"Nobody here has the name {argument!r}."
+    kind = Mute if name is CommandName.MUTE_ALL else Unmute
+    return kind(id=command_id, identity=identity)
+
+
+def help_command(
+    name: CommandName, argument: str, model: Model, command_id: str
+) -> ClientCommand | str:
+    """Returns the command that lets the bot help two people with positions, or no longer.
+
+    `argument` is "on" or "off"; for any other the text says what the room's setting is.
+    """
+    if argument not in ("on", "off"):
+        now = "may help" if model.has_help else "does not help"
+        return f"type allow-help on or allow-help off; now the bot {now} people who play each other"
+    thinking = next(
+        (each for each in THINKING_SETTINGS if each == model.thinking_setting),
+        THINKING_SETTINGS[-1],
+    )
+    return Configure(id=command_id, thinking=thinking, help=argument == "on")
+
+
+#: What makes the command of a word with an argument, or says why there is none.
+PARSERS: Mapping[CommandName, Callable[[CommandName, str, Model, str], ClientCommand | str]] = {
+    CommandName.SIT: seat_command,
+    CommandName.STAND: seat_command,
+    CommandName.AI: seat_command,
+    CommandName.MUTE_ALL: mute_command,
+    CommandName.UNMUTE_ALL: mute_command,
+    CommandName.ALLOW_HELP: help_command,
+}

@@ -6,7 +6,6 @@ that a list of moves can be piped in, and it ends with the match.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol, cast
 
@@ -19,6 +18,7 @@ from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
 from client.terminal import words
 from client.terminal.commands import (
+    PARSERS,
     ROOM_COMMANDS,
     CommandName,
     PlayMove,
@@ -29,15 +29,12 @@ from client.terminal.commands import (
     is_permitted,
     moves_hint,
     parse_line,
+    plain_command,
 )
-from client.terminal.helping import help_command
-from client.terminal.muting import mute_command
 from client.terminal.output import Output
 from client.terminal.queries import answer_query
-from client.terminal.seats import seat_command
 from client.terminal.transcript import Transcript
 from server.commands import (
-    Accept,
     Chat,
     ClientCommand,
     Configure,
@@ -45,19 +42,8 @@ from server.commands import (
     HintKind,
     Move,
     Sit,
-    Takeback,
 )
 from server.protocol.messages import CommandFrame, Snapshot, View
-
-#: What makes the command of a word with an argument, or says why there is none.
-PARSERS: Mapping[CommandName, Callable[[CommandName, str, Model, str], ClientCommand | str]] = {
-    CommandName.SIT: seat_command,
-    CommandName.STAND: seat_command,
-    CommandName.AI: seat_command,
-    CommandName.MUTE_ALL: mute_command,
-    CommandName.UNMUTE_ALL: mute_command,
-    CommandName.ALLOW_HELP: help_command,
-}
 
 #: What may follow the command `hint`.
 HINT_KINDS = ("", "piece", "move", "moves")
@@ -311,7 +297,7 @@ class LineMode:
             )
             self._transcript.prompt(self._model)
             return
-        command = _room_command(name, self._model, self._connection.new_id())
+        command = plain_command(name, self._model, self._connection.new_id())
         was_running = self._model.running
         await self._send_and_wait(command)
         # At the end of a match, the transcript shows the prompt after the board.
@@ -331,16 +317,6 @@ class LineMode:
         except Refused as refused:
             self._output.report(f"error: {refused.message}")
             return None
-
-
-def _room_command(name: CommandName, model: Model, command_id: str) -> ClientCommand:
-    """Returns a typed command to the room."""
-    kind = ROOM_COMMANDS[name]
-    if kind is Takeback:
-        return Takeback(id=command_id, ply=model.ply)
-    if kind is Accept and model.takebacks and not model.offers:
-        return Accept(id=command_id, what="takeback", ply=model.ply)
-    return kind(id=command_id)  # type: ignore[call-arg]
 
 
 async def print_messages(connection: Connection, room: str, output: Output) -> None:

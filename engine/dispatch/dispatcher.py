@@ -16,15 +16,14 @@ search that waits for a place preempts the youngest one of the last class that r
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from typing import Generic
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from engine.dispatch.class_queue import ClassQueue
+from engine.dispatch.fair_queue import FairQueue
 from engine.dispatch.placing import Offer, Places, choose
-from engine.dispatch.running import RunningAttempts, S
-from engine.dispatch.search import MIN_RETRY_S, Attempt, P, best_outcome
+from engine.dispatch.search import MIN_RETRY_S, Attempt, P, PendingSearch, best_outcome
 from engine.search.job import (
     BACKGROUND,
     USES,
@@ -40,6 +39,8 @@ from engine.search.job import (
 TRIES = 3
 #: Maximum number of attempts at a search, of all kinds but those that were preempted.
 MAX_ATTEMPTS = 200
+
+S = TypeVar("S", bound=PendingSearch[Any])
 
 
 class QueueFull(SearchError):
@@ -325,3 +326,101 @@ class Dispatcher(Generic[S, P]):
         self._lost.pop(search, None)
         search.is_settled = True
         return Settled(search, outcome, running)
+
+
+class ClassQueue(Generic[S]):
+    """The waiting searches: a fair queue for each class, so that no class waits behind another.
+
+    It serves the most urgent class first. At most `size` searches of each class wait.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._queues: dict[Use, FairQueue[S]] = {use: FairQueue(size) for use in USES}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def __iter__(self) -> Iterator[S]:
+        for queue in self._queues.values():
+            yield from queue
+
+    def count(self, use: Use) -> int:
+        """The number of waiting searches of a class."""
+        return len(self._queues[use])
+
+    def of(self, use: Use) -> Iterator[S]:
+        """The waiting searches of a class."""
+        return iter(self._queues[use])
+
+    def is_full_for(self, use: Use) -> bool:
+        """Whether the queue of a class is full."""
+        return self._queues[use].is_full
+
+    def put(self, search: S) -> None:
+        """Appends a search to the queue of its class; the caller checks `is_full_for` first."""
+        self._queues[search.use].put(search)
+
+    def put_back(self, search: S) -> None:
+        """Puts a search back at the head of the queue of its class, even when that is full."""
+        self._queues[search.use].put_back(search)
+
+    def take(self, is_wanted: Callable[[S], bool], uses: Collection[Use] = USES) -> S | None:
+        """Removes and returns the next wanted search of the classes `uses`; None for none."""
+        for use, queue in self._queues.items():
+            if use in uses and queue and (search := queue.take(is_wanted)) is not None:
+                return search
+        return None
+
+    def remove(self, search: S) -> None:
+        """Removes a search from the queue; does nothing when the search is not queued."""
+        self._queues[search.use].remove(search)
+
+
+class RunningAttempts(Generic[S, P]):
+    """The attempts that places have, each with its search; counts them by class."""
+
+    def __init__(self) -> None:
+        self._searches: dict[Attempt[P], S] = {}
+        self._counts: Counter[Use] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._searches)
+
+    def count(self, use: Use) -> int:
+        """The number of attempts of a class."""
+        return self._counts[use]
+
+    def begin(self, attempt: Attempt[P], search: S) -> None:
+        """Adds an attempt."""
+        self._searches[attempt] = search
+        self._counts[search.use] += 1
+
+    def get(self, attempt: Attempt[P]) -> S | None:
+        """The search of an attempt; None if the attempt is stale."""
+        return self._searches.get(attempt)
+
+    def end(self, attempt: Attempt[P]) -> S | None:
+        """Removes an attempt; returns its search, or None if the attempt is stale."""
+        search = self._searches.pop(attempt, None)
+        if search is not None:
+            self._counts[search.use] -= 1
+        return search
+
+    def find_preemptible(
+        self, uses: Collection[Use], is_slow: Callable[[Attempt[P]], bool]
+    ) -> Attempt[P] | None:
+        """The attempt of the classes `uses` to stop first; None if there is none.
+
+        It is the youngest attempt of the last class. Within a class, attempts that are slow to stop
+        (`is_slow`) come last.
+        """
+        if not any(self._counts[use] for use in uses):
+            return None
+        candidates = [attempt for attempt, search in self._searches.items() if search.use in uses]
+        return max(
+            reversed(candidates),  # the first of equals counts
+            key=lambda attempt: (
+                USES.index(self._searches[attempt].use), not is_slow(attempt), attempt.sent_s,
+            ),
+        )  # fmt: skip

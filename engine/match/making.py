@@ -3,12 +3,19 @@
 from functools import cache
 
 from engine.game import Game
-from engine.match.checkout import CheckoutPlayer
+from engine.match.checkout_player import CheckoutPlayer
 from engine.match.description import EXTERNAL, Description, DescriptionError, ponders
 from engine.match.gtp import GtpPlayer
 from engine.match.play import Player
-from engine.match.players import FixedDepthPlayer, LevelPlayer, PersonaPlayer, SearchPlayer
-from engine.match.strategies import REPEATABLE, StrategyPlayer, evaluator_name
+from engine.match.players import (
+    REPEATABLE,
+    FixedDepthPlayer,
+    LevelPlayer,
+    PersonaPlayer,
+    SearchPlayer,
+    StrategyPlayer,
+    evaluator_name,
+)
 from engine.match.uci import UciPlayer
 from engine.match.xboard import XboardPlayer
 from engine.search.driver import Searcher

@@ -1,4 +1,4 @@
-"""Our own players: a search with limits, a level, a persona, and a search to a fixed depth."""
+"""Our own players: a search with limits or to a fixed depth, a level, a persona, and a strategy."""
 
 import hashlib
 import time
@@ -8,18 +8,31 @@ from contextlib import AbstractContextManager, nullcontext
 from msgspec import structs
 
 from engine.deadline import expiring
-from engine.game import Position
+from engine.game import Game, Position
 from engine.match.description import Clock, Description, DescriptionError, ponders
 from engine.match.features import SETTINGS, check_usable, features_of
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.match.pondering import Pondering, Timer
 from engine.search.driver import Control, Running, Searcher, Table, answer, unwatched
 from engine.search.features import PROBE
-from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
+from engine.search.job import (
+    MAX_STRATEGY_DEPTH,
+    PERSONAS,
+    Job,
+    Limit,
+    Persona,
+    RootMove,
+    SearchError,
+)
 from engine.search.levels import Level, choose, level_of
 from engine.search.persona import Personas
 from engine.search.report import BOUNDS, Report
 from engine.search.timeman import budget
+from engine.strategies.contract import DEFAULT_DEPTH, Turn, UnknownStrategy, choices_of
+from engine.strategies.evaluation import check_evaluator, default_evaluator
+from engine.strategies.names import BUILT_IN
+from engine.strategies.registry import load_strategy
+from engine.teach.errors import TeachError
 
 #: Default size of a search player's table, as a power of two of entries: 4 MiB.
 TABLE_BITS = 18
@@ -27,6 +40,8 @@ TABLE_BITS = 18
 ROOM_TABLE_BITS = 20
 #: The limit of the search for a move to ponder on if the principal variation has none.
 PONDER_MOVE_LIMIT = Limit(nodes=1_000)
+#: The strategies whose choices do not depend on the seed, unless their evaluator does.
+REPEATABLE = frozenset(BUILT_IN) - {"random"}
 
 
 class SearchPlayer:
@@ -268,6 +283,49 @@ class FixedDepthPlayer:
 
     def close(self) -> None:
         pass
+
+
+class StrategyPlayer:
+    """A strategy, as it plays on a server, but without limits of its own.
+
+    Raises DescriptionError if it cannot play the game.
+    """
+
+    clock: Clock | None = None
+
+    def __init__(self, description: Description, game: Game, options: dict[str, str]) -> None:
+        self._depth = description.limit.depth or DEFAULT_DEPTH
+        self._evaluator = evaluator_name(description, game)
+        if self._depth > MAX_STRATEGY_DEPTH:
+            raise DescriptionError(f"a strategy has a depth of at most {MAX_STRATEGY_DEPTH} plies")
+        try:
+            self._strategy = load_strategy(description.value)
+            check_evaluator(description.value, game.start(options), self._evaluator)
+        except (UnknownStrategy, TeachError) as error:
+            raise DescriptionError(str(error)) from error
+
+    def begin(self, seat: int) -> None:
+        pass
+
+    def choose(self, situation: Situation) -> Choice:
+        turn = Turn(
+            position=situation.position, seed=situation.seed, depth=self._depth,
+            evaluator=self._evaluator,
+        )  # fmt: skip
+        try:
+            *_, choice = choices_of(self._strategy, turn)
+        except Exception as error:  # a strategy may raise anything
+            message = f"the strategy failed: {type(error).__name__}: {error}"
+            raise PlayerFailed(message) from error
+        return Choice(choice.move, choice.score, choice.nodes)
+
+    def close(self) -> None:
+        pass
+
+
+def evaluator_name(description: Description, game: Game) -> str:
+    """Returns the evaluator of a player: its own, or the default of the game."""
+    return description.settings.get("evaluator", default_evaluator(game))
 
 
 def job_of(situation: Situation, level: int | None = None) -> Job:

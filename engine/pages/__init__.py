@@ -1,1 +1,1 @@
-"""Writes pages of docs/reference from measurements; not installed."""
+"""Writes pages of docs/reference from measurements, and the pictures of lessons; not installed."""

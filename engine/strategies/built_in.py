@@ -10,7 +10,7 @@ from functools import partial
 from engine.search.job import MATE
 from engine.strategies.contract import MAX_LOG_BYTES, MAX_VALUE, Choice, Turn
 from engine.strategies.evaluation import root_of
-from engine.strategies.registry import BUILT_IN, FIXED_DEPTHS
+from engine.strategies.names import BUILT_IN, FIXED_DEPTHS
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import TooLarge
 from engine.teach.output.classic import log_lines

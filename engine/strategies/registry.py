@@ -6,21 +6,10 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from engine.strategies.contract import Strategy, UnknownStrategy
+from engine.strategies.names import BUILT_IN
 
 #: The entry point group in which other distributions register strategies.
 ENTRY_POINT_GROUP = "plyroom.strategies"
-#: The titles of the built-in strategies, by name.
-BUILT_IN = {
-    "minimax": "MiniMax",
-    "negamax": "NegaMax",
-    "alphabeta": "AlphaBeta",
-    "average": "AverageMiniMax",
-    "max-n": "MaxN",
-    "greedy": "Greedy",
-    "random": "Random",
-}
-#: The built-in strategies that search to a fixed depth, whatever the depth of their seat.
-FIXED_DEPTHS = {"greedy": 1, "random": 0}
 #: The names that a strategy may have.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 
@@ -28,20 +17,6 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 def strategy_names() -> list[str]:
     """Returns the names of all strategies, the built-in ones first; it loads none of them."""
     return [*BUILT_IN, *_plugged_in()]
-
-
-def title_of(name: str) -> str:
-    """Returns the title of a strategy: its name, if another distribution registers it."""
-    return BUILT_IN.get(name, name)
-
-
-def player_name(name: str, depth: int | None, number: int = 1) -> str:
-    """Returns the name of a strategy's seat, as in `CP #1 MiniMax depth=3`.
-
-    Without a depth it has no depth. `number` counts the strategies at the board.
-    """
-    depth = FIXED_DEPTHS.get(name, depth)
-    return f"CP #{number} {title_of(name)}" + (f" depth={depth}" if depth else "")
 
 
 def load_strategy(name: str) -> Strategy:

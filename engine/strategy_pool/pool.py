@@ -19,7 +19,8 @@ from engine.search.job import Info, Job, Result, SearchError
 from engine.search.report import nodes_per_second
 from engine.strategies import reasons
 from engine.strategies.contract import MAX_LOG_BYTES, Choice, StrategyFailed
-from engine.strategies.registry import BUILT_IN, strategy_names
+from engine.strategies.names import BUILT_IN
+from engine.strategies.registry import strategy_names
 from engine.strategy_pool.process import StrategyProcess
 
 #: The default number of processes.

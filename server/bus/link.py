@@ -1,14 +1,17 @@
 """A connection to an MQTT 5 broker that reconnects by itself.
 
-Publishing never waits and never fails: messages wait in a bounded outbox. Sessions are clean: after
-an interruption the link subscribes again and reports that messages may have been missed. It does
-not interpret the messages.
+Publishing never waits and never fails: messages wait in a bounded outbox, so that a broker that
+does not read costs no memory. A link is up while the echoes that it sends to itself return.
+Sessions are clean: after an interruption the link subscribes again and reports that messages may
+have been missed. It does not interpret the messages.
 """
 
 import asyncio
 import math
 import random
-from collections.abc import AsyncIterator, Callable
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -21,14 +24,21 @@ except ImportError as error:
 
 from server.bus.broker import MAX_BYTES, ROOT, Broker
 from server.bus.client import MAX_IN_FLIGHT, connected, new_client, until_disconnected
-from server.bus.health import ECHO_TIMEOUT_S, Health
-from server.bus.outbox import Outbox, QueuedMessage
 from server.bus.subscriptions import MessageHandler, Subscriptions
 
 log = structlog.get_logger()
 
 #: Outbox capacity, in messages.
 OUTBOX_CAPACITY = 4096
+#: Maximum number of attempts to deliver a message. If a message is in flight each time that the
+#: connection breaks, it may be the cause.
+MAX_TRIES = 3
+#: Time between two echoes, in seconds.
+ECHO_PERIOD_S = 0.5
+#: Time without an echo after which the link is down, in seconds.
+ECHO_TIMEOUT_S = 1.0
+#: Maximum number of echoes whose send time is remembered.
+MAX_PENDING_ECHOES = 20
 #: Shortest backoff between connection attempts, in seconds.
 MIN_RETRY_S = 0.1
 #: Longest backoff between connection attempts, in seconds.
@@ -36,6 +46,17 @@ MAX_RETRY_S = 4.0
 
 #: Called with the topic filters (None: all) whose messages may have been missed.
 TopicGapHandler = Callable[[frozenset[str] | None], None]
+
+
+@dataclass(slots=True)
+class QueuedMessage:
+    """A queued message. Only a reliable one is sent again if the connection breaks."""
+
+    topic: str
+    payload: bytes
+    reliable: bool
+    retain: bool = False
+    tries: int = 0
 
 
 @dataclass(slots=True)
@@ -227,6 +248,137 @@ class Link:
             self.counts.refused += 1
             return
         self._subscriptions.deliver(topic, payload)
+
+
+class Outbox:
+    """A queue of at most `limit` messages. On overflow it drops the oldest unreliable message, or
+    the oldest reliable one if there is no other.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._reliable: deque[QueuedMessage] = deque()
+        self._unreliable: deque[QueuedMessage] = deque()
+        self._ready = asyncio.Event()
+        #: Number of unreliable messages dropped.
+        self.dropped = 0
+        #: Number of reliable messages dropped.
+        self.lost = 0
+
+    def __len__(self) -> int:
+        return len(self._reliable) + len(self._unreliable)
+
+    def put(self, message: QueuedMessage) -> None:
+        """Adds a message, and drops another one on overflow."""
+        (self._reliable if message.reliable else self._unreliable).append(message)
+        self._shrink()
+        self._ready.set()
+
+    def put_back(self, messages: Sequence[QueuedMessage]) -> None:
+        """Puts the reliable messages that were in flight back at the head; drops the others."""
+        for message in reversed(messages):
+            message.tries += 1
+            if not message.reliable:
+                self.dropped += 1
+            elif message.tries >= MAX_TRIES:
+                self.lost += 1
+            else:
+                self._reliable.appendleft(message)
+        self._shrink()
+        if self._reliable:
+            self._ready.set()
+
+    def drop_unreliable(self) -> None:
+        """Drops the unreliable messages, which are stale after an interruption."""
+        self.dropped += len(self._unreliable)
+        self._unreliable.clear()
+
+    async def get(self) -> QueuedMessage:
+        """Removes and returns the next message, reliable ones first."""
+        while not (self._reliable or self._unreliable):
+            self._ready.clear()
+            await self._ready.wait()
+        return (self._reliable or self._unreliable).popleft()
+
+    def _shrink(self) -> None:
+        while len(self) > self._limit:
+            if self._unreliable:
+                self._unreliable.popleft()
+                self.dropped += 1
+            else:
+                self._reliable.popleft()
+                self.lost += 1
+
+
+class Health:
+    """Whether a link is up: it is while its echoes show that messages get through both ways.
+
+    It logs each interruption once, however many attempts to connect follow.
+    """
+
+    def __init__(self, broker: Broker, topic: str, on_change: Callable[[bool], None]) -> None:
+        """The echoes go to `topic`; `on_change` is called with the new `is_up`."""
+        self.is_up = False
+        #: Round-trip time of the last echo, in seconds.
+        self.round_trip_s = 0.0
+        #: Whether the current interruption has been logged.
+        self.is_reported_down = False
+        self._broker = broker
+        self.topic = topic
+        self._on_change = on_change
+        #: The send time of each echo, in seconds.
+        self._echoes: dict[bytes, float] = {}
+        self._last_echo_s = 0.0
+
+    async def send_echoes(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
+        """Sends one echo at a time; sets the link down when none returns in `ECHO_TIMEOUT_S`."""
+        sending: asyncio.Task[None] | None = None
+        self._last_echo_s = _now_s()
+        self._echoes.clear()
+        while True:
+            if sending is None or sending.done():
+                echo = secrets.token_bytes(8)
+                self._echoes[echo] = _now_s()
+                if len(self._echoes) > MAX_PENDING_ECHOES:
+                    del self._echoes[next(iter(self._echoes))]
+                sending = tasks.create_task(
+                    client.publish(self._broker.prefixed(self.topic), echo, timeout=math.inf),
+                    name="broker echo out",
+                )
+            await asyncio.sleep(ECHO_PERIOD_S)
+            if _now_s() - self._last_echo_s > ECHO_TIMEOUT_S:
+                self.set_is_up(False)
+
+    def receive_echo(self, topic: str, payload: bytes) -> None:
+        """Handles an echo that the broker delivers."""
+        sent_s = self._echoes.pop(payload, None)
+        if sent_s is not None:
+            self._last_echo_s = _now_s()
+            self.round_trip_s = self._last_echo_s - sent_s
+            self.set_is_up(True)
+
+    def set_is_up(self, is_up: bool) -> None:
+        """Sets `is_up` and reports a change."""
+        if is_up is self.is_up:
+            return
+        self.is_up = is_up
+        if is_up:
+            self.is_reported_down = False
+        elif not self.is_reported_down:
+            self.is_reported_down = True
+            log.warning("broker link down", broker=str(self._broker))
+        self._on_change(is_up)
+
+    def report_interruption(self, group: BaseExceptionGroup[BaseException]) -> None:
+        """Logs why the connection ended, or why there is none: one line for each interruption."""
+        if not self.is_reported_down:
+            self.is_reported_down = True
+            first: BaseException = group
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            log.warning(
+                "broker away", broker=str(self._broker), error=str(first) or type(first).__name__
+            )
 
 
 @asynccontextmanager

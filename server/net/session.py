@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import struct
 import time
 
 import structlog
@@ -17,7 +18,6 @@ from server.identity.credentials import Credentials
 from server.ids import NOBODY, IdentityId, RoomId
 from server.limits.rate import Bucket
 from server.net.connection import Connection
-from server.net.frames import frame_of, frames_of
 from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
 from server.protocol.codec import ProtocolError, parse_message
@@ -384,3 +384,30 @@ class Sessions:
             for session in tuple(self._open):
                 if session.last_received_s < silent_since_s:
                     session.close_at_once(Close.POLICY, "silent")
+
+
+def text_frame(payload: bytes) -> bytes:
+    """Returns one complete text frame (RFC 6455, section 5.2) with a payload that is valid UTF-8.
+
+    A server does not mask its frames, so the same bytes can go to every connection.
+    """
+    length = len(payload)
+    if length < 126:
+        return b"\x81" + bytes((length,)) + payload
+    if length < 65536:
+        return b"\x81\x7e" + struct.pack("!H", length) + payload
+    return b"\x81\x7f" + struct.pack("!Q", length) + payload
+
+
+def frame_of(outbound: Outbound) -> bytes:
+    """Returns the message as one text frame, which is encoded once for all connections."""
+    if (frame := outbound.frame) is None:
+        frame = outbound.frame = text_frame(outbound.payload())
+    return frame
+
+
+def frames_of(batch: Batch) -> bytes:
+    """Returns the messages as text frames, which are joined once for all connections."""
+    if (frames := batch.frames) is None:
+        frames = batch.frames = b"".join(map(frame_of, batch.messages))
+    return frames

@@ -8,10 +8,11 @@ checks all of them, so that clients can offer the commands that the room would a
 checks the command's own fields, such as a legal move or a level that the game has.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from engine.game import Game, GameFault, OptionError, Position, PositionError
+from engine.view import SEATS
 from server.codes import Code
 from server.commands import (
     Abort,
@@ -37,7 +38,7 @@ from server.commands import (
     Takeback,
     Unmute,
 )
-from server.events import Occupant
+from server.events import Moved, Occupant, RoomEvent
 from server.ids import IdentityId
 from server.rooms import chat_limits, full, muting, takebacks, thinking
 from server.rooms.model import (
@@ -591,3 +592,40 @@ def next_change_ms(
     if absence is not None and absence.claimable_ms is not None:
         times_ms.append(absence.claimable_ms)
     return min((at_ms for at_ms in times_ms if at_ms > now_ms), default=None)
+
+
+#: The draw offers of a match in which none was made.
+NO_DRAW_OFFERS = (-1,) * SEATS
+
+
+def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> bool:
+    """Whether these events, which led to this state of the room, certainly change no result of
+    `permitted`, for any identity, if the room was full before them exactly if it is full now.
+
+    It recognizes most moves of a match, and is much faster than `permitted`.
+    """
+    match = room.match
+    return (
+        len(events) == 1
+        and type(events[0]) is Moved
+        and match is not None
+        and match.over is None
+        and match.draw_offers == NO_DRAW_OFFERS
+        and len(match.moves) - 1 not in match.takeback_requests
+        and _has_moved_before(match)
+        and room.frozen is None
+        and match.position is not None
+        and not match.substitutions
+    )
+
+
+def _has_moved_before(match: Match) -> bool:
+    """Whether the side that moved last had chosen the last but one move before, too.
+
+    It then had a move to take back already, and its first move had ended the right to abort. A seat
+    is None where it is that of the ply.
+    """
+    if len(match.moves) <= SEATS:
+        return False
+    last, earlier = match.moves[-1], match.moves[-1 - SEATS]
+    return (last.seat is None) == (earlier.seat is None) and not earlier.forced

@@ -11,7 +11,7 @@ from typing import assert_never
 from engine.game import Game, Position
 from engine.view import SEATS
 from server.codes import Code
-from server.commands import AiSeat, Command, Configure, Create, MySeat, OpenSeat, Rename
+from server.commands import AiSeat, Command, Configure, Create, Hint, MySeat, OpenSeat, Rename
 from server.events import (
     ONE_SCREEN,
     RATED,
@@ -22,7 +22,7 @@ from server.events import (
     Required,
     RoomEvent,
 )
-from server.rooms import chat, full, gone, hints, moves, offers, permissions, seats, thinking
+from server.rooms import chat, full, gone, moves, offers, permissions, seats, thinking
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
@@ -92,6 +92,19 @@ def configure(room: Room, command: Configure, moment: Moment) -> list[RoomEvent]
     return [Configured(command.thinking, command.help)]
 
 
+def hint(room: Room, command: Hint, moment: Moment) -> list[RoomEvent]:
+    """Returns no events: the bot answers the asker alone. Raises CommandRejected if the viewer may
+    not have the hint.
+    """
+    permissions.check(permissions.hint(room, viewer_of(room, moment.actor.identity)))
+    ply = permissions.require_running_match(room).ply
+    if command.ply != ply:
+        raise CommandRejected(
+            Code.MOVE_STALE, f"the position is another one: {ply} plies are played"
+        )
+    return []
+
+
 #: The rule of each command.
 RULES: dict[type[Command], Rule] = {
     **moves.RULES,
@@ -99,7 +112,7 @@ RULES: dict[type[Command], Rule] = {
     **seats.RULES,
     **gone.RULES,
     **chat.RULES,
-    **hints.RULES,
+    Hint: hint,
     Configure: configure,
 }
 

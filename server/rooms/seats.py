@@ -6,7 +6,8 @@ from engine.game import Game, GameFault
 from engine.rules.errors import GameHung
 from engine.search.job import Persona
 from engine.strategies.contract import DEFAULT_DEPTH
-from engine.strategies.registry import FIXED_DEPTHS, player_name, strategy_names
+from engine.strategies.names import FIXED_DEPTHS, player_name
+from engine.strategies.registry import strategy_names
 from engine.view import SEATS
 from server.codes import Code
 from server.commands import AddAi, AiSeat, Command, RemoveAi, Rename, Sit, Stand

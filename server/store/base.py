@@ -11,15 +11,12 @@ structs below.
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from server.ids import IdentityId, MatchId, RoomId
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_rest
-
-if TYPE_CHECKING:
-    from server.store.condition import Condition
 
 #: The audiences of an event: everyone in the room, and spectators only.
 EVERYONE, SPECTATORS = 0, 1
@@ -78,6 +75,28 @@ class StoreUnavailable(StoreError):
 
     The caller looks up its command key to learn which.
     """
+
+
+class StoreReadOnly(StoreUnavailable):
+    """The store answers but takes no writes: it is read-only, or its disk is full."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """The store answers, but a page that the call needs is damaged."""
+
+
+class Condition(Struct, frozen=True):
+    """What a store can do: "read-only" takes no writes, "damaged" has pages that cannot be read.
+
+    `reason` is its last message about that.
+    """
+
+    name: Literal["ok", "read-only", "damaged"]
+    reason: str = ""
+
+
+#: The condition of a store that works.
+WORKING = Condition("ok")
 
 
 class StoredEvent(Struct, frozen=True):
@@ -596,5 +615,5 @@ class Store(Protocol):
     async def check(self) -> None:
         """Raises StoreUnavailable unless the store answers."""
 
-    def condition(self) -> "Condition":
+    def condition(self) -> Condition:
         """What the store can do, as far as the calls of this node have shown lately."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from server.store.base import StoreUnavailable
+from server.store.base import WORKING, Condition, StoreDamaged, StoreReadOnly, StoreUnavailable
 
 #: Time for which a refused write counts if nothing is written the same way after it, in seconds.
 REFUSED_S = 60.0
@@ -22,27 +22,6 @@ DAMAGED_S = 3600.0
 #: The calls of a store that are told apart: appends to logs, other writes, queries.
 Call = Literal["append", "write", "read"]
 
-
-class StoreReadOnly(StoreUnavailable):
-    """The store answers but takes no writes: it is read-only, or its disk is full."""
-
-
-class StoreDamaged(StoreUnavailable):
-    """The store answers, but a page that the call needs is damaged."""
-
-
-class Condition(Struct, frozen=True):
-    """What a store can do: "read-only" takes no writes, "damaged" has pages that cannot be read.
-
-    `reason` is its last message about that.
-    """
-
-    name: Literal["ok", "read-only", "damaged"]
-    reason: str = ""
-
-
-#: The condition of a store that works.
-WORKING = Condition("ok")
 
 #: The result codes of SQLite for a file that takes no writes, and a full disk.
 SQLITE_REFUSES = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL}

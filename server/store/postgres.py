@@ -20,8 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from server.store import schema
-from server.store.base import Append, NewRoom, StoreError, StoreUnavailable
-from server.store.condition import StoreReadOnly, store_fault
+from server.store.base import Append, NewRoom, StoreError, StoreReadOnly, StoreUnavailable
+from server.store.condition import store_fault
 from server.store.group import Contended
 from server.store.postgres_group import commit_appends, commit_rooms
 from server.store.postgres_link import FAULTS, Fault, Limits, PostgresUrl, connect, fault_of

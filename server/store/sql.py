@@ -28,6 +28,7 @@ from server.store.base import (
     NO_NODE,
     Append,
     CommandKey,
+    Condition,
     Conflict,
     DueRoom,
     Duplicate,
@@ -45,7 +46,7 @@ from server.store.base import (
     day_of,
     match_page,
 )
-from server.store.condition import Condition, ConditionRecord
+from server.store.condition import ConditionRecord
 from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended

@@ -9,18 +9,22 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from msgspec import Meta, Struct
 
+from engine.search.job import MAX_STRATEGY_DEPTH
+from engine.strategies.contract import DEFAULT_DEPTH
+from engine.strategies.names import FIXED_DEPTHS, title_of
+from engine.strategies.registry import strategy_names
 from server.address import Proxies, parse_proxies
 from server.analysis.feed import AnalysisFeed
+from server.bot.registry import all_commands
 from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
-from server.identity.credentials import parse_credentials
+from server.identity.credentials import COOKIE, parse_credentials
 from server.ids import IdentityId
 from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, is_origin_allowed
 from server.ports import Ports
 from server.rooms.model import CommandRejected
-from server.store.base import StoreUnavailable
-from server.store.condition import StoreDamaged, StoreReadOnly
+from server.store.base import StoreDamaged, StoreReadOnly, StoreUnavailable
 from server.web.analyses import Analyses
 from server.web.answers import (
     ORIGIN,
@@ -30,8 +34,6 @@ from server.web.answers import (
     too_many_requests,
 )
 from server.web.bodies import read_body
-from server.web.chat_commands import chat_commands
-from server.web.cookies import set_guest_cookie
 from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.lessons import Lessons
@@ -40,7 +42,6 @@ from server.web.match_events import MatchEvents
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
 from server.web.positions import Positions
-from server.web.strategies import strategies
 from server.web.studies import StudyAnswers
 from server.web.traces import BOARDS_BODY_BYTES, TRACE_BODY_BYTES, Traces
 from server.web.variations import Variations
@@ -56,6 +57,8 @@ BODY_LIMITS_BYTES = {
 #: Greatest difference between a ready node's clock and the store's, in ms: wake-ups, AI pauses
 #: and the chat's limits compare times of several nodes.
 MAX_CLOCK_DIFFERENCE_MS = 250
+#: Lifetime of the guest's cookie, in seconds.
+COOKIE_AGE_S = 400 * 24 * 3600
 #: Path prefixes of cheap requests, which the rate limit does not count.
 UNLIMITED_PATHS = ("/livez", "/static/")
 
@@ -111,8 +114,8 @@ def make_app(
             *Analyses(api.ports, api.feed).routes(),
             *MyMatches(api.ports, matches).routes(),
             *Links(api.ports).routes(),
-            web.get("/api/strategies", strategies),
-            web.get("/api/chat-commands", chat_commands),
+            web.get("/api/strategies", api.strategies),
+            web.get("/api/chat-commands", api.chat_commands),
             *Positions(api.ports).routes(),
             *Lessons(studies).routes(),
             *Traces(api.ports, studies, matches).routes(),
@@ -227,6 +230,27 @@ class Api:
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
 
+    async def strategies(self, request: web.Request) -> web.Response:
+        """Lists the strategies of this server, their depths in plies, and the evaluators.
+
+        A strategy with a `fixed_depth` takes no other; `material` takes weights, as in
+        `material:queen=9,rook=5`.
+        """
+        # Importing the teaching search takes 20 ms, which most servers need not spend.
+        from engine.teach.states.evaluators import EVALUATORS
+
+        entries = [
+            {"name": name, "title": title_of(name), "fixed_depth": FIXED_DEPTHS.get(name)}
+            for name in strategy_names()
+        ]
+        depth = {"default": DEFAULT_DEPTH, "max": MAX_STRATEGY_DEPTH}
+        return json_answer({"strategies": entries, "depth": depth, "evaluators": EVALUATORS})
+
+    async def chat_commands(self, request: web.Request) -> web.Response:
+        """Lists the commands of the room's bot, each with a few words about it."""
+        entries = [{"name": each.name, "about": each.about} for each in all_commands().values()]
+        return json_answer({"commands": entries})
+
     async def socket(self, request: web.Request) -> web.Response:
         """Answers why a WebSocket is refused: browsers hide the reason from their pages."""
         try:
@@ -240,6 +264,14 @@ def is_https(request: web.Request) -> bool:
     """Whether the browser uses HTTPS: to this server, or to a trusted proxy."""
     origin = request.get(ORIGIN)  # None for a request that is refused before the middleware
     return request.secure or (origin is not None and origin.is_https)
+
+
+def set_guest_cookie(response: web.Response, token: str, is_https: bool) -> None:
+    """Makes the browser keep the token where no script can read it, for this site only."""
+    response.set_cookie(
+        COOKIE, token, max_age=COOKIE_AGE_S, httponly=True, samesite="Strict", secure=is_https,
+        path="/",
+    )  # fmt: skip
 
 
 def _origin_middleware(proxies: Proxies) -> Any:

@@ -25,7 +25,7 @@ from server.net.listener import CannotListen
 from server.ports import NoStudies
 from server.process.metrics import Histogram, Metrics
 from server.settings import Settings
-from server.store.condition import Condition
+from server.store.base import Condition
 from server.web.connection import HttpConnections
 
 #: The help text of each counter of `server.process.metrics.Metrics`.

@@ -1,5 +1,7 @@
 """The HTTP API for the matches of the person who asks."""
 
+from collections import OrderedDict
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -9,13 +11,12 @@ from aiohttp import web
 from server.codes import Code
 from server.identity.credentials import parse_credentials
 from server.identity.guests import find_guest
-from server.ids import IdentityId
+from server.ids import IdentityId, MatchId
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.store.base import DAY_MS
+from server.store.base import DAY_MS, StoredMatch
 from server.web.answers import ApiError, json_answer
 from server.web.matches import Matches
-from server.web.turns import Turns
 
 #: Maximum number of running matches in the answer.
 MAX_RUNNING = 20
@@ -27,8 +28,11 @@ MAX_WAITING = 10
 WAITING_MS = 7 * DAY_MS
 #: Number of rooms of a person that are read to find those that wait.
 READ_ROOMS = 50
+#: Capacity of the cache of the seats to move, in matches.
+CACHED_TURNS = 5000
 
-_decode = msgspec.json.Decoder(wire.RoomSummary).decode
+_decode_summary = msgspec.json.Decoder(wire.RoomSummary).decode
+_decode_options = msgspec.json.decode
 
 
 class MyMatches:
@@ -79,10 +83,52 @@ class MyMatches:
         """The rooms in which an identity that created them waits for a player."""
         since_ms = self._ports.now_ms() - WAITING_MS
         rows = await self._ports.store.projections.hosted_rooms(identity, since_ms, READ_ROOMS)
-        summaries = [_decode(row.summary) for row in rows if row.summary != b"{}"]
+        summaries = [_decode_summary(row.summary) for row in rows if row.summary != b"{}"]
         return [
             msgspec.to_builtins(summary)
             for summary in summaries
             if summary.state == "open"
             and any(seat is not None and seat.identity == identity for seat in summary.seats)
         ][:MAX_WAITING]
+
+
+class Turns:
+    """Finds the seats to move in running matches, from the logs of their rooms.
+
+    It reads a log only after the room has changed.
+    """
+
+    def __init__(self, ports: Ports, matches: Matches) -> None:
+        self._ports = ports
+        self._matches = matches
+        #: The head of the room and the seat to move, by match; the least recently read first.
+        self._cached: OrderedDict[MatchId, tuple[int, int | None]] = OrderedDict()
+
+    async def of(self, matches: Sequence[StoredMatch]) -> dict[MatchId, int | None]:
+        """The seats to move in running matches; None where the rules cannot replay the moves."""
+        if not matches:
+            return {}
+        heads = await self._ports.store.logs.heads([match.room for match in matches])
+        return {match.match: await self._turn(match, heads.get(match.room, 0)) for match in matches}
+
+    async def _turn(self, match: StoredMatch, head: int) -> int | None:
+        cached = self._cached.pop(match.match, None)
+        if cached is None or cached[0] != head:
+            cached = head, await self._compute(match)
+        self._cached[match.match] = cached
+        while len(self._cached) > CACHED_TURNS:
+            self._cached.popitem(last=False)
+        return cached[1]
+
+    async def _compute(self, match: StoredMatch) -> int | None:
+        moves = (await self._matches.record(match)).moves
+        try:
+            game = self._ports.find_game(match.game)
+            position = game.position(match.start, _decode_options(match.options))
+            if not game.rules.EXTRA_TURNS:
+                return (position.turn + len(moves)) % 2
+            for played in moves:
+                position = position.replay(played.move)
+            return position.turn
+        except Exception:  # the game is missing, broken or has changed
+            return None

@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import get_args
 
 from client.model import Model
-from client.terminal.commands import ROOM_COMMANDS, CommandName
-from client.terminal.helping import help_command
-from client.terminal.muting import mute_command
-from client.terminal.seats import seat_command
+from client.terminal.commands import (
+    ROOM_COMMANDS,
+    CommandName,
+    help_command,
+    mute_command,
+    seat_command,
+)
 from server.commands import Command, Configure
 from server.events import Occupant, Player
 from server.protocol.messages import ChatLine, ClientMessage, Join, Leave

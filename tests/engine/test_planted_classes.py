@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from engine.dispatch.class_queue import ClassQueue
-from engine.dispatch.dispatcher import Dispatcher
+from engine.dispatch.dispatcher import ClassQueue, Dispatcher, RunningAttempts
 from engine.dispatch.fair_queue import FairQueue
-from engine.dispatch.running import RunningAttempts
 from engine.dispatch.search import PendingSearch
 from engine.pool.transport import PipeTransport
 from engine.pool.workers import Workers

@@ -21,8 +21,7 @@ import pytest
 from server.app import node_name
 from server.bus import work
 from server.bus.broker import MAX_BYTES, ROOT, Broker, broker_of, parse_broker
-from server.bus.link import OUTBOX_CAPACITY, Link, open_link
-from server.bus.outbox import MAX_TRIES, Outbox, QueuedMessage
+from server.bus.link import MAX_TRIES, OUTBOX_CAPACITY, Link, Outbox, QueuedMessage, open_link
 from server.deploy.mosquitto import mosquitto, mosquitto_path
 from server.settings import SettingError, Settings, settings_from_env
 

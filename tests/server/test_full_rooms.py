@@ -37,8 +37,7 @@ from server.rooms.model import (
     SERVER,
     Room,
 )
-from server.rooms.permission_changes import leaves_permissions_unchanged
-from server.rooms.permissions import permitted
+from server.rooms.permissions import leaves_permissions_unchanged, permitted
 from server.runtime.node.hub import Hub
 from server.store.base import EVERYONE, Append, CommandKey, StoredEvent
 from tests.server.test_permissions import (

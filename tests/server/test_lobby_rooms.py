@@ -11,8 +11,7 @@ from server.bus.base import LobbyChanged
 from server.commands import AiSeat, MySeat, OpenSeat
 from server.protocol import messages as wire
 from server.runtime.node import lobby
-from server.runtime.node.attendance import REFRESH_MS
-from server.runtime.node.hub import Hub
+from server.runtime.node.hub import ATTENDANCE_MS, Hub
 from server.runtime.node.lobby import LEFT_ROOM_MS
 from tests.support.fake_server import Client, FakeServer, virtual
 
@@ -171,7 +170,7 @@ async def test_the_list_is_the_same_after_a_restart_and_on_another_node() -> Non
 
 @virtual
 async def test_attendance_costs_one_write_in_minutes() -> None:
-    """A followed room is recorded once in REFRESH_MS, and a move never changes that."""
+    """A followed room is recorded once in ATTENDANCE_MS, and a move never changes that."""
     fake = FakeServer()
     async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -180,5 +179,5 @@ async def test_attendance_costs_one_write_in_minutes() -> None:
             await client.ack(client.join(room))
         await ben.ack(ben.sit(room, 1))
         await ada.ack(ada.move(room, 0, "a1"))
-        await asyncio.sleep(3.5 * REFRESH_MS / 1000)
+        await asyncio.sleep(3.5 * ATTENDANCE_MS / 1000)
         assert fake.store.calls["mark_rooms_followed"] == 3

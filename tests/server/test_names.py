@@ -6,8 +6,7 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.search.job import PERSONAS
-from server.identity.guests import find_guest, new_guest, rename_guest, token_hash
-from server.identity.names import is_ai_name
+from server.identity.guests import find_guest, is_ai_name, new_guest, rename_guest, token_hash
 from server.ids import IdentityId
 from server.limits.by_address import Limits
 from server.protocol.codes import Code

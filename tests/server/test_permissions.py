@@ -45,8 +45,7 @@ from server.protocol import views
 from server.protocol.views import format_permissions
 from server.rooms import rules
 from server.rooms.model import AI, Absence, Actor, CommandRejected, Moment, Room
-from server.rooms.permission_changes import leaves_permissions_unchanged
-from server.rooms.permissions import permitted
+from server.rooms.permissions import leaves_permissions_unchanged, permitted
 from server.settings import Settings
 from tests.support.room_log import (
     ADA,

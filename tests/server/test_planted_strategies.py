@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from engine.search.job import Limit
-from engine.strategies import built_in, reasons, registry
+from engine.strategies import built_in, reasons
 from engine.strategies.contract import StrategyFailed
+from engine.strategies.names import player_name
 from server.events import SeatTaken
 from server.rooms import rules, seats
 from server.rooms.model import Room
@@ -34,7 +35,7 @@ def the_depth_is_lost(patch: Patch) -> None:
 
 
 def both_strategies_are_number_one(patch: Patch) -> None:
-    real = registry.player_name
+    real = player_name
     patch.setattr(seats, "player_name", lambda name, depth, number: real(name, depth))
 
 

@@ -60,7 +60,7 @@ from server.events import (
     format_event_body,
     parse_event_body,
 )
-from server.ops import protocol_page
+from server.pages import protocol as protocol_page
 from server.protocol import messages as wire
 from server.protocol.codec import (
     HIDDEN_BODY,
@@ -577,9 +577,9 @@ def test_every_code_is_used() -> None:
 
 
 def test_the_page_is_current() -> None:
-    """docs/reference/protocol.md is what `python -m server.ops.protocol_page` prints."""
+    """docs/reference/protocol.md is what `python -m server.pages.protocol` prints."""
     assert PAGE.read_text("utf-8") == protocol_page.page(), (
-        "run: python -m server.ops.protocol_page > docs/reference/protocol.md"
+        "run: python -m server.pages.protocol > docs/reference/protocol.md"
     )
 
 

@@ -13,7 +13,7 @@ from server.protocol import messages as wire
 from server.protocol import views
 from server.rooms import permissions
 from server.rooms.model import CommandRejected, MatchResult
-from server.rooms.permission_changes import leaves_permissions_unchanged
+from server.rooms.permissions import leaves_permissions_unchanged
 from server.rooms.turns import second_turn_ply, turns_since
 from server.settings import Settings
 from tests.support.fake_server import Client, FakeServer, virtual

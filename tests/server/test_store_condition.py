@@ -9,16 +9,8 @@ import structlog.testing
 
 from server.limits.by_address import Limits
 from server.settings import Settings
-from server.store.base import StoreUnavailable
-from server.store.condition import (
-    DAMAGED_S,
-    REFUSED_S,
-    Condition,
-    ConditionRecord,
-    StoreDamaged,
-    StoreReadOnly,
-    store_fault,
-)
+from server.store.base import Condition, StoreDamaged, StoreReadOnly, StoreUnavailable
+from server.store.condition import DAMAGED_S, REFUSED_S, ConditionRecord, store_fault
 from server.store.sqlite import open_sqlite
 from server.web.api import Api
 from server.web.metrics import Gauges, NodeCollector

@@ -15,8 +15,7 @@ from server.deploy.postgres import (
     chown_to_postgres,
     private_postgres,
 )
-from server.store.base import CommandKey, StoreUnavailable
-from server.store.condition import StoreReadOnly
+from server.store.base import CommandKey, StoreReadOnly, StoreUnavailable
 from server.store.postgres import open_postgres
 from server.store.postgres_link import Limits
 from tests.support.clock import stopped_clock

@@ -27,10 +27,10 @@ from server.store.base import (
     Identity,
     NewRoom,
     StoredEvent,
+    StoreReadOnly,
     StoreUnavailable,
     wall_clock_ms,
 )
-from server.store.condition import StoreReadOnly
 from server.store.group import commit_on_sqlite
 from server.store.sql import SqlStore
 from server.store.sqlite import open_sqlite

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.strategies.registry import BUILT_IN, strategy_names
+from engine.strategies.names import BUILT_IN
+from engine.strategies.registry import strategy_names
 from engine.teach.states import evaluators
 from server import events
 from server.codes import Code
@@ -27,7 +28,7 @@ from server.events import (
     format_event_body,
     parse_event_body,
 )
-from server.identity.names import is_ai_name
+from server.identity.guests import is_ai_name
 from server.rooms.model import CommandRejected
 from server.seats.ai import STRATEGY_MS, job_for
 from server.settings import Settings

@@ -1,4 +1,4 @@
-"""server/rooms/text.py and server/identity/names.py: the cleaning of text that people type."""
+"""server/rooms/text.py and server/identity/guests.py: the cleaning of text that people type."""
 
 import sys
 import unicodedata
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.commands import MAX_CHAT
-from server.identity.names import clean_name, is_ai_name
+from server.identity.guests import clean_name, is_ai_name
 from server.protocol.codes import Code
 from server.protocol.messages import MAX_NAME
 from server.rooms.model import CommandRejected

@@ -39,8 +39,7 @@ from server.runtime.node.hub import Hub
 from server.runtime.requests import Request
 from server.seats.background import BackgroundSearches
 from server.settings import Settings
-from server.store.base import Store, StoreUnavailable
-from server.store.condition import Condition
+from server.store.base import Condition, Store, StoreUnavailable
 from tests.support.memory_store import MemoryStore
 from tests.support.virtual_time import run_virtual
 

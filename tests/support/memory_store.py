@@ -22,6 +22,7 @@ from server.store.base import (
     NO_NODE,
     Append,
     CommandKey,
+    Condition,
     Conflict,
     DaySpan,
     DueRoom,
@@ -45,7 +46,6 @@ from server.store.base import (
     match_page,
     wall_clock_ms,
 )
-from server.store.condition import Condition
 from server.store.match_filter import (
     EVERY_MATCH,
     SCAN_LIMIT,

@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from engine.search.job import Info
 from server.events import KnownEvent
-from server.ops.protocol_page import fields_in_frame
+from server.pages.protocol import fields_in_frame
 from server.protocol import messages as wire
 from tests.support.wire_samples import frames
 

@@ -144,7 +144,7 @@ EVENT: Edits = {
     ],
     "tests/server/test_protocol.py": [
         ('    Muted("ben", "Ben")', '    Waved("ben"),\n'),
-        ("from server.ops import", "from server.events import Waved\n"),
+        ("from server.pages import", "from server.events import Waved\n"),
     ],
 }
 
@@ -208,7 +208,7 @@ class Copy:
         self.python("ruff", "check", "--quiet", "--fix", "--select", "I", ".")
         self.python("ruff", "format", "--quiet", ".")
         self.python("tests.support.wire_files")
-        page = self.python("server.ops.protocol_page")
+        page = self.python("server.pages.protocol")
         (self._folder / "docs/reference/protocol.md").write_text(page, "utf-8")
 
     def changed(self) -> set[str]:

@@ -2,6 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import structlog
+
+from engine.game import GameFault
+from engine.rules.errors import GameHung
 from server.bus.base import Ephemeral
 from server.ids import RoomId
 from server.ports import Follower, Ports
@@ -10,13 +14,14 @@ from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import Batch, LoggedEvent, Outbound
 from server.rooms.model import Room
-from server.rooms.permission_changes import leaves_permissions_unchanged
-from server.runtime.followers.board_messages import turn_message, view_message
+from server.rooms.permissions import leaves_permissions_unchanged
 from server.runtime.followers.permission_feed import PermissionFeed
 from server.runtime.followers.presence import Presence
 from server.runtime.followers.thinking_feed import ThinkingFeed
 from server.runtime.observers import RoomCommit, changes_board, changes_seats
 from server.store.base import EVERYONE, SPECTATORS, StoredEvent
+
+log = structlog.get_logger()
 
 
 class Feed:
@@ -180,3 +185,37 @@ class Feed:
 
 def _outbound(messages: Sequence[wire.Outgoing | None]) -> list[Outbound]:
     return [Outbound(message) for message in messages if message is not None]
+
+
+def view_message(room: Room) -> wire.View | None:
+    """Returns the board of the running or last match.
+
+    Returns None before the first match, and when the rules fail.
+    """
+    try:
+        return views.view(room, room.match) if room.match else None
+    except GameFault as fault:
+        _log_fault(room, fault)
+        return None
+
+
+def turn_message(room: Room) -> tuple[wire.Turn | None, str | None]:
+    """Returns the legal moves, and the identity that receives them.
+
+    Returns (None, None) when no person is to move, and when the rules fail.
+    """
+    match = room.running_match
+    try:
+        turn = views.turn(room, match) if match else None
+    except GameFault as fault:
+        _log_fault(room, fault)
+        return None, None
+    if turn is None or match is None or match.position is None:
+        return None, None
+    return turn, match.seats[match.turn].identity
+
+
+def _log_fault(room: Room, fault: GameFault) -> None:
+    if isinstance(fault, GameHung):  # the watchdog has logged it, once
+        return
+    log.error("game fault", room=room.id, game=room.game_id, fault=str(fault), exc_info=True)

@@ -13,8 +13,7 @@ from server.bus.base import Heartbeat, NodeDown
 from server.ports import Ports
 from server.runtime.node.hub import Hub
 from server.runtime.room.expiry import EXPIRY_STEP_S
-from server.store.base import StoreError
-from server.store.condition import StoreDamaged, StoreReadOnly
+from server.store.base import StoreDamaged, StoreError, StoreReadOnly
 
 log = structlog.get_logger()
 
@@ -83,7 +82,7 @@ async def record_attendance(hub: Hub) -> None:
     """Records in the store which listed rooms have followers."""
     while True:
         await asyncio.sleep(SWEEP_S)
-        await hub.attendance.record()
+        await hub.record_attendance()
 
 
 async def expire(hub: Hub) -> None:

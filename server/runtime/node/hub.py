@@ -4,32 +4,40 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+import structlog
+
 from server.codes import Code
-from server.commands import Command, Create, Move
+from server.commands import Command, Create, Move, Rename
 from server.ids import IdentityId, RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.rooms.model import Actor, ActorKind
+from server.rooms.model import SERVER, Actor, ActorKind
 from server.runtime.followers.bus_flow import BusFlow
 from server.runtime.log import Outcome
-from server.runtime.node.attendance import Attendance
 from server.runtime.node.creation import RoomCreator
 from server.runtime.node.lobby import Lobby
 from server.runtime.node.membership import Membership
 from server.runtime.node.open_rooms import OpenRooms
-from server.runtime.node.seat_names import update_seats
 from server.runtime.observers import Observers, engine_observer, metrics_observer
+from server.runtime.projections import is_listed
 from server.runtime.requests import JOIN_OR_LEAVE, Request, Review, refuse
 from server.runtime.room.expiry import Expiry
 from server.runtime.room.room_runner import RoomRunner
 from server.runtime.timer import WAKE_AHEAD_S
-from server.store.base import DUE_PAGE, DueRoom, RoomVersion
+from server.store.base import DUE_PAGE, DueRoom, RoomVersion, StoreError
+
+log = structlog.get_logger()
 
 #: Longest round trip to the store that is used to estimate its clock, in ms.
 MAX_ROUND_TRIP_MS = 200
 #: Maximum number of released rooms that a node remembers.
 MAX_RELEASED = 1000
+#: Maximum number of running matches whose rooms a rename opens. The others follow when the player
+#: joins them.
+MAX_RENAMED_MATCHES = 20
+#: Time between two records of a room that has followers, in ms.
+ATTENDANCE_MS = 4 * 60_000
 #: Maximum number of matches whose players, and whose winners, one step fills in.
 FILLED_PAGE = 500
 
@@ -52,8 +60,9 @@ class Hub:
         )
         self.membership = Membership(ports, self.rooms, self.lobby, flow)
         self.creator = RoomCreator(ports, self.rooms, self.limits)
-        self.attendance = Attendance(ports, self.rooms)
         self._expiry = Expiry(ports)
+        #: The listed rooms with followers on this node, and the time of each one's last record.
+        self._attended_ms: dict[RoomId, int] = {}
         #: The versions of the rooms that this node has released: it does not take them over again.
         self._released: dict[RoomVersion, None] = {}
         #: The latest time of day seen by this node, in ms since 1970.
@@ -135,8 +144,35 @@ class Hub:
         return ack
 
     async def rename(self, identity: IdentityId, address: str) -> None:
-        """Gives the seats of an identity its new name, which the store already has."""
-        await update_seats(self.ports, self.rooms, identity, address)
+        """Gives the seats of an identity its name in the store: in the rooms of this node, and in
+        those of the identity's running matches, which it opens for the address.
+
+        A room for which memory has no place, or one that the store cannot name now, follows when
+        the player joins it.
+        """
+        store = self.ports.store
+        try:
+            matches = await store.projections.player_matches(identity, MAX_RENAMED_MATCHES, 0)
+            player = await store.identities.find(identity)
+        except StoreError as error:
+            log.warning("store unavailable", duty="rename", error=str(error))
+            return
+        if player is None:
+            return
+        room_ids = {
+            runner.room_id
+            for runner in self.rooms
+            if runner.room is not None
+            and runner.room.player_name(identity) not in (None, player.name)
+        }
+        room_ids.update(match.room for match in matches)
+        for room_id in sorted(room_ids):
+            try:
+                runner = self.rooms.open(room_id, address)
+            except LimitExceeded:
+                continue
+            rename = Rename(f"rename:{self.ports.new_id()}", identity, player.name)
+            runner.submit(Request(SERVER, rename))
 
     def forget(self, follower: Follower, rooms: set[RoomId], has_closed_page: bool = False) -> None:
         """Removes a closed connection from these rooms and from the lobby.
@@ -226,6 +262,37 @@ class Hub:
             self._released |= dict.fromkeys(rooms)
             self._released = dict(list(self._released.items())[-MAX_RELEASED:])
             await self.ports.store.nodes.release_rooms(self.ports.node, rooms)
+
+    async def record_attendance(self) -> None:
+        """Records in the store which listed rooms people are in, so that abandoned ones leave the
+        lobby. After a failure of the store the next call repeats it.
+
+        The store keeps one time for each room. A node moves it when the last of its followers
+        leaves and every ATTENDANCE_MS before that, never for a move. So the lobby of any node, also
+        after a restart, lists the rooms that people were in lately.
+        """
+        now_ms = self.ports.now_ms()
+        followed = {
+            runner.room_id: runner.room.created_ms
+            for runner in self.rooms
+            if len(runner.followers) and runner.room is not None and is_listed(runner.room)
+        }
+        left = self._attended_ms.keys() - followed.keys()
+        due = {
+            room_id
+            for room_id, created_ms in followed.items()
+            if now_ms - self._attended_ms.setdefault(room_id, created_ms) >= ATTENDANCE_MS
+        }
+        if not (left or due):
+            return
+        try:
+            await self.ports.store.projections.mark_rooms_followed(sorted(left | due), now_ms)
+        except StoreError as error:
+            log.warning("store unavailable", duty="attendance", error=str(error))
+            return
+        for room_id in left:
+            del self._attended_ms[room_id]
+        self._attended_ms.update(dict.fromkeys(due, now_ms))
 
     async def expire_once(self) -> None:
         """Scans one page of guests and rooms, and fills in the players and winners of an older

@@ -5,13 +5,15 @@ fails, and the log reads the newer events and decides again. The runner acknowle
 what is committed.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 import structlog
 
 from server.bus.base import Ephemeral, EventsAppended, PageClosed, PresenceReport, RoomMessage
 from server.codes import Code
-from server.commands import Command, Hint, Tick
+from server.commands import Command, Hint, Rename, Tick
 from server.events import RoomEvent
 from server.ids import RoomId
 from server.limits.by_address import CommandLimits
@@ -46,8 +48,6 @@ from server.runtime.requests import (
 )
 from server.runtime.room.ai_seat import AiTasks
 from server.runtime.room.expiry import mark_opened, mark_seated
-from server.runtime.room.mailbox import Full, Mailbox
-from server.runtime.room.renaming import update_name
 from server.runtime.timer import RoomTimer
 from server.store.base import RoomVersion, StoreError
 
@@ -64,6 +64,55 @@ RESYNC_S = 1.0
 
 #: An item of the mailbox.
 Item = Request | EventsAppended | TakeOver | Resync | Review | Wake
+
+T = TypeVar("T")
+
+
+class Full(Exception):
+    """The mailbox is at its limit."""
+
+
+class Mailbox(Generic[T]):
+    """A first-in, first-out queue of up to `limit` items. Only one task may call `get`.
+
+    Every open room has one, so it is small: a quarter of the memory of an asyncio.Queue.
+    """
+
+    __slots__ = ("_items", "_limit", "_loop", "_waiter")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._items: list[T] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: T, beyond_limit: bool = False) -> None:
+        """Adds an item. Raises Full at the limit, unless `beyond_limit`."""
+        if len(self._items) >= self._limit and not beyond_limit:
+            raise Full
+        self._items.append(item)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def get(self) -> T:
+        """Waits for the next item and removes it."""
+        while not self._items:
+            if self._loop is None:
+                # Kept, since the lookup makes a system call in Python 3.11.
+                self._loop = asyncio.get_running_loop()
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        return self._items.pop(0)
+
+    def take(self) -> T | None:
+        """Removes and returns the next item, or returns None if there is none."""
+        return self._items.pop(0) if self._items else None
 
 
 class RoomRunner:
@@ -354,7 +403,7 @@ class RoomRunner:
         is_same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
         if join.since > self._log.state.v and is_same_epoch:
             await self._log.catch_up()
-        await update_name(self._ports, self._log, actor)
+        await self._update_seat_name(actor)
         room = self._log.state
         may_resume = (
             is_same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
@@ -362,6 +411,20 @@ class RoomRunner:
         missed = await self._log.since(join.since) if may_resume else None
         if not follower.closed:
             self._feed.send_joined(join, follower, room, missed)
+
+    async def _update_seat_name(self, actor: Actor) -> None:
+        """Gives the seat of an actor the name that the identity has in the store.
+
+        It reads the store only if the actor's name and that of the seat differ: a connection that
+        was opened before the player changed the name still has the old one. Raises StoreError.
+        """
+        shown_name = self._log.state.player_name(actor.identity)
+        if shown_name in (None, actor.name):
+            return
+        identity = await self._ports.store.identities.find(actor.identity)
+        if identity is not None and identity.name != shown_name:
+            rename = Rename(f"rename:{self._log.state.v}", identity.id, identity.name)
+            await self._log.execute(SERVER, rename, self._ports.now_ms())
 
     async def _before_append(self, events: Sequence[RoomEvent]) -> None:
         await mark_seated(self._ports, events)

@@ -17,13 +17,8 @@ from engine.rules.registry import load_game
 from engine.strategies import built_in
 from engine.strategies.built_in import cut_lines, fit_log, search, trace_of
 from engine.strategies.contract import MAX_LOG_BYTES, Choice, Turn, UnknownStrategy, choices_of
-from engine.strategies.registry import (
-    BUILT_IN,
-    load_strategy,
-    player_name,
-    strategy_names,
-    title_of,
-)
+from engine.strategies.names import BUILT_IN, player_name, title_of
+from engine.strategies.registry import load_strategy, strategy_names
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import TooLarge
 from engine.teach.states.evaluators import scale_of

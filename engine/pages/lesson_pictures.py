@@ -1,8 +1,14 @@
-"""Small pictures of searched trees without text: MAX points up, MIN down, a cross is a cut-off."""
+"""Writes the small pictures of the lessons: python -m engine.pages.lesson_pictures FOLDER.
 
+They are pictures of searched trees without text: MAX points up, MIN down, a cross is a cut-off.
+"""
+
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
 from engine.teach.output.snapshot import Snapshot, snapshot
 from engine.teach.trace import Trace
 
@@ -32,6 +38,17 @@ STYLE = (
 )
 
 
+def lesson_picture(name: str) -> str:
+    """Returns the picture of a lesson: its first search in which something is skipped.
+
+    A lesson without such a search, and an exercise, show their first one.
+    """
+    traces = lesson_traces(name)
+    is_exercise = bool(load_lesson(name).solution)
+    cut = (trace for trace in traces if trace.skipped.parent and not is_exercise)
+    return draw_picture(next(cut, traces[0]))
+
+
 @dataclass(slots=True)
 class _Item:
     """A node of the picture: its row (negative for a skipped child) and its children."""
@@ -45,7 +62,7 @@ class _Item:
     y: float = 0.0
 
 
-def draw_thumbnail(trace: Trace) -> str:
+def draw_picture(trace: Trace) -> str:
     """Returns a picture of a search as an SVG document of WIDTH by HEIGHT."""
     shown = snapshot(trace)
     depth = max(trace.nodes.depth)
@@ -160,3 +177,14 @@ def _shape(item: _Item, half: float) -> str:
             shape = f"M{x - half:.1f} {y - tall:.1f}h{2 * half:.1f}v{2 * tall:.1f}h{-2 * half:.1f}z"
     name = item.kind if item.kind in ("max", "min", "leaf") else "p"
     return f'{fold}<path class="{name}" d="{shape}"/>'
+
+
+def main(folder: Path) -> None:
+    """Writes NAME.svg for each lesson."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in LESSONS:
+        (folder / f"{name}.svg").write_text(lesson_picture(name), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

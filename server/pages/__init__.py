@@ -1,0 +1,1 @@
+"""Writes pages of docs/reference from the code; not installed."""
