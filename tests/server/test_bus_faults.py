@@ -195,7 +195,7 @@ class Chatter:
         """Chats until the task ends, then waits for the last line."""
         while not until.done():
             last = await self.say()
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)  # a room takes 2,000 events without a move
         await self.until_received(last)
 
     async def listen(self) -> None:
