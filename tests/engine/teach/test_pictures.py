@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
-from engine.teach.lessons.pictures import lesson_picture
+from engine.teach.lessons.generated import lesson_picture
 from engine.teach.output.thumbnail import HEIGHT, WIDTH
 from server.web.client_files import client_folder
 
@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
     [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in LESSONS],
 )
 def test_the_picture_of_a_lesson_is_that_of_its_search(name: str) -> None:
-    """The file is what `python -m engine.teach.lessons.pictures` writes, and fits its box."""
+    """The file is what `python -m engine.teach.lessons.generated` writes, and fits its box."""
     picture = lesson_picture(name)
     assert (FOLDER / f"{name}.svg").read_text("utf-8") == picture
     root = ElementTree.fromstring(picture)
