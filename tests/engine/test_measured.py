@@ -104,8 +104,9 @@ def test_a_game_without_measured_numbers_has_the_defaults(
 def test_a_plug_in_with_a_file_has_its_numbers(plug_in: Install) -> None:
     """Its progress bar, its low levels and its chances are those of the file beside its rules."""
     path = planted(plug_in, None)
-    fitted = measured_of(load_game("tic-tac-toe")).win_scale
+    fitted = measured_of(load_game("chess")).win_scale
     assert fitted is not None
+    assert fitted.scale != FALLBACK_SCALE
     game = load_game("planted")
     digest = game.digest
     measured = Measured(full_nodes=10**9, compile_cpu_s=12.0, win_scale=fitted)
