@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from engine.win_chance import Bin, logistic
+from engine.rules.measured import Bin
+from engine.win_chance import logistic
 
 #: Number of ranges of predicted chances.
 BINS = 10

@@ -3,58 +3,18 @@
 A score of the search is in the units of its game's evaluation. The chance of the side to move is
 1 / (1 + exp(-score / scale)), where a draw counts as half a win. Each game has a scale of its own,
 fitted to its own matches by `python -m engine.tune --win-scale GAME`
-(docs/reference/win-chance.md).
-
-The scales are in `data/win_scale.json` beside the rules files. They change no move, so no digest
-covers them: a game's DATA does not name that file. A game of another distribution may have such a
-file beside its own rules file; without one it has FALLBACK_SCALE.
+(docs/reference/win-chance.md), in its measured file (`engine.rules.measured`). A game without one
+has FALLBACK_SCALE.
 """
 
 import math
-from functools import lru_cache
-from pathlib import Path
-
-import msgspec
-from msgspec import Struct
 
 from engine.game import Game
+from engine.rules.measured import measured_of
 from engine.search.layout import MATE, MATE_BOUND
 
-#: The name of the file of scales, in the folder of a rules file.
-FILE_NAME = "data/win_scale.json"
 #: The scale of a game without a fitted one, about that of most games of this distribution.
 FALLBACK_SCALE = 200.0
-
-
-class Bin(Struct, frozen=True):
-    """The positions whose predicted chance is in one range: their number, the mean prediction, and
-    the mean result.
-    """
-
-    positions: int
-    predicted: float
-    scored: float
-
-
-class WinScale(Struct, frozen=True):
-    """A fitted scale, the matches that it was fitted to, and how well it predicts their results.
-
-    Losses are mean cross entropies in nats. `even_loss` is that of a prediction of one half
-    everywhere. `forced` counts positions with a forced win or loss, which the fit leaves out, and
-    `forced_right` is the share of them that ended so.
-    """
-
-    scale: float
-    levels: str
-    seed: int
-    matches: int
-    draws: int
-    positions: int
-    loss: float
-    even_loss: float
-    forced: int
-    forced_right: float
-    bins: tuple[Bin, ...]
 
 
 def is_forced(score: int) -> bool:
@@ -90,21 +50,7 @@ def logistic(x: float) -> float:
     return 0.5 * (1.0 + math.tanh(0.5 * x))
 
 
-@lru_cache(maxsize=256)
 def scale_of(game: Game) -> float:
-    """Returns the scale of a game, or FALLBACK_SCALE if it has none."""
-    fitted = read_scales(scale_file(game)).get(game.id)
+    """Returns the scale of a game, or FALLBACK_SCALE if none was fitted."""
+    fitted = measured_of(game).win_scale
     return FALLBACK_SCALE if fitted is None else fitted.scale
-
-
-def scale_file(game: Game) -> Path:
-    """Returns the path of the file of scales beside the game's rules file."""
-    return Path(str(getattr(game.module, "__file__", "."))).parent / FILE_NAME
-
-
-def read_scales(path: Path) -> dict[str, WinScale]:
-    """Returns the scales of a file by game; none if the file is missing or cannot be read."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, WinScale])
-    except (OSError, msgspec.DecodeError):
-        return {}

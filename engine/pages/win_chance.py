@@ -1,8 +1,8 @@
-"""Makes the page about the chance to win from the file of scales.
+"""Makes the page about the chance to win from the scales of the games.
 
     python -m engine.pages.win_chance > docs/reference/win-chance.md
 
-A test compares the page with the file.
+A test compares the page with the measured files.
 """
 
 import sys
@@ -10,9 +10,10 @@ import textwrap
 from collections.abc import Iterator
 
 from engine.calibration import BINS
+from engine.rules.measured import WinScale, measured_of
 from engine.rules.registry import BUILT_IN, load_game
 from engine.tune.win_scale import MAX_NODES, MAX_PLIES
-from engine.win_chance import FALLBACK_SCALE, WinScale, logistic, read_scales, scale_file
+from engine.win_chance import FALLBACK_SCALE, logistic
 
 #: The score whose chance the page shows as an example.
 EXAMPLE_SCORE = 100
@@ -22,7 +23,7 @@ WIDTH = 100
 INTRODUCTION = f"""\
 # The chance to win
 
-<!-- Written by `python -m engine.pages.win_chance` from engine/games/data/win_scale.json. -->
+<!-- Written by `python -m engine.pages.win_chance` from engine/games/*.measured.json. -->
 
 People see a score of the search as a chance to win: `1 / (1 + exp(-score / scale))`, where a draw
 counts as half a win. A forced win is 100 %, a forced loss 0 %, and any other score from 1 to 99 %.
@@ -41,7 +42,7 @@ scale. The scale changes no move, so no rules digest covers the file.
 
 Only strategies play a game without levels; their values are shown in their own units. A game of
 another distribution has the scale {FALLBACK_SCALE:g} until its author runs the same command, which
-writes `data/win_scale.json` beside the game's rules file.
+writes the game's measured file, `NAME.measured.json` beside the rules file.
 """
 #: The text before the table of scales.
 SCALES = f"""\
@@ -92,7 +93,9 @@ def _wrap(text: str) -> str:
 
 
 def _built_in() -> dict[str, WinScale]:
-    return read_scales(scale_file(load_game(next(iter(BUILT_IN)))))
+    """The scales of the games that come with Plyroom, by id."""
+    scales = {game_id: measured_of(load_game(game_id)).win_scale for game_id in BUILT_IN}
+    return {game_id: scale for game_id, scale in scales.items() if scale is not None}
 
 
 def _scale_row(game: str, fitted: WinScale) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import cast
 
 from engine.game import Game, Rules, UnknownGame
 from engine.rules.digest import rules_digest
+from engine.rules.measured import measured_of
 from engine.rules.parts import modules_of
 
 #: The entry point group in which other distributions register games.
@@ -45,7 +46,7 @@ def production_ids() -> list[str]:
 def load_game(name: str) -> Game:
     """Returns the game with an id or an alias; raises UnknownGame, which names the available games.
 
-    A process reads a rules file once.
+    A process reads a rules file, and the measured file beside it, once.
     """
     if name in BUILT_IN:
         module = import_module(BUILT_IN[name])
@@ -55,7 +56,9 @@ def load_game(name: str) -> Game:
         return game
     else:
         raise UnknownGame(f"there is no game {name[:40]!r}; there are: {', '.join(game_ids())}")
-    return Game(cast(Rules, module), rules_digest(module))
+    game = Game(cast(Rules, module), rules_digest(module))
+    measured_of(game)  # a broken file fails here, not in the middle of a match
+    return game
 
 
 def clear() -> None:

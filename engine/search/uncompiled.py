@@ -3,11 +3,13 @@ uncompiled (`engine.compiler.interpreted`).
 
 The low levels are played in full: they visit the same nodes and choose the same move. Any other
 level, and a persona that searches ahead, answers with the deepest depth that it completes in
-WARMING_MS, and marks the answer as `Info.warming`. A table, not a measured speed, decides which
-levels are played in full, so they are the same on every machine.
+WARMING_MS, and marks the answer as `Info.warming`. The game's measured file, not the speed of this
+machine, decides which levels are played in full, so they are the same on every machine.
 """
 
 from engine.game import Game
+from engine.rules.measured import Measured, measured_of
+from engine.rules.registry import load_game
 from engine.search.job import Job
 from engine.search.levels import level_of
 
@@ -15,41 +17,6 @@ from engine.search.levels import level_of
 WARMING_MS = 1000
 #: Levels up to this one are played in full in every game.
 LOW_LEVELS = 2
-#: Levels with at most this many nodes are played in full too: they take about a second
-#: (docs/notes/measurements.md).
-FULL_NODES = {
-    "breakthrough": 3_000,
-    "chess": 1_100,
-    "connect-four": 5_500,
-    "dots-and-boxes": 800,
-    "draughts": 5_000,
-    "hex": 800,
-    "international-draughts": 4_000,
-    "kalah": 6_000,
-    "nine-mens-morris": 4_500,
-    "othello": 3_000,
-    "sticks": 1_100,
-    "tic-tac-toe": 100,
-}
-
-#: The processor time that compiling a game's search takes, in seconds: for a progress bar.
-CPU_S = {
-    "breakthrough": 5.6,
-    "chess": 9.1,
-    "connect-four": 3.7,
-    "dots-and-boxes": 4.5,
-    "draughts": 5.0,
-    "gomoku": 6.3,
-    "hex": 4.4,
-    "international-draughts": 5.3,
-    "kalah": 4.0,
-    "nine-mens-morris": 4.8,
-    "othello": 4.1,
-    "sticks": 4.0,
-    "tic-tac-toe": 3.0,
-}
-#: The same for a game that is not in the table.
-OTHER_CPU_S = 6.0
 #: The highest percentage reported before compilation is complete.
 MAX_PERCENT = 99
 
@@ -63,7 +30,7 @@ def plays_in_full(game: Game, job: Job) -> bool:
     if job.level <= LOW_LEVELS and job.level < game.levels:
         return True
     nodes = level_of(game, job.level).limit.nodes
-    return nodes is not None and nodes <= FULL_NODES.get(game.id, 0)
+    return nodes is not None and nodes <= measured_of(game).full_nodes
 
 
 def may_answer_uncompiled(job: Job) -> bool:
@@ -77,4 +44,8 @@ def may_answer_uncompiled(job: Job) -> bool:
 
 def percent(game_id: str, cpu_s: float) -> int:
     """The progress of compiling a game's search after this much processor time, in percent."""
-    return max(0, min(MAX_PERCENT, int(100 * cpu_s / CPU_S.get(game_id, OTHER_CPU_S))))
+    try:
+        measured = measured_of(load_game(game_id))
+    except Exception:  # a plug-in's file may raise anything while it is imported
+        measured = Measured()
+    return max(0, min(MAX_PERCENT, int(100 * cpu_s / measured.compile_cpu_s)))

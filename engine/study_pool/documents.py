@@ -3,7 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine.game import GameError, IllegalMove, MalformedMove, OptionError, UnknownGame
+from engine.game import (
+    GameError,
+    IllegalMove,
+    MalformedMove,
+    OptionError,
+    Position,
+    UnknownGame,
+)
+from engine.rules.registry import load_game
 from engine.study_pool.messages import (
     MAX_ERROR,
     BoardsJob,
@@ -16,11 +24,10 @@ from engine.study_pool.messages import (
     Refused,
     StudyJob,
 )
-from engine.study_pool.stored_lessons import lesson_json, quiz_json
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
-from engine.teach.lessons.document import list_lessons
-from engine.teach.requests.boards import boards_of
+from engine.teach.lessons.document import lesson_json, list_lessons, quiz_json
 from engine.teach.requests.choices import list_choices
+from engine.teach.requests.request import BoardsRequest
 
 #: The kind of refusal for each error of a request; the first match counts.
 KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
@@ -50,6 +57,36 @@ def make_document(job: StudyJob, limits: Limits) -> Any:
         BoardsJob: lambda boards: boards_of(boards.request),
     }
     return makers[type(job)](job)
+
+
+def boards_of(request: BoardsRequest) -> dict[str, Any]:
+    """Returns the views of the positions after each line, with the legal moves if asked for.
+
+    Raises GameError for what is no position, option or legal move.
+    """
+    game = load_game(request.game)
+    start = (
+        game.start(request.options)
+        if request.position is None
+        else game.position(request.position, request.options)
+    )
+    known: dict[tuple[str, ...], Position] = {(): start}
+    positions = [position_after(line, known) for line in request.lines]
+    found: dict[str, Any] = {"positions": [position.view() for position in positions]}
+    if request.legal:
+        found["moves"] = [position.move_views() for position in positions]
+        found["board"] = game.board(start.options)
+        found["texts"] = [position.text() for position in positions]
+    return found
+
+
+def position_after(line: tuple[str, ...], known: dict[tuple[str, ...], Position]) -> Position:
+    """Returns the position after a line; adds each position on the way to the known ones."""
+    for count in range(1, len(line) + 1):
+        if line[:count] not in known:
+            before = known[line[: count - 1]]
+            known[line[:count]] = before.play(before.parse_move(line[count - 1]))
+    return known[line]
 
 
 def make_refusal(number: int, error: BaseException) -> Refused:

@@ -20,8 +20,7 @@ from engine.teach.algorithms.order import ORDERS
 from engine.teach.algorithms.study import INF
 from engine.teach.errors import NotPossible, TeachError
 from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
-from engine.teach.lessons.lesson import Lesson, root_of
-from engine.teach.lessons.page import format_lesson
+from engine.teach.lessons.lesson import Lesson, format_lesson, root_of
 from engine.teach.lessons.quiz import ask_questions
 from engine.teach.options import check_options, make_parser, make_task
 from engine.teach.output.classic import classic_match

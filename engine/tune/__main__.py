@@ -5,8 +5,10 @@ game's DATA files (those that end in .txt) to the results, and writes them back 
 the losses at their head. The fit stops early and returns the numbers with the lowest validation
 loss, measured on matches that are not used for learning. The same command gives the same numbers.
 
-With --win-scale it fits only the scale of the game's chance to win (engine.win_chance) to matches
-of the game's levels, and writes it to the file of scales.
+With --measure it writes the game's measured file (engine.rules.measured) instead: the nodes for
+which its uncompiled search takes a second, the time to compile it, and the scale of its chance to
+win (engine.win_chance), fitted to matches of the game's levels. With --win-scale it measures only
+the last, which is the same on every machine.
 """
 
 import argparse
@@ -17,9 +19,11 @@ from pathlib import Path
 from typing import TextIO
 
 import msgspec
+from msgspec import structs
 
 from engine.command_line import count, option
 from engine.game import Game, GameError, GameFault
+from engine.rules.measured import measured_of, write_measured
 from engine.rules.registry import load_game
 from engine.tune.errors import TuneError
 from engine.tune.fit import Settings
@@ -69,8 +73,13 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--win-scale",
         action="store_true",
-        help="fit the scale of the chance to win to matches of the game's levels"
-        " (--games, --seed, --out)",
+        help="fit the scale of the chance to win to matches of the game's levels, and write it to"
+        " the game's measured file (--games, --seed, --option, --out)",
+    )
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="the same, and measure the speed of the uncompiled search and the time to compile it",
     )
     play = parser.add_argument_group("matches")
     play.add_argument(
@@ -182,8 +191,8 @@ def command_of(given: list[str]) -> str:
 def run(args: argparse.Namespace, command: str) -> int:
     """Plays, judges and fits as requested; returns the exit code."""
     game = load_game(args.game)
-    if args.win_scale:
-        return _fit_win_scale(game, args)
+    if args.win_scale or args.measure:
+        return _measure(game, args)
     files = require_numbers(game)
     if args.out is not None and len(files) > 1:
         raise TuneError(f"--out names one file, but {game.id} has {len(files)} files of numbers")
@@ -224,25 +233,38 @@ def run(args: argparse.Namespace, command: str) -> int:
     return 0 if is_better else NO_IMPROVEMENT
 
 
-def _fit_win_scale(game: Game, args: argparse.Namespace) -> int:
-    """Plays matches of the levels, fits the scale to them and writes it; returns the exit code."""
+def _measure(game: Game, args: argparse.Namespace) -> int:
+    """Measures the game as requested and writes its measured file; returns the exit code."""
+    from engine.tune.speed import compile_cpu_s, full_nodes
     from engine.tune.win_scale import MATCHES, fit_win_scale
 
     progress = Progress()
+    measured = measured_of(game)
+    if args.measure:
+        progress.show("the speed of the uncompiled search")
+        measured = structs.replace(
+            measured, full_nodes=full_nodes(game), compile_cpu_s=compile_cpu_s(game)
+        )
     count = _at_least("games", args.games, 0) or MATCHES
-    fitted, path = fit_win_scale(
-        game, count, _at_least("seed", args.seed, 0), args.out,
+    fitted = fit_win_scale(
+        game, count, _at_least("seed", args.seed, 0), dict(args.option),
         lambda number: progress.show(f"{number:,} of {count:,} matches played"),
     )  # fmt: skip
     progress.end()
+    path = write_measured(game, structs.replace(measured, win_scale=fitted), args.out)
     if args.json:
-        print(msgspec.json.encode(fitted).decode())
-    else:
+        print(msgspec.json.encode(structs.replace(measured, win_scale=fitted)).decode())
+        return 0
+    if args.measure:
         print(
-            f"{game.id}: scale {fitted.scale:g} from {fitted.positions:,} positions of"
-            f" {fitted.matches:,} matches of levels {fitted.levels}; loss {fitted.loss:.4f},"
-            f" with a constant prediction {fitted.even_loss:.4f}; written: {path}"
+            f"{game.id}: {measured.full_nodes:,} nodes uncompiled take a second,"
+            f" compiling takes {measured.compile_cpu_s:g} s of processor time"
         )
+    print(
+        f"{game.id}: scale {fitted.scale:g} from {fitted.positions:,} positions of"
+        f" {fitted.matches:,} matches of levels {fitted.levels}; loss {fitted.loss:.4f},"
+        f" with a constant prediction {fitted.even_loss:.4f}; written: {path}"
+    )
     return 0
 
 

@@ -10,8 +10,7 @@ see it, so that a won position that a careless move gives away does not outweigh
 same command plays the same matches and gives the same scale.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,17 +23,11 @@ from engine.match.description import parse_description
 from engine.match.making import make_player, searcher_for
 from engine.match.openings import Openings, default_plies
 from engine.match.play import Adjudication, Choice, Player, Situation, play_game
+from engine.rules.measured import WinScale, measured_of
 from engine.search.levels import level_of
 from engine.tune.errors import TuneError
 from engine.tune.fit import sigmoid
-from engine.win_chance import (
-    FALLBACK_SCALE,
-    WinScale,
-    is_forced,
-    read_scales,
-    scale_file,
-    scale_of,
-)
+from engine.win_chance import FALLBACK_SCALE, is_forced
 
 #: Number of matches, unless the user gives another.
 MATCHES = 200
@@ -42,8 +35,6 @@ MATCHES = 200
 MAX_NODES = 20_000
 #: Plies after which a match is a draw.
 MAX_PLIES = 300
-#: The options of the games whose default leaves too little to play.
-OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
 #: The scales from which the fit chooses: they differ by 1 %.
 SCALES = tuple(float(f"{10 * 1.01**step:.3g}") for step in range(765))
 
@@ -85,12 +76,14 @@ def levels_that_play(game: Game) -> list[int]:
     return [level for level, nodes in limits.items() if nodes is not None and nodes <= MAX_NODES]
 
 
-def play_matches(game: Game, count: int, seed: int) -> Iterator[ScoredMatch]:
-    """Plays that many matches, an equal number for each level."""
+def play_matches(
+    game: Game, count: int, seed: int, chosen: Mapping[str, str]
+) -> Iterator[ScoredMatch]:
+    """Plays that many matches with the chosen options, an equal number for each level."""
     levels = levels_that_play(game)
     if not levels:
         raise TuneError(f"{game.id} has no level of at most {MAX_NODES:,} nodes to play matches")
-    options = game.check_options(OPTIONS.get(game.id, {}))
+    options = game.check_options(chosen)
     openings = Openings(searcher_for(game), options, seed, default_plies(game))
     for number in range(count):
         scores: list[tuple[int, int]] = []
@@ -154,31 +147,21 @@ def _loss(predicted: Any, results: Any) -> float:
     return float(-losses.mean())
 
 
-def write_scale(game: Game, fitted: WinScale, path: Path | None = None) -> Path:
-    """Writes a game's scale to its file, with those of the other games; returns the path."""
-    path = scale_file(game) if path is None else path
-    scales = {**read_scales(path), game.id: fitted}
-    lines = (
-        f"{msgspec.json.encode(name).decode()}:{msgspec.json.encode(scale).decode()}"
-        for name, scale in sorted(scales.items())
-    )
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
-    scale_of.cache_clear()
-    return path
-
-
 def fit_win_scale(
     game: Game,
     count: int,
     seed: int,
-    path: Path | None = None,
+    options: Mapping[str, str],
     on_match: Callable[[int], None] = lambda number: None,
-) -> tuple[WinScale, Path]:
-    """Plays the matches, fits the scale and writes it; returns both the scale and the path."""
+) -> WinScale:
+    """Plays the matches and fits the scale to them.
+
+    Without options the matches have those of the scale in the game's measured file.
+    """
+    before = measured_of(game).win_scale
+    chosen = options or (before.options if before else {})
     matches = []
-    for match in play_matches(game, count, seed):
+    for match in play_matches(game, count, seed, chosen):
         matches.append(match)
         on_match(len(matches))
-    fitted = fit_scale(game, matches, seed)
-    return fitted, write_scale(game, fitted, path)
+    return msgspec.structs.replace(fit_scale(game, matches, seed), options=dict(chosen))

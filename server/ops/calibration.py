@@ -16,7 +16,8 @@ from sqlalchemy import Connection, select
 
 from engine.calibration import BINS, cross_entropy, make_bins, shown_chance
 from engine.game import Game, UnknownGame
-from engine.win_chance import Bin, is_forced, scale_of
+from engine.rules.measured import Bin
+from engine.win_chance import is_forced, scale_of
 from server.events import Moved, Occupant, parse_event_body
 from server.protocol.wording import StoredThought
 from server.rooms.model import MatchResult

@@ -1,14 +1,16 @@
 """The HTTP API for the games: their options, levels, rules and boards, the most played first."""
 
 import asyncio
-from collections.abc import Sequence
+import math
 from typing import Any
 
 import msgspec
 import structlog
 from aiohttp import web
 
+from engine.game import Game
 from engine.rules.call import refused_games
+from engine.rules.measured import measured_of
 from engine.rules.registry import game_ids
 from server.ports import Ports
 from server.protocol.levels import level_names
@@ -21,16 +23,16 @@ log = structlog.get_logger()
 COUNTED_MATCHES = 1000
 #: Time for which the order of the games is cached, in ms.
 ORDER_MS = 60_000
-#: The games that come first as long as few matches have been played: most people know them.
-WELL_KNOWN = ("chess", "connect-four", "draughts", "othello", "tic-tac-toe", "nine-mens-morris")
 
 _encode = msgspec.json.Encoder().encode
 
 
-def well_known_first(ids: Sequence[str]) -> list[str]:
-    """The ids of games: those of WELL_KNOWN in that order, then the others in their own."""
-    known = [game_id for game_id in WELL_KNOWN if game_id in ids]
-    return [*known, *[game_id for game_id in ids if game_id not in WELL_KNOWN]]
+def well_known_place(game: Game) -> float:
+    """The game's place among those that most people know, from 1; infinity for any other game.
+
+    These come first as long as few matches have been played.
+    """
+    return measured_of(game).well_known or math.inf
 
 
 class Games:
@@ -86,29 +88,32 @@ class Games:
             return {}
 
     async def _make_entries(self) -> dict[str, msgspec.Raw]:
-        entries = {}
-        # Games that were played equally often keep this order.
-        for game_id in well_known_first(game_ids()):
+        entries: dict[str, msgspec.Raw] = {}
+        places: dict[str, float] = {}
+        for game_id in game_ids():
             try:
-                entries[game_id] = msgspec.Raw(msgspec.json.encode(self._entry(game_id)))
+                game = self._ports.find_game(game_id)
+                places[game_id] = well_known_place(game)
+                entries[game_id] = msgspec.Raw(msgspec.json.encode(_entry(game)))
             # A plug-in may raise anything; the other games stay available.
             except Exception:
                 log.exception("game left out", game=game_id)
             await asyncio.sleep(0)  # serve other requests between the games
-        return entries
+        # Games that were played equally often keep this order.
+        return {game_id: entries[game_id] for game_id in sorted(entries, key=places.__getitem__)}
 
-    def _entry(self, game_id: str) -> dict[str, Any]:
-        """The entry of a game in the list."""
-        game = self._ports.find_game(game_id)
-        return {
-            "id": game.id,
-            "title": game.title,
-            "levels": game.levels,
-            "level_names": level_names(game.levels),
-            "search": game.rules.SEARCH,
-            "aliases": game.rules.ALIASES,
-            "options": dict(game.options),
-            "rules": game.rules.RULES,
-            "view": game.board(game.check_options({})),
-            "start": game.start().view(),
-        }
+
+def _entry(game: Game) -> dict[str, Any]:
+    """The entry of a game in the list."""
+    return {
+        "id": game.id,
+        "title": game.title,
+        "levels": game.levels,
+        "level_names": level_names(game.levels),
+        "search": game.rules.SEARCH,
+        "aliases": game.rules.ALIASES,
+        "options": dict(game.options),
+        "rules": game.rules.RULES,
+        "view": game.board(game.check_options({})),
+        "start": game.start().view(),
+    }

@@ -7,7 +7,7 @@ same one, so a link reveals nothing of an unlisted room.
 import msgspec
 from msgspec import Struct
 
-from engine.teach.lessons.catalogue import LESSONS, SUMMARIES, load_lesson
+from engine.teach.lessons.catalogue import LESSONS, load_lesson
 from server.events import Created, SeatLeft, SeatTaken, Started, parse_event_body
 from server.ids import MatchId
 from server.ports import Ports
@@ -103,7 +103,8 @@ async def lesson_preview(ports: Ports, name: str) -> Preview:
     """The title of a lesson and what it shows; MISSING if there is no such lesson."""
     if name not in LESSONS:
         return MISSING
-    return Preview(f"{load_lesson(name).title}: a lesson", SUMMARIES[name])
+    lesson = load_lesson(name)
+    return Preview(f"{lesson.title}: a lesson", lesson.summary)
 
 
 def _versus(names: dict[int, str]) -> str:

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from engine.rules.measured import measured_file
 from engine.rules.registry import game_ids, load_game
+from engine.teach.lessons.document import STORED_FILE
 from tests.oracle.journal import Journal
 from tests.support.players import person_and_ai
 from tests.support.server_process import ServerProcess, assert_no_traceback
@@ -51,7 +53,7 @@ print(len(names), engine.__file__)
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_data_files_are_packaged(game_id: str) -> None:
-    """Every DATA file of a built-in game matches a pattern of package-data."""
+    """Each DATA file and measured file of a built-in game matches a pattern of package-data."""
     patterns = SETUPTOOLS["package-data"]["engine"]
     installed = {
         path for pattern in patterns for path in ENGINE.glob(pattern.replace("/**", "/**/*"))
@@ -59,6 +61,9 @@ def test_data_files_are_packaged(game_id: str) -> None:
     rules: Any = load_game(game_id).module
     for name in getattr(rules, "DATA", ()):  # in the folder of the rules file
         assert Path(rules.__file__).parent / name in installed
+    measured = measured_file(load_game(game_id))
+    assert measured in installed or not (measured and measured.exists())
+    assert ENGINE / "teach/lessons" / STORED_FILE in installed
 
 
 def is_left_out(module: str) -> bool:

@@ -3,10 +3,14 @@
 import msgspec
 import pytest
 
+from engine.pages.lessons import compute_lesson
 from engine.study_pool.documents import make_document
 from engine.study_pool.messages import LessonJob, Limits, QuizJob
-from engine.study_pool.stored_lessons import SLOW, compute_lesson, stored_lessons
+from engine.teach.lessons.catalogue import LESSONS, load_lesson
+from engine.teach.lessons.document import stored_lessons
 
+#: The lessons whose documents are stored.
+STORED = [name for name in LESSONS if load_lesson(name).is_stored]
 LIMITS = Limits(seconds=60.0, max_nodes=1_000_000)
 #: Lessons whose searches take seconds.
 VERY_SLOW = ("tic-tac-toe", "shared-states")
@@ -14,10 +18,10 @@ VERY_SLOW = ("tic-tac-toe", "shared-states")
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.long] if name in VERY_SLOW else []) for name in SLOW],
+    [pytest.param(name, marks=[pytest.mark.long] if name in VERY_SLOW else []) for name in STORED],
 )
 def test_a_stored_lesson_is_what_its_searches_say(name: str) -> None:
-    """`python -m engine.study_pool.stored_lessons` writes the same again."""
+    """`python -m engine.pages.lessons` writes the same again."""
     computed = compute_lesson(name)
     for job, right in ((LessonJob(name), computed.lesson), (QuizJob(name), computed.quiz)):
         sent = msgspec.json.encode(make_document(job, LIMITS))
@@ -26,6 +30,6 @@ def test_a_stored_lesson_is_what_its_searches_say(name: str) -> None:
 
 def test_the_slow_lessons_are_stored() -> None:
     """The file has each slow lesson and no other, and a fast one is computed."""
-    assert set(stored_lessons()) == set(SLOW)
+    assert set(stored_lessons()) == set(STORED)
     fast = msgspec.json.decode(msgspec.json.encode(make_document(QuizJob("alpha-cut"), LIMITS)))
     assert len(fast["questions"]) == 5

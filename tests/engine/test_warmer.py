@@ -12,8 +12,8 @@ from engine.pool.compile_queue import WarmState
 from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
 from engine.pool.warmer import COMPILE_TRIES, Warmer
+from engine.rules.measured import measured_of
 from engine.rules.registry import load_game
-from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
 #: The id of a game and a step of its compilation.
@@ -237,7 +237,8 @@ async def test_progress_is_measured_in_processor_time(run_warmer: Any) -> None:
     async with run_warmer("chess") as pool:
         await pool.next_command()
         percentages = [pool.warmer.percent("chess")]
-        for cpu_s in (uncompiled.CPU_S["chess"] / 4, uncompiled.CPU_S["chess"] * 20):
+        usual_s = measured_of(load_game("chess")).compile_cpu_s
+        for cpu_s in (usual_s / 4, usual_s * 20):
             pool.processes[-1].report(Compiling("chess", round(cpu_s * 1000)))
             percentages.append(pool.warmer.percent("chess"))
         assert percentages == [0, 25, 99]

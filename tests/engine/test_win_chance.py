@@ -1,30 +1,19 @@
-"""The chance to win: a scale for every game, outside the digests, and the fit that makes it."""
+"""The chance to win: a scale for every game, and the fit that makes it."""
 
 import math
 import random
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.games import tic_tac_toe
 from engine.pages import win_chance as win_chance_page
-from engine.rules.digest import digest_files
+from engine.rules.measured import measured_of
 from engine.rules.registry import BUILT_IN, load_game
 from engine.search.job import MATE
-from engine.tune.win_scale import ScoredMatch, fit_scale, write_scale
-from engine.win_chance import (
-    FALLBACK_SCALE,
-    is_forced,
-    read_scales,
-    scale_file,
-    scale_of,
-    win_chance,
-)
+from engine.tune.win_scale import ScoredMatch, fit_scale
+from engine.win_chance import FALLBACK_SCALE, is_forced, scale_of, win_chance
 
 ROOT = Path(__file__).parents[2]
 SCORES = st.integers(-20_000, 20_000)
@@ -32,10 +21,14 @@ games = pytest.mark.parametrize("game_id", sorted(BUILT_IN))
 
 
 def test_every_game_has_a_scale_of_its_own_matches() -> None:
-    """The committed file has all games with levels and no others, each fitted to 100 matches."""
-    scales = read_scales(scale_file(load_game("chess")))
-    assert sorted(scales) == sorted(game for game in BUILT_IN if load_game(game).levels)
+    """All games with levels and no others have a scale, each fitted to 100 matches."""
+    scales = {game: measured_of(load_game(game)).win_scale for game in BUILT_IN}
+    fitted_games = [game for game, fitted in scales.items() if fitted is not None]
+    assert fitted_games == [game for game in BUILT_IN if load_game(game).levels]
     for game, fitted in scales.items():
+        if fitted is None:
+            assert scale_of(load_game(game)) == FALLBACK_SCALE
+            continue
         assert scale_of(load_game(game)) == fitted.scale > 0
         assert fitted.matches >= 100
         assert sum(each.positions for each in fitted.bins) == fitted.positions
@@ -67,35 +60,6 @@ def test_a_forced_end_is_certain(game_id: str) -> None:
     assert not is_forced(20_000)
 
 
-@games
-def test_no_digest_covers_the_scales(game_id: str) -> None:
-    """A new scale changes no move, so workers with another file still work together."""
-    covered = {path.name for path in digest_files(cast(ModuleType, load_game(game_id).module))}
-    assert not covered & {"win_scale.json", "win_chance.py"}
-
-
-def test_a_game_without_a_scale_has_the_fallback(
-    plug_in: Callable[[str, str], Path], tmp_path: Path
-) -> None:
-    """A game of another distribution has FALLBACK_SCALE until it has a file beside its rules."""
-    source = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
-    file = plug_in("planted", source)
-    game = load_game("planted")
-    assert scale_file(game) == file.parent / "data" / "win_scale.json"
-    assert scale_of(game) == FALLBACK_SCALE
-    fitted = read_scales(scale_file(load_game("chess")))["chess"]
-    write_scale(game, fitted)
-    assert scale_of(game) == fitted.scale
-
-
-def test_a_broken_file_of_scales_gives_the_fallback(tmp_path: Path) -> None:
-    """A file that cannot be read has no scales, and nothing is raised."""
-    broken = tmp_path / "win_scale.json"
-    broken.write_text("{")
-    assert read_scales(broken) == {}
-    assert read_scales(tmp_path / "missing.json") == {}
-
-
 @pytest.mark.parametrize("scale", [40, 250])
 def test_the_fit_finds_the_scale_of_the_matches(scale: float) -> None:
     """Matches whose results are drawn with a known scale give that scale back, and calibration
@@ -117,7 +81,7 @@ def test_the_fit_finds_the_scale_of_the_matches(scale: float) -> None:
 
 
 def test_the_page_is_current() -> None:
-    """docs/reference/win-chance.md is the page that the file of scales gives."""
+    """docs/reference/win-chance.md is the page that the measured files give."""
     written = (ROOT / "docs/reference/win-chance.md").read_text("utf-8")
     assert written == win_chance_page.page(), (
         "run: python -m engine.pages.win_chance > docs/reference/win-chance.md"

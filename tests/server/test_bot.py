@@ -13,12 +13,13 @@ from server.bot import api, calls, registry
 from server.bot.api import Answer, Ask, Reply, Search, command
 from server.bot.bot import MAX_QUEUED, open_bot
 from server.bot.calls import MAX_FAULTS, Calls, CommandFailed, in_thread
+from server.bot.commands.learning import quiz
 from server.commands import AiSeat, BotLine, Chat, Mute, Unmute
 from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
 from server.rooms import chat
 from server.rooms.chat_limits import QUESTION_WINDOW_MS
-from server.rooms.model import BOT, Actor, CommandRejected
+from server.rooms.model import BOT, Actor, CommandRejected, Viewer
 from server.rooms.questions import PLAIN_QUESTIONS, Question, parse_question
 from server.runtime.log import Rejected
 from tests.oracle import history
@@ -311,6 +312,17 @@ async def test_draw_offers_and_accepts() -> None:
         assert "offer" in (await private_answer(ada, room, "/draw"))["text"]
         assert "agree" in (await private_answer(ben, room, "/draw"))["text"]
         assert (await ada.event("finished"))["how"] == "agreement"
+
+
+@pytest.mark.parametrize(
+    ("game", "lesson"), [("chess", "horizon"), ("sticks", "sticks"), ("hex", "alpha-cut")]
+)
+def test_quiz_links_to_the_lesson_of_the_game(game: str, lesson: str) -> None:
+    """The game's measured file names the lesson; without a name it is that of the alpha cut."""
+    room = created(game=game).room
+    answer = quiz.run(Ask(room, Viewer(ADA.identity, None, is_host=True)))
+    assert isinstance(answer, Answer)
+    assert answer.text.endswith(f": /learn/{lesson}")
 
 
 @pytest.mark.usefixtures("plugins")

@@ -1,4 +1,4 @@
-"""What each search of a lesson must show, by the founding texts and by plain arithmetic.
+"""What each lesson and each of its searches must show, by the founding texts and by arithmetic.
 
 No number here comes from the teaching search. The visited and skipped nodes are those that the
 worked examples state (tests/data/founding/numbers.toml has them too); the trees that the texts do
@@ -163,4 +163,50 @@ LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
         replace(stated("e2e4 e7e5 f1c4 b8c6 d1h5 g8f6 h5f7", root=1, leaves=1), skipped=None),
         counted(None, 0),
     ),
+}
+
+#: Parts of each lesson's page: the numbers of the worked example.
+LESSON_TEXTS: Mapping[str, Sequence[str]] = {
+    "every-leaf": ("R is worth at most 3", "6 of 7 nodes", "the value of the root is 10"),
+    "greedy-friends": ("7 of 9 nodes", "10 >= 5; skipped: two-2, two-25", "In truth it is 2."),
+    "generous-friends": ("Friend one gives 25", "alpha to 50", "cut-off, 50 >= 25"),
+    "alpha-cut": ("C1 is worth 20", "C2 is worth at most 15", "cut-off, 20 >= 15; skipped: E, F"),
+    "beta-cut": ("C2 MAX = ?: D = 25, E = 10, F = 5", "--quiz"),
+    "four-level-tree": (
+        "19 of 31 nodes, 8 of 16 leaves",
+        "cut, 14 >= 10: skips J (and 2 below)",
+        "K MIN <= 5: K1 = 5; cut, 10 >= 5: skips K2",
+        "cut, 10 >= 5: skips F (and 6 below)",
+        "E returns 5, a bound; in truth it is 2.",
+        "Plain minimax: MAX = 10, plays A",
+    ),
+    "fail-hard": (
+        "I = 14, D = 14, E = 5, B = 5",
+        "I = 10, D = 10, E = 10, B = 10",
+        "Fail-hard: 19 of 31 nodes",
+        "Fail-soft: MAX = 10, plays A; 19 of 31 nodes",
+    ),
+    "one-bound": ("A window takes 7 nodes, one bound 9, plain minimax 9. All find 10.",),
+    "negamax": ("the opponent has -101, not -1", "worth 1 to MIN, not 101", "so -10 to MIN"),
+    "template-method": (
+        "worst score -inf, MinNode with inf",
+        "is -1 at a MaxNode and 101 at a MinNode",
+        "MaxNode makes a MinNode, that of MinNode a MaxNode",
+    ),
+    "two-functions": ("19 and 19 nodes", "differ in min_value"),
+    "map": ("finished, ongoing, finished, finished", "here 30 and c", "alpha 10, beta 3"),
+    "sticks": ("7 nodes, not 6", "2x1 <= -1: root in [-1, inf)", "MAX = 101, plays 2x2"),
+    "meaning": ("U(X) = 1, U(O) = -1", "U(White) = 1 and U(Black) = -1", "In the third -1"),
+    "tic-tac-toe": ("19,683", "5,478", "18,297 nodes, 7,330", "549,946"),
+    "branching": ("3^4 = 81", "10^40", "19,683", "5,478", "17 = B^(L/2)"),
+    "move-order": ("81 leaves", "9 + 9 - 1 = 17", "17, 43 or 77"),
+    "shared-states": ("5,478 states", "549,946", "8 states and 10 transitions", "12 nodes"),
+    "deepening": ("5, 15, 60, 94 and 228 nodes: 402", "takes 583"),
+    "evaluation": ("3 - 2 = 1", "16 - 19 = -3", "a real chess board: -3"),
+    "horizon": ("Depth 1 promises 4, and depth 2 promises 3", "plays a1b1"),
+    "quiescence": ("visits 17 nodes instead of 81", "the rook is lost: -1"),
+    "rock-paper-scissors": ("13 states", "-1, -1 and -1, then -1, -1 and -20", "<-1, 15>"),
+    "average": ("13/15 = 0.866667", "minimax -1"),
+    "max-n": ("plays b and is sure of 1", "plays a and expects <3, 1, 0>"),
+    "scholars-mate": ("e2e4 e7e5 f1c4 b8c6 d1h5 g8f6 h5f7", "utility 1", "g7g6"),
 }

@@ -10,8 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
-from engine.teach.lessons.question import Answer, QuizQuestion
-from engine.teach.lessons.questions import lesson_quiz
+from engine.teach.lessons.questions import Answer, QuizQuestion, lesson_quiz
 from engine.teach.trace import Trace
 from tests.support.browser import watch_faults
 from tests.support.browsers import DESKTOP, PHONE, Person, people

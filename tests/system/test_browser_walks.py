@@ -13,8 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
 from engine.teach.lessons.catalogue import LESSONS
-from engine.teach.lessons.question import Answer, QuizQuestion
-from engine.teach.lessons.questions import lesson_quiz
+from engine.teach.lessons.questions import Answer, QuizQuestion, lesson_quiz
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.hands import HANDS, Hand
 from tests.support.lesson_figures import LESSON_FIGURES, SearchFigures

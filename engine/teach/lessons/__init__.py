@@ -1,1 +1,1 @@
-"""The lessons, one module each; `catalogue` loads them by name."""
+"""The lessons, a module for each topic, and what is made from them: texts, quizzes, documents."""

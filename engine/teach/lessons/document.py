@@ -1,36 +1,96 @@
-"""Lessons as data for web pages: the list, and each lesson with its texts and searches."""
+"""Lessons as data for web pages: the list, and each lesson with its texts, searches and quiz.
+
+The documents of lessons whose searches take long are stored beside this file;
+`engine.pages.lessons` writes them.
+"""
 
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from engine.teach.lessons.catalogue import LESSONS, NODES, SUMMARIES, TOPICS, load_lesson
-from engine.teach.lessons.lesson import Lesson, Run, fill_texts, perform
+import msgspec
+
+from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
+from engine.teach.lessons.lesson import Run, fill_texts
+from engine.teach.lessons.questions import lesson_quiz
 from engine.teach.requests.request import TraceRequest
 from engine.teach.states.graph import Graph
 from engine.teach.states.graph_text import format_graph
 from engine.teach.states.tree import Tree
 from engine.teach.states.tree_text import format_tree
-from engine.teach.trace import Trace
+from engine.teach.trace import Trace, finite
+
+#: The name of the file of stored documents, beside this one.
+STORED_FILE = "stored.json"
+
+
+class StoredLesson(msgspec.Struct, frozen=True):
+    """The documents of a lesson and of its quiz, as JSON."""
+
+    lesson: msgspec.Raw
+    quiz: msgspec.Raw
+
+
+@cache
+def stored_lessons() -> dict[str, StoredLesson]:
+    """Returns the stored lessons by name."""
+    content = (files("engine.teach.lessons") / STORED_FILE).read_bytes()
+    return msgspec.json.decode(content, type=dict[str, StoredLesson])
 
 
 def list_lessons() -> dict[str, Any]:
     """Returns the lessons by topic, each with its summary and the nodes of its largest search."""
     return {
         "topics": [
-            {"title": title, "lessons": [_entry(name, load_lesson(name)) for name in names]}
+            {"title": title, "lessons": [_entry(name, _stored_nodes(name)) for name in names]}
             for title, names in TOPICS.items()
         ]
     }
 
 
-def _entry(name: str, lesson: Lesson) -> dict[str, Any]:
+def _entry(name: str, nodes: int | None) -> dict[str, Any]:
+    """The entry of a lesson in the list. Without `nodes`, its searches are run to count them."""
+    lesson = load_lesson(name)
+    if nodes is None:
+        nodes = max(trace.counts.nodes for trace in lesson_traces(name))
     return {
         "name": name,
         "title": lesson.title,
-        "summary": SUMMARIES[name],
+        "summary": lesson.summary,
         "is_exercise": bool(lesson.solution),
-        "nodes": NODES[name],
+        "nodes": nodes,
     }
+
+
+class _Counted(msgspec.Struct):
+    """The part of a lesson's document that has the nodes of its largest search."""
+
+    nodes: int
+
+
+@cache
+def _stored_nodes(name: str) -> int | None:
+    """The nodes of a stored lesson's largest search; None for a lesson that is not stored."""
+    stored = stored_lessons().get(name)
+    return None if stored is None else msgspec.json.decode(stored.lesson, type=_Counted).nodes
+
+
+def lesson_json(name: str) -> object:
+    """Returns the document of a lesson, to be encoded as JSON; raises UnknownName."""
+    stored = stored_lessons().get(name)
+    return lesson_document(name) if stored is None else stored.lesson
+
+
+def quiz_json(name: str) -> object:
+    """Returns the document of a lesson's quiz, to be encoded as JSON; raises UnknownName."""
+    stored = stored_lessons().get(name)
+    return quiz_document(name) if stored is None else stored.quiz
+
+
+def quiz_document(name: str) -> object:
+    """Returns the quiz of a lesson as JSON values; raises UnknownName."""
+    return finite(msgspec.to_builtins(lesson_quiz(name)))
 
 
 def lesson_document(name: str, traces: Sequence[Trace] | None = None) -> dict[str, Any]:
@@ -39,10 +99,11 @@ def lesson_document(name: str, traces: Sequence[Trace] | None = None) -> dict[st
     Without the traces of its runs it runs their searches.
     """
     lesson = load_lesson(name)
-    texts = fill_texts(lesson, traces or [perform(run) for run in lesson.runs])
+    traces = traces or lesson_traces(name)
+    texts = fill_texts(lesson, traces)
     place = LESSONS.index(name)
     return {
-        **_entry(name, lesson),
+        **_entry(name, max(trace.counts.nodes for trace in traces)),
         "topic": next(title for title, names in TOPICS.items() if name in names),
         "page": texts.page,
         "look_for": texts.look_for,

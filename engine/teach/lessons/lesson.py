@@ -1,16 +1,19 @@
-"""The parts of a lesson: a page to read, its searches, and what to look for in them.
+"""A lesson: a page to read, its searches, and what to look for in them; and its text.
 
 The texts are templates. `{pruned.nodes}` is the number of nodes of the run that is called `pruned`,
 and `{pruned[D]}` the value of its node D, so that every number is computed by the search itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.output.notation import value_text
+from engine.teach.output.style import PLAIN, WIDTH, Style, outline
+from engine.teach.output.text import LOGS, counts_text, format_trace, result_text
 from engine.teach.states.graph import Graph, GraphState
 from engine.teach.states.state import GameState, Scale, State, TreeState
 from engine.teach.states.tree import Tree
@@ -76,10 +79,12 @@ def no_facts() -> Mapping[str, object]:
 class Lesson:
     """A lesson: `page` is its text, `look_for` says what to look for in its runs.
 
-    `facts` computes the numbers in the texts that come from no run.
+    `summary` says in a sentence what it shows; it is no template, since lists show it without a
+    search. `facts` computes the numbers in the texts that come from no run.
     """
 
     title: str
+    summary: str
     page: str
     look_for: tuple[str, ...]
     runs: tuple[Run, ...]
@@ -92,6 +97,8 @@ class Lesson:
     compares: tuple[int, int] | None = None
     #: The exercise that a reader solves by hand.
     exercise: Exercise | None = None
+    #: Whether its documents are stored (`document`), because its texts take more than 50 ms.
+    is_stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +177,45 @@ def fill_texts(lesson: Lesson, traces: Sequence[Trace]) -> Texts:
     return Texts(
         fill(lesson.page), tuple(map(fill, lesson.look_for)), tuple(map(fill, lesson.solution))
     )
+
+
+def format_lesson(
+    lesson: Lesson, traces: Sequence[Trace], log: str | None = None, style: Style = PLAIN
+) -> str:
+    """Returns the text of a lesson; with a log of that name, all searches in full.
+
+    The solution of an exercise follows the searches in full.
+    """
+    texts = fill_texts(lesson, traces)
+    underline = "" if style.has_colour else f"{'=' * len(lesson.title)}\n"
+    head = f"{style.paint('title', lesson.title)}\n{underline}"
+    parts = [head + textwrap.fill(texts.page, WIDTH, break_on_hyphens=False)]
+    runs = list(zip(lesson.runs, traces, strict=True))
+    if log is not None:
+        parts += [format_trace(trace, log, style).rstrip("\n") for trace in traces]
+    else:
+        drawn = [(run, trace) for run, trace in runs if run.log != "none"]
+        parts += ["\n".join(_run_lines(run, trace, style)) for run, trace in drawn]
+        if len(drawn) < len(runs) and not lesson.solution:
+            rest = [line for run in runs if run not in drawn for line in _run_lines(*run, style)]
+            parts.append("\n".join([*([parts.pop()] if drawn else []), *rest]))
+    hints = texts.look_for if log is None else (*texts.look_for, *texts.solution)
+    hints = (*hints, *lesson.commands)
+    parts.append("\n".join(map(_bullet, hints)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _bullet(text: str) -> str:
+    return textwrap.fill(
+        text, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+def _run_lines(run: Run, trace: Trace, style: Style) -> Iterator[str]:
+    """Yields a search as the lesson shows it: its caption and counts, then its log."""
+    lines = list(LOGS[run.log](trace))
+    result = "" if lines else f"{result_text(trace)}; "
+    counts = "" if run.log == "leaves" else counts_text(trace)
+    summary = f"{run.caption}: {result}{counts}"
+    yield from textwrap.wrap(summary, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    yield from outline(lines, style)

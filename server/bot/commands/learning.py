@@ -1,19 +1,10 @@
 """Commands that link to other pages: /analyse, /quiz and /teach. Their answers are private."""
 
+from engine.rules.measured import measured_of
 from server.bot.api import Answer, Ask, after_start, command, with_help
 from server.rooms.permissions import see_thinking
 
-#: The lesson that fits a game best, by the id of the game.
-LESSONS = {
-    "chess": "horizon",
-    "connect-four": "move-order",
-    "gomoku": "evaluation",
-    "nim": "sticks",
-    "othello": "horizon",
-    "sticks": "sticks",
-    "tic-tac-toe": "tic-tac-toe",
-}
-#: The lesson for all other games.
+#: The lesson for a game whose measured file names none.
 ANY_LESSON = "alpha-cut"
 
 
@@ -29,7 +20,7 @@ def analyse(ask: Ask) -> Answer:
 @command("quiz", "gives you a lesson with questions that fits this game")
 def quiz(ask: Ask) -> Answer:
     """Links to a lesson with questions."""
-    lesson = LESSONS.get(ask.room.game_id, ANY_LESSON)
+    lesson = (measured_of(ask.game).lesson if ask.game else None) or ANY_LESSON
     return Answer(f"Questions about searches like those for this game: /learn/{lesson}")
 
 

@@ -60,9 +60,8 @@ def test_commands_of_the_pages(
 
 
 def test_the_page_is_complete() -> None:
-    """The page names all lessons, algorithms, forms and columns, and its JSON tree is valid."""
+    """The page names all algorithms, forms and columns, and its JSON tree is valid."""
     for name in (
-        *LESSONS,
         *ALGORITHMS,
         *FORMS,
         *Nodes.__struct_fields__,

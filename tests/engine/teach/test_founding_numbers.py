@@ -10,10 +10,9 @@ import pytest
 from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import load_lesson
-from engine.teach.lessons.rock_paper_scissors import PLAIN, PRIVATE, private
-from engine.teach.output.bounds import bounds_lines
+from engine.teach.lessons.opponents import PLAIN_SIGNS, PRIVATE_SIGNS, private_utility
 from engine.teach.output.classic import board_lines, classic_lines, classic_match, player_name
-from engine.teach.output.text import node_names
+from engine.teach.output.text import bounds_lines, node_names
 from engine.teach.states.graph import graph_of, sizes_of
 from engine.teach.states.state import GameState, Scale, TreeState
 from engine.teach.states.tree import walk
@@ -195,7 +194,7 @@ def test_row_6_generous_friends() -> None:
 def test_row_7_rock_paper_scissors() -> None:
     """13 states; every first move loses; with private utilities scissors are worth -20."""
     expected = row(7)
-    for tree, name in ((PLAIN, "plain"), (PRIVATE, "private")):
+    for tree, name in ((PLAIN_SIGNS, "plain"), (PRIVATE_SIGNS, "private")):
         assert len(list(walk(tree.root))) == expected["states"]
         trace = on_tree(tree, "minimax")
         firsts = {
@@ -208,11 +207,11 @@ def test_row_7_rock_paper_scissors() -> None:
         assert firsts == expected[name]
         assert trace.line[0] == expected["plays"]
     utilities = {
-        "smashed": private("scissors", "rock"),
-        "cutting": private("scissors", "paper"),
-        "loss": private("rock", "paper"),
-        "win": private("rock", "scissors"),
-        "tie": private("scissors", "scissors"),
+        "smashed": private_utility("scissors", "rock"),
+        "cutting": private_utility("scissors", "paper"),
+        "loss": private_utility("rock", "paper"),
+        "win": private_utility("rock", "scissors"),
+        "tie": private_utility("scissors", "scissors"),
     }
     assert utilities == expected["utilities"]
 

@@ -9,7 +9,7 @@ import pytest
 from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import TooLarge, TreeError
-from engine.teach.lessons.rock_paper_scissors import PLAIN
+from engine.teach.lessons.opponents import PLAIN_SIGNS
 from engine.teach.output.graph_drawing import format_states
 from engine.teach.states.graph import Graph, GraphState, find_cycle, graph_of, sizes_of
 from engine.teach.states.graph_text import format_graph, parse_graph
@@ -221,7 +221,7 @@ def test_cycles() -> None:
 
 def test_the_states_of_games() -> None:
     """Rock-paper-scissors by turns has 13 states; tic-tac-toe has 5,478, and 549,946 nodes."""
-    by_turns = sizes_of(graph_of(TreeState.at_root(PLAIN)))
+    by_turns = sizes_of(graph_of(TreeState.at_root(PLAIN_SIGNS)))
     assert (by_turns.states, by_turns.final_states, by_turns.shared_states) == (13, 9, 0)
     assert (by_turns.tree_nodes, by_turns.tree_leaves) == (13, 9)
     start = GameState.at_root(load_game("tic-tac-toe").start(), Scale())

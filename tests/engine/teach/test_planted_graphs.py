@@ -6,8 +6,7 @@ from types import ModuleType
 import pytest
 
 from engine.teach.algorithms import cost, deepening, table
-from engine.teach.lessons import catalogue, lesson, page, quiz
-from engine.teach.lessons import deepening as deepening_lesson
+from engine.teach.lessons import catalogue, efficiency, lesson, quiz
 from engine.teach.output import drawing, snapshot, stepping, style, svg, text
 from engine.teach.states import graph, graph_text
 from tests.engine.teach import test_cost, test_drawings, test_graphs, test_lessons, test_stepping
@@ -56,7 +55,7 @@ def check_a_lesson() -> None:
 
 def check_deepening() -> None:
     """Asserts that iterative deepening visits as many nodes as its lesson states."""
-    deepening_lesson.facts.cache_clear()
+    efficiency.deepening_nodes.cache_clear()
     catalogue.lesson_traces.cache_clear()
     test_lessons.test_a_lesson_shows_its_numbers_on_one_screen("deepening")
 
@@ -142,7 +141,7 @@ FAULTS: list[tuple[str, Check, ModuleType, str, str]] = [
     ),
     ("another node's value", check_a_lesson, lesson, "if nodes.parent[row] == 0", "if True"),
     (
-        *("the solution shown", check_a_lesson, page),
+        *("the solution shown", check_a_lesson, lesson),
         *("if len(drawn) < len(runs) and not lesson.solution:", "if len(drawn) < len(runs):"),
     ),
 ]  # fmt: skip
@@ -152,7 +151,7 @@ FAULTS: list[tuple[str, Check, ModuleType, str, str]] = [
 def fresh_lessons() -> Iterator[None]:
     """Clears the caches of lessons that were searched with a planted fault."""
     yield
-    deepening_lesson.facts.cache_clear()
+    efficiency.deepening_nodes.cache_clear()
     catalogue.lesson_traces.cache_clear()
 
 

@@ -17,7 +17,7 @@ from engine.teach.algorithms import (
     study,
     variants,
 )
-from engine.teach.output import bounds, classic, compare
+from engine.teach.output import classic, compare, text
 from engine.teach.states import board, evaluators, players
 from tests.engine.teach import (
     test_designs,
@@ -341,11 +341,11 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     (
         "bounds that widen",
         test_variants.test_bounds_meet,
-        bounds,
+        text,
         "return max(lows",
         "return min(lows",
     ),
-    ("bounds that are not empty", check_bounds, bounds, "and low > high", "and low < high"),
+    ("bounds that are not empty", check_bounds, text, "and low > high", "and low < high"),
     ("differences without a mark", check_columns, compare, "cells[0] != cells[1]", "False"),
     ("skipped nodes not shown", check_columns, compare, '"skipped"', '""'),
     ("infinity is null", check_infinite, trace, "if isinstance(part, float) and", "if False and"),

@@ -8,9 +8,13 @@ import pytest
 
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
-from engine.teach.lessons.exercises import FigureExercise, OrderExercise
 from engine.teach.lessons.lesson import Ordering
-from engine.teach.lessons.questions import MAX_QUESTIONS, lesson_quiz
+from engine.teach.lessons.questions import (
+    MAX_QUESTIONS,
+    FigureExercise,
+    OrderExercise,
+    lesson_quiz,
+)
 from engine.teach.output.snapshot import snapshot
 from engine.teach.states.state import TreeState
 from engine.teach.states.tree import Node, Tree

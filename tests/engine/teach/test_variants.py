@@ -10,9 +10,9 @@ from engine.rules.registry import game_ids, load_game
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.algorithms.meaning import GUARANTEED_WIN
 from engine.teach.errors import NotPossible, UnknownName
-from engine.teach.output.bounds import bounds_lines
 from engine.teach.output.classic import classic_lines, classic_match, player_name
 from engine.teach.output.compare import format_comparison
+from engine.teach.output.text import bounds_lines
 from engine.teach.states.graph import GraphState
 from engine.teach.states.graph_text import parse_graph
 from engine.teach.states.players import GameForBoth

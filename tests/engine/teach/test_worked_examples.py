@@ -10,7 +10,7 @@ from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import UnknownName
 from engine.teach.lessons.catalogue import load_lesson
 from engine.teach.lessons.lesson import perform
-from engine.teach.lessons.rock_paper_scissors import BOTH, PLAIN, PRIVATE
+from engine.teach.lessons.opponents import PLAIN_SIGNS, PRIVATE_SIGNS, SIGNS_OF_BOTH
 from engine.teach.output.text import format_trace, node_names
 from engine.teach.states.evaluators import scale_of, weigh
 from engine.teach.states.state import GameState, Scale
@@ -202,9 +202,9 @@ def test_6_rock_paper_scissors(algorithm: str) -> None:
 
     The game has thirteen states.
     """
-    for tree in (PLAIN, PRIVATE, BOTH):
+    for tree in (PLAIN_SIGNS, PRIVATE_SIGNS, SIGNS_OF_BOTH):
         assert len(list(walk(tree.root))) == 13
-    plain, private = on_tree(PLAIN, algorithm), on_tree(PRIVATE, algorithm)
+    plain, private = on_tree(PLAIN_SIGNS, algorithm), on_tree(PRIVATE_SIGNS, algorithm)
     assert (plain.value, plain.line[0]) == (private.value, private.line[0]) == (-1, "rock")
     if algorithm == "minimax":
         values = [[trace.nodes.value[row] for row in (1, 5, 9)] for trace in (plain, private)]

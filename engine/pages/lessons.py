@@ -1,6 +1,10 @@
-"""Writes the small pictures of the lessons: python -m engine.pages.lesson_pictures FOLDER.
+"""Writes the files that are made from the lessons.
 
-They are pictures of searched trees without text: MAX points up, MIN down, a cross is a cut-off.
+    python -m engine.pages.lessons client/web/pages/learn/pictures
+
+writes the small picture of each lesson into that folder, and beside the lessons the documents of
+those that are stored. Tests compare both with the searches. A picture is a searched tree without
+text: MAX points up, MIN down, a cross is a cut-off.
 """
 
 import sys
@@ -8,7 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
+from engine.teach.lessons import document
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.document import (
+    STORED_FILE,
+    StoredLesson,
+    lesson_document,
+    quiz_document,
+)
 from engine.teach.output.snapshot import Snapshot, snapshot
 from engine.teach.trace import Trace
 
@@ -179,11 +192,30 @@ def _shape(item: _Item, half: float) -> str:
     return f'{fold}<path class="{name}" d="{shape}"/>'
 
 
+def compute_lesson(name: str) -> StoredLesson:
+    """Runs the searches of a lesson and returns its documents; raises UnknownName."""
+    return StoredLesson(
+        msgspec.Raw(msgspec.json.encode(lesson_document(name))),
+        msgspec.Raw(msgspec.json.encode(quiz_document(name))),
+    )
+
+
+def stored_file() -> str:
+    """Returns the text of the file of stored documents, with one lesson per line."""
+    lines = [
+        f'"{name}":{msgspec.json.encode(compute_lesson(name)).decode()}'
+        for name in sorted(LESSONS)
+        if load_lesson(name).is_stored
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def main(folder: Path) -> None:
-    """Writes NAME.svg for each lesson."""
+    """Writes NAME.svg for each lesson into a folder, and the file of stored documents."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in LESSONS:
         (folder / f"{name}.svg").write_text(lesson_picture(name), "utf-8")
+    Path(document.__file__).with_name(STORED_FILE).write_text(stored_file(), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,213 @@
+"""How the algorithm is written: what a node returns, what it hands down, and three designs.
+
+All of them find the same values in the trees of the first chapter. A reader compares what differs:
+a return value, a bound, or how the code treats MAX and MIN.
+"""
+
+import difflib
+import inspect
+from collections.abc import Mapping
+
+from engine.rules.registry import load_game
+from engine.teach.algorithms import pair
+from engine.teach.algorithms.explain import Plan, explain
+from engine.teach.algorithms.flat import single_utility
+from engine.teach.algorithms.mapping import PLAIN
+from engine.teach.algorithms.polymorphic import SIDES
+from engine.teach.algorithms.study import Study, at_depth
+from engine.teach.lessons.first_cutoffs import FOUR_LEVELS, SEVEN_NODES
+from engine.teach.lessons.lesson import AtPosition, Lesson, Run
+from engine.teach.states.board import Board
+from engine.teach.states.state import GameState, Scale, TreeState
+from engine.teach.states.tree_text import parse_tree
+from engine.teach.trace import Number
+
+# --- fail-hard
+
+FAIL_HARD = Lesson(
+    title="Fail-hard and fail-soft",
+    summary="What a node returns when its value lies outside its window.",
+    page="""Two forms of alpha-beta visit the same {hard.nodes} nodes of this tree, but a
+node returns something else. Fail-soft returns the best value found, even outside the
+window: I = {soft[I]}, D = {soft[D]}, E = {soft[E]}, B = {soft[B]}. Fail-hard returns its
+alpha (MAX) or beta (MIN): I = {hard[I]}, D = {hard[D]}, E = {hard[E]}, B = {hard[B]}.""",
+    look_for=("Fail-soft returns more: E is {soft[E]} at most, which a table of states can use.",),
+    runs=(
+        Run("Fail-hard", FOUR_LEVELS, Plan("fail-hard"), "hard"),
+        Run("Fail-soft", FOUR_LEVELS, Plan("fail-soft"), "soft", "none"),
+    ),
+    compares=(0, 1),
+)
+
+# --- one-bound
+
+DEEP_CUT = parse_tree("max(A: 10, B: min(C: max(D: min(D1: 5, D2: 7, D3: 9), E: 6)))", "One bound")
+
+
+ONE_BOUND = Lesson(
+    title="One bound is not enough",
+    summary="A child gets only its parent's best value, so there are no deep cut-offs.",
+    page="""The simplest pruning hands down one number: the best value of the parent. MAX
+has {full[A]} from A. Deep below B, at D, MIN finds {full[D1]}. With a window D has the
+{full[A]} from three plies above and skips its other leaves: a deep cut-off. With one bound
+it has only the best value of C, which has none yet.""",
+    look_for=(
+        "A window takes {full.nodes} nodes, one bound {one.nodes}, plain minimax "
+        "{full.plain_nodes}. All find {full.value}.",
+    ),
+    runs=(
+        Run("One bound", DEEP_CUT, Plan("one-bound"), "one"),
+        Run("A window (fail-soft)", DEEP_CUT, Plan("fail-soft"), "full"),
+    ),
+    compares=(0, 1),
+)
+
+# --- negamax
+
+STICKS = AtPosition("sticks", "1-2-0 second")
+
+NEGAMAX = Lesson(
+    title="Negamax",
+    summary="One rule for both sides.",
+    page="""Minimax has two rules: MAX takes the greatest value, MIN the least. But max(a,
+b) = -min(-a, -b), so one rule is enough: give every value to the side to move, negate it on
+its way up, and always take the greatest. L is worth {plain[L]} to MAX, so {nega[L]} to MIN,
+who moves there.""",
+    look_for=(
+        "Root, choice and nodes are those of minimax: {nega.value}, {nega.plays}, {nega.nodes} "
+        "nodes.",
+        "Negate the utility, do not swap constants. In the game of sticks a loss is -1 and a "
+        "win 101: after 2x2 the opponent has {sticks[2x2]}, not -1, and after 1x1 MIN's win is "
+        "worth {sticks[1x1]} to MIN, not 101.",
+    ),
+    runs=(
+        Run("Negamax", SEVEN_NODES, Plan("negamax"), "nega"),
+        Run("Minimax", SEVEN_NODES, Plan("minimax"), "plain", "none"),
+        Run("Sticks by negamax", STICKS, Plan("negamax", depth=3, evaluator="random"), "sticks"),
+    ),
+)
+
+# --- template-method
+
+#: One stick is left, and the side to move has lost.
+LAST_STICK = "1-0-0 first"
+SCALE = Scale(-1, 50, 101)
+
+
+def hooks() -> Mapping[str, object]:
+    """Returns the results of the hooks of both sides."""
+    position = load_game("sticks").position(LAST_STICK)
+    study = Study(lambda state: 0, lambda study, state, moves, depth: moves, at_depth)
+    facts: dict[str, object] = {}
+    for seat, kind in enumerate(("max", "min")):
+        node = SIDES[kind](study, SIDES, False)
+        facts[f"{kind}_worst"] = node.worst_score
+        facts[f"{kind}_opposite"] = node.opposite().__name__
+        facts[f"{kind}_lost"] = node.finished_score(GameState.at_root(position, SCALE, seat))
+    return facts
+
+
+TEMPLATE_METHOD = Lesson(
+    title="Design 1: a template method",
+    summary="Classes for the sides, without any test of MAX or MIN.",
+    page="""A node is an object. One method walks the moves, the same for both sides: the
+template method. What differs are hooks. MaxNode begins with the worst score {max_worst},
+MinNode with {min_worst}. The factory method of MaxNode makes a {max_opposite}, that of MinNode a
+{min_opposite}. In sticks, one stick is left and the side to move has lost: the score of this
+finished game is {max_lost} at a MaxNode and {min_lost} at a MinNode. So no line asks "MAX or
+MIN?": each object has its own rule.""",
+    look_for=(
+        "The lesson: where a test of a kind comes back in many places, make it a class. A new "
+        "side, such as an opponent who may err, is a new class, and the template stays.",
+        "The price: an object for each node. Read engine/teach/algorithms/polymorphic.py (form "
+        "nodes); each move gives a new state. Then see two-functions.",
+    ),
+    runs=(
+        Run("The template method", SEVEN_NODES, Plan("alphabeta", form="nodes"), "nodes"),
+        Run("One function with tests", SEVEN_NODES, Plan("alphabeta"), "flat", "none"),
+    ),
+    facts=hooks,
+)
+
+# --- two-functions
+
+
+def likeness() -> Mapping[str, object]:
+    """Returns the number of lines of one function, and how many differ in the other."""
+    ours, theirs = (
+        inspect.getsource(side).splitlines() for side in (pair.max_value, pair.min_value)
+    )
+    blocks = difflib.SequenceMatcher(None, ours, theirs).get_matching_blocks()
+    return {"lines": len(ours), "differ": len(ours) - sum(block.size for block in blocks)}
+
+
+TWO_FUNCTIONS = Lesson(
+    title="Design 2: two functions",
+    summary="One function for MAX and one for MIN, which call each other.",
+    page="""No objects: max_value and min_value are two functions that call each other. Each
+has one side, so there is nothing to ask and nothing to make. It trades flexibility for speed
+in the inner loop. The price: everything is written twice. Of the {lines} lines of max_value,
+{differ} differ in min_value: a greater sign, a bound, a name. A change of one function is a
+change of the other, too.""",
+    look_for=(
+        "Both play on one board and take back: board.play(move), the value of the board, "
+        "board.take_back(). A take-back that is forgotten spoils all that follows. In the "
+        "template method each move gives a new state, and nothing can be forgotten.",
+        "The visits are those of every other form: {pair.nodes} and {flat.nodes} nodes. Read "
+        "engine/teach/algorithms/pair.py and board.py (form pair). Then see map.",
+    ),
+    runs=(
+        Run("Two functions", FOUR_LEVELS, Plan("alphabeta", form="pair"), "pair", "none"),
+        Run("One function with tests", FOUR_LEVELS, Plan("alphabeta"), "flat", "none"),
+    ),
+    facts=likeness,
+)
+
+# --- map
+
+FOUR_MOVES = parse_tree("max(a: 12, b: min(1, 2), c: 30, d: 3)")
+
+
+def map_calls() -> Mapping[str, object]:
+    """Returns the calls of a map over four moves, and the best value and its move."""
+    board = Board(TreeState.at_root(FOUR_MOVES))
+    root = board.state
+    best = PLAIN["max"](PLAIN)
+    calls: list[str] = []
+
+    def if_ongoing(move: int) -> Number:
+        calls.append("ongoing")
+        return single_utility(explain(board.state, Plan("minimax")).value or 0)
+
+    def if_finished(move: int) -> Number:
+        calls.append("finished")
+        return single_utility(board.state.utility() or 0)
+
+    for move, value in board.map(root.moves(), if_ongoing, if_finished):
+        best.take(move, value)
+    assert best.move is not None
+    return {"calls": ", ".join(calls), "value": best.value, "move": root.name(best.move)}
+
+
+MAP = Lesson(
+    title="Design 3: map and accumulators",
+    summary="The board maps functions over its moves, into an accumulator.",
+    page="""The board has a service: map plays each move, calls one function if the game goes
+on and another if it is finished, and takes the move back. A status visitor (won, lost, drawn,
+ongoing) chooses between the two. For four moves: {calls}. An accumulator takes the
+moves with their values and holds the best value and its move: here {value} and {move}. It makes
+its own opposite for the next ply, and as an alpha-beta accumulator it knows when it has enough.
+The map is lazy: then the rest is never played.""",
+    look_for=(
+        "After R1 the accumulator of R has enough: alpha {pruned[L]}, beta {pruned[R1]}. R2 is "
+        "never played.",
+        "The lesson: the walk over the moves is written once, in the board, and what to do there "
+        "is an argument. Read algorithms/mapping.py and states/board.py in engine/teach (the "
+        "algorithm accumulators).",
+    ),
+    runs=(
+        Run("Accumulators", SEVEN_NODES, Plan("accumulators"), "pruned"),
+        Run("Plain minimax", SEVEN_NODES, Plan("minimax", form="map"), "plain", "none"),
+    ),
+    facts=map_calls,
+)
