@@ -136,16 +136,14 @@ test("a full room says that it can be read, also while it waits for a player", a
     const full = apply(model, { ...(await golden("server-joined")), frozen: "room.full", may: [] });
     const sentence = "This room is full: it takes no more events, but it can be read. Open a new room to play on";
     assertEqual(statusText(full, { ...full.room, match: null }), sentence);
-    assertEqual(drawActions({ model: full, command: () => {} }, { ...full.room, match: null }), null);
+    assertEqual(drawActions({ model: full, command: () => {} }, { ...full.room, match: null }, null), null);
 });
 
 test("a room of a newer version is shown with the reason, and offers no action", async () => {
     const model = await joined();
     const newer = apply(model, { ...(await golden("server-joined")), frozen: "room.newer", may: [] });
     const sentence = "This room was made by a newer Plyroom; it can be read here and played elsewhere";
-    const confirmation = { actionToConfirm: null, setActionToConfirm: () => {} };
-    const actions = (model) =>
-        [drawActions({ model, command: () => {} }, model.room, confirmation)].flat(Infinity).filter(Boolean);
+    const actions = (model) => [drawActions({ model, command: () => {} }, model.room, null)].flat(Infinity).filter(Boolean);
     assertEqual(statusText(newer, newer.room), sentence);
     assertEqual(statusText(newer, { ...newer.room, match: null }), sentence);
     assertEqual(actions(newer), []);

@@ -5,7 +5,7 @@
  * @import {VNode} from "../../shell/elements.js"
  * @import {Answer, Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
- * @import {Outcome} from "../../ui/progress.js"
+ * @import {Outcome} from "../../lesson/progress/progress.js"
  * @import {SearchTrace} from "../../glass/trace/trace.js"
  */
 
@@ -13,7 +13,7 @@ import { h } from "../../shell/elements.js";
 import { isRight, readNumber } from "./answers.js";
 import { drawFigure } from "./figure.js";
 import { stateAt } from "../../glass/trace/search-state.js";
-import { lessonProgress, progressText, storeProgress } from "../../ui/progress.js";
+import { lessonProgress, progressText, storeProgress } from "../../lesson/progress/progress.js";
 import { QuestionState } from "./question-state.js";
 import { drawTree } from "../../glass/drawing/tree.js";
 

@@ -11,7 +11,7 @@
 
 import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
-import { loadStyleSheet } from "../../shell/router.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { isOneScreen, permits } from "../../shell/viewer.js";
 
 void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
