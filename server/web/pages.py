@@ -161,9 +161,7 @@ class Pages:
         ]
         text = fill(self._embed_html, base=self.base, title=preview.title).replace(
             "<!-- needed files -->",
-            "\n        ".join(
-                [*style_sheets, *module_links(self.base, needed.bundles)]
-            ),
+            "\n        ".join([*style_sheets, *module_links(self.base, needed.bundles)]),
         )
         response = _encoded_page(text).response(request, "text/html; charset=utf-8", "no-cache")
         response.headers.update(EMBED_HEADERS)
