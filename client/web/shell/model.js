@@ -428,13 +428,16 @@ function afterDecline(takebacks, seat) {
     return own.length < takebacks.length ? own : [];
 }
 
+/** Why a room is read-only until it has another match. */
+const MATCH_CODES = new Set(["game.changed", "game.fault"]);
+
 /**
- * Whether nothing can be done in the room here, not even between two matches: a newer version of the
- * server made it, or it is full.
+ * Whether no match can begin in the room here: a newer version of the server made it, it is full, or
+ * the server does not play its game.
  * @param {Room} room
  */
-export function isClosed(room) {
-    return room.frozen === "room.newer" || room.frozen === "room.full";
+export function isClosed({ frozen, match }) {
+    return frozen !== null && (match === null || !MATCH_CODES.has(frozen));
 }
 
 /**

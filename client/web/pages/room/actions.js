@@ -10,7 +10,7 @@
 import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { headPly, isClosed } from "../../shell/model.js";
+import { headPly } from "../../shell/model.js";
 import { claimReason, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
@@ -28,7 +28,7 @@ export function statusText(model, room) {
         const hasResigned = match.over.how === "resign" && seat !== null && match.over.winner === 1 - seat;
         return `${resultForViewer(match.over, board, seat)}: ${hasResigned ? "you resigned" : match.over.reason}`;
     }
-    if (room.frozen && (match || isClosed(room))) return frozenText(room.frozen);
+    if (room.frozen) return frozenText(room.frozen, match !== null);
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";

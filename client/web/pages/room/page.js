@@ -354,7 +354,7 @@ export class RoomPage {
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
-            over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen)) : null,
+            over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
             h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room)), this.#hints?.draw(room)),
