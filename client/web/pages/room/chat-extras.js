@@ -3,9 +3,8 @@
  * while you type one, and the host's buttons. The page loads this module after its first drawing.
  *
  * @import {App} from "../../shell/app.js"
- * @import {RoomAnswer} from "../../shell/chat-lines.js"
  * @import {Content, VNode} from "../../shell/elements.js"
- * @import {Room} from "../../shell/model.js"
+ * @import {Room, RoomAnswer} from "../../shell/model.js"
  * @import {Ack, ChatLine} from "../../shell/protocol.js"
  */
 

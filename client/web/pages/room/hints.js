@@ -4,9 +4,8 @@
  * this module after its first drawing.
  *
  * @import {App} from "../../shell/app.js"
- * @import {RoomAnswer} from "../../shell/chat-lines.js"
  * @import {Content} from "../../shell/elements.js"
- * @import {Room} from "../../shell/model.js"
+ * @import {Room, RoomAnswer} from "../../shell/model.js"
  */
 
 import { h } from "../../shell/elements.js";
