@@ -11,18 +11,18 @@ export const PAGES = [
     [
         /^\/$/,
         async () => (await import("./pages/lobby/page.js")).LobbyPage,
-        ["board/board.css", "ui/matches.css", "pages/lobby/lobby.css"],
+        ["board/board.css", "ui/matches/matches.css", "pages/lobby/lobby.css"],
         ["/api/games"],
     ],
     [
         /^\/room\/([\w-]{1,24})$/,
         async () => (await import("./pages/room/page.js")).RoomPage,
-        ["board/board.css", "ui/match.css", "ui/thinking.css", "ui/dialogs.css"],
+        ["board/board.css", "ui/match.css"],
     ],
     [
         /^\/match\/([\w-]{1,24})$/,
         async () => (await import("./pages/replay/page.js")).ReplayPage,
-        ["board/board.css", "ui/match.css", "ui/thinking.css", "ui/dialogs.css", "pages/replay/replay.css"],
+        ["board/board.css", "ui/match.css", "ui/thinking/panel.css", "pages/replay/replay.css"],
     ],
     [
         /^\/learn$/,
@@ -44,7 +44,7 @@ export const PAGES = [
     [
         /^\/replays$/,
         async () => (await import("./pages/replays/page.js")).ReplaysPage,
-        ["ui/matches.css"],
+        ["ui/matches/matches.css"],
     ],
     [
         /^\/glass$/,

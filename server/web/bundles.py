@@ -42,17 +42,24 @@ class Bundles:
         return files | {module: self._alone(module) for module in alone}
 
     def needed_by(self, *modules: str) -> tuple[str, ...]:
-        """The bundles that are loaded with these modules, those that are imported last first."""
+        """The files that are loaded with these modules, those that are imported last first.
+
+        A bundle is loaded with all that any of its modules imports.
+        """
         found: dict[str, None] = {}
         waiting = list(modules)
-        seen = set(waiting)
         while waiting:
             module = waiting.pop(0)
-            found[bundle_of(module)] = None
-            new = [target for target in self.imports(module) if target not in seen]
-            seen.update(new)
-            waiting += new
+            path = self._file_of(module)
+            if path not in found:
+                found[path] = None
+                joined = [other for other in self._modules if bundle_of(other) == path]
+                waiting += [t for other in joined or [module] for t in self.imports(other)]
         return tuple(found)
+
+    def _file_of(self, module: str) -> str:
+        """The path of the file with a module: its bundle, or its own."""
+        return bundle_of(module) if module in self._modules else module
 
     def imports(self, module: str) -> list[str]:
         """The modules that a module imports when it is loaded."""

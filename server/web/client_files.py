@@ -5,7 +5,9 @@ one file.
 """
 
 import hashlib
+import posixpath
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,8 +22,8 @@ MIME = {
     ".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
     ".ico": "image/x-icon", ".txt": "text/plain",
 }  # fmt: skip
-#: The module that starts the app; it imports the shell.
-APP = "shell/app.js"
+#: The module that starts the app; it imports the shell and the table of pages.
+APP = "main.js"
 #: The module that starts a lesson in a frame of another page, and its style sheets.
 EMBED = "embed/app.js"
 EMBED_STYLE_SHEETS = (
@@ -30,6 +32,8 @@ EMBED_STYLE_SHEETS = (
 )
 #: The module with the table of pages.
 PAGE_TABLE = "pages.js"
+#: The module beside a page's own with the table of its parts, if it has one.
+PART_TABLE = "later.js"
 
 #: A comment that takes whole lines. A JSDoc cast in front of an expression stays.
 _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -40,17 +44,34 @@ _PAGE = re.compile(
     r"\[(?P<style_sheets>[^\]]*)\],\s*(?:\[(?P<requests>[^\]]*)\],\s*)?\],$",
     re.MULTILINE,
 )
+#: An entry of the table of a page's parts: its name, its module, and what else it loads.
+_PART = re.compile(
+    r'^(?P<name>\w+): \(\) => load\(import\("\./(?P<module>[^"]+)"\)(?P<others>.*)\),$',
+    re.MULTILINE,
+)
+#: A style sheet in an entry.
+_STYLE_SHEET = re.compile(r'"([^"]+\.css)"')
+
+
+class ClientPart(Struct, frozen=True):
+    """A part of a page that not every address of it needs: its files of modules beyond those of
+    the page, and its style sheets.
+    """
+
+    modules: tuple[str, ...]
+    style_sheets: tuple[str, ...]
 
 
 class ClientPage(Struct, frozen=True):
-    """A page: its path as a regular expression, its bundles of modules, its style sheets, and the
-    paths that it requests at once.
+    """A page: its path as a regular expression, its bundles of modules, its style sheets, the
+    paths that it requests at once, and its parts by name.
     """
 
     path: str
     bundles: tuple[str, ...]
     style_sheets: tuple[str, ...]
     requests: tuple[str, ...]
+    parts: dict[str, ClientPart] = {}
 
 
 class ClientFiles:
@@ -74,8 +95,9 @@ class ClientFiles:
             ClientPage(
                 entry["path"].replace(r"\/", "/"),
                 bundles.needed_by(APP, entry["module"]),
-                tuple(re.findall(r'"([^"]+)"', entry["style_sheets"])),
-                tuple(re.findall(r'"([^"]+)"', entry["requests"] or "")),
+                _strings(entry["style_sheets"]),
+                _strings(entry["requests"] or ""),
+                _read_parts(entry["module"], modules, bundles),
             )
             for entry in table
         )
@@ -94,6 +116,34 @@ def _read_table(text: str) -> list[re.Match[str]]:
     if not entries or len(entries) != text.count("import("):
         raise ValueError(f"{PAGE_TABLE} has an entry in an unknown form")
     return entries
+
+
+def _read_parts(page: str, modules: Mapping[str, str], bundles: Bundles) -> dict[str, ClientPart]:
+    """The parts of a page, from the table beside its module. Raises ValueError if one entry cannot
+    be read.
+    """
+    folder = posixpath.dirname(page)
+    text = modules.get(f"{folder}/{PART_TABLE}", "")
+    entries = list(_PART.finditer(text))
+    if len(entries) != text.count("load(import("):
+        raise ValueError(f"{folder}/{PART_TABLE} has an entry in an unknown form")
+    loaded = bundles.needed_by(APP, page)
+    return {
+        entry["name"]: ClientPart(
+            tuple(
+                name
+                for name in bundles.needed_by(f"{folder}/{entry['module']}")
+                if name not in loaded
+            ),
+            tuple(_STYLE_SHEET.findall(entry["others"])),
+        )
+        for entry in entries
+    }
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    """The strings in double quotes in a piece of JavaScript."""
+    return tuple(re.findall(r'"([^"]+)"', text))
 
 
 @cache

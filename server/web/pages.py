@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import html
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
@@ -16,7 +16,8 @@ from aiohttp.typedefs import Handler
 from server.net.listener import is_host_allowed
 from server.ports import Ports
 from server.web.api import is_https
-from server.web.client_files import MIME, ClientPage, read_client
+from server.web.bundles import bundle_of
+from server.web.client_files import APP, MIME, ClientPage, read_client
 from server.web.encodings import Encoded, encode_files
 from server.web.headers import EMBED_HEADERS
 from server.web.previews import (
@@ -47,6 +48,10 @@ IMMUTABLE = "public, max-age=31536000, immutable"
 _CLIENT_ID, _ROUTE_ID = r"([\w-]{1,24})", "{id:[A-Za-z0-9_-]{1,24}}"
 #: Prefixes of addresses for programs: a missing one is answered in JSON, not with a page.
 _NOT_PAGES = ("/api/", "/static/", "/ws")
+
+#: The file of the shell's modules. On a slow line it should arrive before those of the page: it
+#: registers the guest and opens the socket, which takes three more answers.
+SHELL = bundle_of(APP)
 
 Previews = Callable[[Ports, str], Awaitable[Preview]]
 #: The previews of pages with an id, by the first part of their path.
@@ -91,7 +96,6 @@ class Pages:
         """The handler of a page's path."""
         preview_of = PREVIEWS.get(page.path.split("/")[1])
         general = PAGE_PREVIEWS.get(page.path, GENERAL)
-        needed_files = preload_links(self.base, page)
 
         async def handle(request: web.Request) -> web.Response:
             page_id = request.match_info.get("id")
@@ -99,7 +103,8 @@ class Pages:
             if preview_of is not None and page_id is not None:
                 preview = await preview_of(self._ports, page_id)
             status = HTTPStatus.NOT_FOUND if preview is MISSING else HTTPStatus.OK
-            return self._answer(request, preview, needed_files, status)
+            links = preload_links(self.base, page, preview.parts)
+            return self._answer(request, preview, links, status)
 
         return handle
 
@@ -150,13 +155,13 @@ class Pages:
     async def embedded_lesson(self, request: web.Request) -> web.Response:
         """Answers with a lesson for a frame of another page: it sets no cookie, opens no socket."""
         preview = await lesson_preview(self._ports, request.match_info["id"])
+        needed = self._client.embed
         style_sheets = [
-            f'<link rel="stylesheet" href="{self.base}/{name}" />'
-            for name in self._client.embed.style_sheets
+            f'<link rel="stylesheet" href="{self.base}/{name}" />' for name in needed.style_sheets
         ]
         text = fill(self._embed_html, base=self.base, title=preview.title).replace(
             "<!-- needed files -->",
-            "\n        ".join([*style_sheets, *module_links(self.base, self._client.embed)]),
+            "\n        ".join([*style_sheets, *module_links(self.base, needed.bundles)]),
         )
         response = _encoded_page(text).response(request, "text/html; charset=utf-8", "no-cache")
         response.headers.update(EMBED_HEADERS)
@@ -183,22 +188,33 @@ def route_path(page: ClientPage) -> str:
     return page.path.replace(_CLIENT_ID, _ROUTE_ID)
 
 
-def preload_links(base: str, page: ClientPage) -> str:
-    """The HTML that makes a browser load a page's files at once, not one after another."""
+def preload_links(base: str, page: ClientPage, parts: tuple[str, ...] = ()) -> str:
+    """The HTML that makes a browser load a page's files at once, not one after another.
+
+    `parts` names the parts of the page that are likely needed; names of other pages' parts are
+    ignored.
+    """
+    known = [page.parts[name] for name in parts if name in page.parts]
+    modules = [*page.bundles, *(name for part in known for name in part.modules)]
+    sheets = [*page.style_sheets, *(name for part in known for name in part.style_sheets)]
     style_sheets = [
-        f'<link rel="preload" as="style" href="{base}/{name}" />' for name in page.style_sheets
+        f'<link rel="preload" as="style" href="{base}/{name}" />' for name in dict.fromkeys(sheets)
     ]
     # With `crossorigin` a preload is taken by fetch(), whose requests are of the mode "cors".
     requests = [
         f'<link rel="preload" as="fetch" crossorigin="anonymous" href="{path}" />'
         for path in page.requests
     ]
-    return "\n        ".join([*module_links(base, page), *style_sheets, *requests])
+    # A page with parts shows nothing before the socket's answers: main.js makes a rel of data-rel.
+    attribute = "data-rel" if page.parts else "rel"
+    others = [name for name in dict.fromkeys(modules) if name != SHELL]
+    links = [*module_links(base, [SHELL]), *module_links(base, others, attribute)]
+    return "\n        ".join([*links, *style_sheets, *requests])
 
 
-def module_links(base: str, page: ClientPage) -> list[str]:
-    """The HTML that makes a browser load the modules of a page at once."""
-    return [f'<link rel="modulepreload" href="{base}/{name}" />' for name in page.bundles]
+def module_links(base: str, names: Iterable[str], attribute: str = "rel") -> list[str]:
+    """The HTML that makes a browser load these files of modules at once."""
+    return [f'<link {attribute}="modulepreload" href="{base}/{name}" />' for name in names]
 
 
 def fill(template: str, **values: str) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.teach.lessons.catalogue import LESSONS, load_lesson
-from server.events import Created, SeatLeft, SeatTaken, Started, parse_event_body
+from server.events import Created, Occupant, SeatLeft, SeatTaken, Started, parse_event_body
 from server.ids import MatchId
 from server.ports import Ports
 from server.store.base import StoreUnavailable
@@ -18,10 +18,17 @@ READ_EVENTS = 250
 
 
 class Preview(Struct, frozen=True):
-    """What a link shows: a title and a sentence."""
+    """What a link shows: a title and a sentence; and the names of the parts of the page that a
+    browser likely needs.
+    """
 
     title: str
     text: str
+    parts: tuple[str, ...] = ()
+
+
+#: The parts of a room's page (client/web/pages/room/later.js).
+INVITATION, THINKING = "invitation", "thinking"
 
 
 class _Name(Struct):
@@ -30,10 +37,11 @@ class _Name(Struct):
     name: str
 
 
-#: The preview of every page without its own.
+#: The preview of every page without its own. Most rooms without one are opened by an invitation.
 GENERAL = Preview(
     "Plyroom",
     "Play board games against each other and against an AI whose thinking anyone can watch.",
+    (INVITATION,),
 )
 
 #: The preview of a page that does not exist.
@@ -60,25 +68,25 @@ async def room_preview(ports: Ports, room_id: str) -> Preview:
     created = parse_event_body(entries[0].body) if entries else None
     if not isinstance(created, Created) or created.visibility != "public":
         return GENERAL
-    names: dict[int, str] = {}
+    seated: dict[int, Occupant] = {}
     for entry in entries:
         match parse_event_body(entry.body):
             case SeatTaken(seat=seat, occupant=occupant):
-                names[seat] = occupant.name
+                seated[seat] = occupant
             case SeatLeft(seat=seat):
-                names.pop(seat, None)
+                seated.pop(seat, None)
             case Started(seats=seats):
-                names = {seat: occupant.name for seat, occupant in enumerate(seats)}
+                seated = dict(enumerate(seats))
             case _:
                 pass
+    names = {seat: occupant.name for seat, occupant in seated.items()}
     title = _title_of(ports, created.game)
+    parts = (THINKING,) if any(occupant.kind == "ai" for occupant in seated.values()) else ()
     if len(names) >= 2:
-        return Preview(f"{title}: {_versus(names)}", "Watch the match in your browser.")
-    if names:
-        return Preview(
-            f"{title}: {_versus(names)} invites you", "Play in your browser, without an account."
-        )
-    return Preview(title, "Play in your browser, without an account.")
+        return Preview(f"{title}: {_versus(names)}", "Watch the match in your browser.", parts)
+    text = "Play in your browser, without an account."
+    subject = f"{title}: {_versus(names)} invites you" if names else title
+    return Preview(subject, text, (INVITATION, *parts))
 
 
 async def match_preview(ports: Ports, match_id: str) -> Preview:

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.web.client_files import APP, EMBED, EMBED_STYLE_SHEETS, client_folder
+from server.web.client_files import (
+    APP,
+    EMBED,
+    EMBED_STYLE_SHEETS,
+    PAGE_TABLE,
+    PART_TABLE,
+    client_folder,
+)
 
 FOLDER = client_folder()
 #: A module that another one imports when it is loaded; not `import(…)`, and not JSDoc's `@import`.
@@ -17,10 +24,14 @@ DYNAMIC = re.compile(r'\bimport\("([^"]+)"\)')
 STYLE_SHEET = re.compile(r'"([^"]+\.css)"')
 #: The folders of the glass box, from the top.
 GLASS = {"glass/viewer", "glass/drawing", "glass/text", "glass/trace"}
-#: The folders, and those of whose modules each may import, at once or later. The table of pages,
-#: pages.js, is the only way from the shell to a page.
+#: What every page may import besides its own folder.
+PARTS = {"lesson", *GLASS, "ui", "board", "shell"}
+#: The folders, and those of whose modules each may import, at once or later. The start of the app,
+#: main.js, is the only way to the table of pages, and the table is the only way to a page.
 MAY_IMPORT = {
-    "shell": {"shell", "pages.js"},
+    "main.js": {"pages.js", "shell"},
+    "pages.js": {f"pages/{path.name}" for path in (FOLDER / "pages").iterdir()},
+    "shell": {"shell"},
     "board": {"board", "shell"},
     "ui": {"ui", "board", "shell"},
     "glass/trace": {"glass/trace", "shell"},
@@ -46,14 +57,36 @@ def folder_of(name: str) -> str:
     return "/".join(parts[:2]) if parts[0] in ("pages", "glass") else parts[0]
 
 
+def all_imports(name: str, source: str) -> list[str]:
+    """The paths of the modules that a module imports, at once or later."""
+    return imports(name, source) + imports(name, source, DYNAMIC)
+
+
+def circles(sources: dict[str, str]) -> Iterator[list[str]]:
+    """Yields the modules of each circle of imports, at once or later, in the order of imports.
+
+    Of circles that share modules it yields at least one.
+    """
+    done: set[str] = set()
+
+    def walk(name: str, importers: list[str]) -> Iterator[list[str]]:
+        if name in importers:
+            yield importers[importers.index(name) :]
+        elif name not in done:
+            for target in all_imports(name, sources.get(name, "")):
+                yield from walk(target, [*importers, name])
+            done.add(name)
+
+    for name in sources:
+        yield from walk(name, [])
+
+
 def wrong_imports(sources: dict[str, str]) -> Iterator[str]:
     """Yields each import that points to a folder whose modules may not be imported there."""
     for name, source in sources.items():
         folder = folder_of(name)
-        allowed = MAY_IMPORT.get(folder, {folder, "lesson", *GLASS, "ui", "board", "shell"})
-        if name == "pages.js":
-            continue
-        for target in imports(name, source) + imports(name, source, DYNAMIC):
+        allowed = MAY_IMPORT.get(folder, {folder, *PARTS})
+        for target in all_imports(name, source):
             if folder_of(target) not in allowed:
                 yield f"{name} imports {target}"
 
@@ -70,6 +103,8 @@ def test_folders_import_in_one_direction() -> None:
         ("pages/room/page.js", 'import { drawMatch } from "../replays/page.js";\n'),
         ("shell/app.js", 'import {\n    LobbyPage,\n} from "../pages/lobby/page.js";\n'),
         ("shell/app.js", 'import "../board/board.js";\n'),
+        ("shell/router.js", 'import { PAGES } from "../pages.js";\n'),
+        ("pages.js", 'import { x } from "./ui/table.js";\n'),
         ("shell/frame.js", 'const help = await import("../ui/help.js");\n'),
         ("ui/table.js", 'import { x } from "../pages/room/parts.js";\n'),
         ("ui/thinking.js", 'import { x } from "../glass/viewer/viewer.js";\n'),
@@ -81,6 +116,27 @@ def test_an_import_in_the_wrong_direction_is_found(name: str, source: str) -> No
     assert len(list(wrong_imports({name: source}))) == 1
 
 
+def test_no_module_imports_itself_through_others() -> None:
+    """There is no circle of imports, neither of those at once nor of those later."""
+    assert list(circles(SOURCES)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("shell/style-sheets.js", 'import { PAGES } from "../pages.js";\n'),
+        ("ui/players.js", 'import {\n    drawTable,\n} from "./table.js";\n'),
+        ("board/pieces.js", 'const board = await import("./board.js");\n'),
+        ("shell/words.js", 'import { x } from "./words.js";\n'),
+    ],
+)
+def test_a_circle_is_found(name: str, line: str) -> None:
+    """One import back makes a circle with the modules that lead to it."""
+    found = list(circles(SOURCES | {name: line + SOURCES[name]}))
+    assert found
+    assert all(name in circle for circle in found)
+
+
 def test_every_import_is_found_and_its_module_exists() -> None:
     """All modules but a few are reached from the app, or from a lesson in a frame."""
     reached: set[str] = set()
@@ -90,16 +146,17 @@ def test_every_import_is_found_and_its_module_exists() -> None:
         if name not in reached:
             reached.add(name)
             source = SOURCES[name]
-            waiting += imports(name, source) + imports(name, source, DYNAMIC)
+            waiting += all_imports(name, source)
     assert reached == SOURCES.keys() - {"shell/theme-early.js"}
 
 
 def test_every_style_sheet_is_loaded() -> None:
-    """Each style sheet is in the table of pages, in the HTML page or in that of a frame, or a
-    module loads it by name.
+    """Each style sheet is in the table of pages or of a page's parts, in the HTML page or in that
+    of a frame, or a module loads it by name.
     """
     files = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.css")}
     later = re.findall(r'loadStyleSheet\("([^"]+\.css)"\)', "\n".join(SOURCES.values()))
     html = re.findall(r'"\{\{base\}\}/([^"]+\.css)"', (FOLDER / "index.html").read_text("utf-8"))
-    pages = STYLE_SHEET.findall(SOURCES["pages.js"])
+    tables = [name for name in SOURCES if posixpath.basename(name) in (PAGE_TABLE, PART_TABLE)]
+    pages = [sheet for name in tables for sheet in STYLE_SHEET.findall(SOURCES[name])]
     assert files == {*html, *later, *pages, *EMBED_STYLE_SHEETS}

@@ -64,7 +64,7 @@ async def test_a_page_names_all_files_that_it_needs() -> None:
         page = text_of(await node.get("/replays", **BROWSER))
         linked = re.findall(r'"(/static/[^"]+)"', page)
         assert [name for name in linked if name.endswith("/pages/replays.js")]
-        assert [name for name in linked if name.endswith("/ui/matches.css")]
+        assert [name for name in linked if name.endswith("/ui/matches/matches.css")]
         assert not [name for name in linked if "/pages/lobby" in name or "/board" in name]
         for name in linked:
             assert (await node.get(name)).status == 200, name
@@ -200,15 +200,48 @@ async def test_a_link_to_a_public_room_shows_the_game_and_the_players() -> None:
         assert preview_of(match)[0] == 'Tic-tac-toe: Ada against B"<b>'
 
 
+def linked_parts(page: Response) -> set[str]:
+    """The files of parts of a room that the HTML links to, without their folder."""
+    linked = re.findall(r'"/static/\w+/([^"]+)"', text_of(page))
+    parts = ("invitation.js", "thinking.js", "panel.css", "opponent.js", "form.js", "strategies.js")
+    return {name for name in linked if name.endswith(parts)}
+
+
+async def test_a_room_s_page_names_the_parts_that_it_shows() -> None:
+    """A public room with a free seat names the files of the invitation, one with an AI those of
+    its thinking, and a match between two people none of these. They exist.
+    """
+    invitation = {"pages/room/invitation.js"}
+    thinking = {"pages/room/thinking.js", "ui/thinking.js", "ui/thinking/panel.css"}
+    async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Bob") as bob:
+        room = await create(ada, "public")
+        assert linked_parts(await node.get(f"/room/{room}")) == invitation
+        await bob.ack("join", room=room)
+        await bob.ack("sit", room=room, seat=1)
+        await bob.expect("event", kind="started")
+        assert linked_parts(await node.get(f"/room/{room}")) == set()
+        room = await create(ada, "public")
+        await ada.ack("add_ai", room=room, seat=1, level=1)
+        page = await node.get(f"/room/{room}")
+        assert linked_parts(page) == thinking
+        for name in re.findall(r'"(/static/[^"]+)"', text_of(page)):
+            assert (await node.get(name)).status == 200, name
+
+
 async def test_a_link_to_an_unlisted_room_shows_nothing_of_it() -> None:
-    """Its preview and that of its match equal those of a room that does not exist."""
+    """Its preview, that of its match, and the files that its page names equal those of a room that
+    does not exist.
+    """
     async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Bob") as bob:
         room = await create(ada, "unlisted")
         await bob.ack("join", room=room)
         await bob.ack("sit", room=room, seat=1)
         match = (await bob.expect("event", kind="started"))["match"]
-        unknown = preview_of(await node.get("/room/unknown"))
-        assert preview_of(await node.get(f"/room/{room}")) == unknown
+        page = await node.get("/room/unknown")
+        unknown = preview_of(page)
+        unlisted = await node.get(f"/room/{room}")
+        assert preview_of(unlisted) == unknown
+        assert linked_parts(unlisted) == linked_parts(page)
         assert preview_of(await node.get(f"/match/{match}")) == unknown
         assert unknown == preview_of(await node.get("/"))
 

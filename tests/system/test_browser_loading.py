@@ -1,12 +1,14 @@
 """Pages whose files or data do not arrive: what they show, and how they recover."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Request, expect
+from playwright.async_api import Browser, Page, Request, Route, expect
 
 from tests.support.browsers import DESKTOP, PHONE, Person
 from tests.support.server_process import ServerProcess, serving
@@ -48,6 +50,68 @@ async def test_a_page_is_loaded_when_it_is_opened(chromium: Browser, server: Ser
     assert requested.count("pages/replays.js") == 1
     assert max(requested.count(name) for name in requested if name.endswith(".js")) == 1
     assert ada.faults == []
+
+
+@asynccontextmanager
+async def held(page: Page, pattern: str) -> AsyncIterator[None]:
+    """Holds the answers to requests until the block ends."""
+    released = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await released.wait()
+        await route.continue_()
+
+    await page.route(pattern, wait)
+    yield
+    released.set()
+
+
+async def test_a_room_appears_with_all_its_parts(chromium: Browser, server: ServerProcess) -> None:
+    """The page waits for the invitation, and for what an AI's room shows: neither appears late.
+
+    A match between two people loads nothing of them, and has what concerns the opponent before it
+    is needed.
+    """
+    ada, bob, cyd = [await visitor(chromium, server, phone) for phone in (False, True, False)]
+    await ada.create("Tic-tac-toe", "A friend", side="begins")
+    room = ada.page.url
+    async with held(bob.page, "**/pages/room/invitation.js"):
+        await bob.page.goto(room)
+        await expect(bob.page).to_have_title(re.compile("Tic-tac-toe"))
+        await expect(bob.page.get_by_text("Joining the room…")).to_be_visible()
+        await expect(bob.board).to_have_count(0)
+    await bob.button("Play").click()
+    await ada.play("b2")
+    requested: list[str] = []
+    cyd.page.on("request", lambda request: requested.append(request.url))
+    async with cyd.page.expect_response("**/pages/room/opponent.js"):
+        await cyd.page.goto(room)
+    await expect(cyd.board).to_be_visible()
+    unneeded = re.compile(r"/thinking|/invitation\.js|/strategies\.js")
+    assert [url for url in requested if unneeded.search(url)] == []
+    await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+    async with held(cyd.page, "**/pages/room/thinking.js"):
+        await cyd.page.goto(ada.page.url)
+        await expect(cyd.page).to_have_title(re.compile("Tic-tac-toe"))
+        await expect(cyd.page.get_by_text("Joining the room…")).to_be_visible()
+        await expect(cyd.board).to_have_count(0)
+    await expect(cyd.page.locator(".thinking")).to_be_visible()
+    assert [*ada.faults, *bob.faults, *cyd.faults] == []
+
+
+async def test_a_room_is_played_without_a_part_that_does_not_arrive(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The page says that a part is missing, and the match goes on; after a reload it is there."""
+    ada = await visitor(chromium, server)
+    await ada.page.route("**/pages/room/thinking.js", lambda route: route.abort())
+    await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+    await expect(ada.page.locator(".toast")).to_contain_text("A part of this page did not arrive")
+    await ada.play("b2")
+    await expect(ada.page.locator(".thinking")).to_have_count(0)
+    await ada.page.unroute("**/pages/room/thinking.js")
+    await ada.reload()
+    await expect(ada.page.locator(".thinking")).to_be_visible()
 
 
 async def test_a_page_that_does_not_arrive_says_so_and_is_tried_again(

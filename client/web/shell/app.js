@@ -5,6 +5,7 @@
  * @import {Content} from "./elements.js"
  * @import {Command} from "./connection.js"
  * @import {Model} from "./model.js"
+ * @import {Route} from "./router.js"
  * @import {EventMessage, HiddenMessage} from "./protocol.js"
  */
 
@@ -13,8 +14,7 @@ import { CommandError } from "./connection.js";
 import { h, render } from "./elements.js";
 import { drawBanner, drawHeader, drawToasts } from "./frame.js";
 import { FailedPage, LoadingPage, MissingPage } from "./notices.js";
-import { findRoute, loadPage, loadedPage, preloadPage } from "./router.js";
-import { LIKELY_NEXT_PATH } from "../pages.js";
+import { Router } from "./router.js";
 import { Session } from "./session.js";
 import { onSystemTheme } from "./theme.js";
 import { sentence } from "./words.js";
@@ -46,6 +46,8 @@ const LOAD_NEXT_AFTER_MS = 3000;
 
 export class App {
     #root;
+    #router;
+    #likelyNextPath;
     /** @type {Page | null} */
     #page = null;
     /** Whether the page shows all changes; otherwise a draw is scheduled. */
@@ -64,9 +66,16 @@ export class App {
     /** Tells the other tabs of this browser that the guest has another name. */
     #renames = new BroadcastChannel("renamed");
 
-    /** @param {Element} root */
-    constructor(root) {
+    /**
+     * @param {Element} root the element that the app fills
+     * @param {Route[]} pages
+     * @param {string} likelyNextPath a path of the page that is most likely opened next: it is loaded
+     *     while the browser is idle
+     */
+    constructor(root, pages, likelyNextPath) {
         this.#root = root;
+        this.#router = new Router(pages);
+        this.#likelyNextPath = likelyNextPath;
         const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`;
         this.session = new Session(
             {
@@ -99,7 +108,7 @@ export class App {
     start() {
         addEventListener("popstate", () => this.#route());
         addEventListener("click", (event) => this.#followLink(event));
-        addEventListener("pointerover", preloadLink);
+        addEventListener("pointerover", (event) => this.#preloadLink(event));
         addEventListener("keydown", (event) => this.#onKey(event));
         addEventListener("offline", () => this.session.loseNetwork());
         addEventListener("online", () => this.#retryIfLost());
@@ -110,7 +119,7 @@ export class App {
         this.#renames.onmessage = () => this.session.renew();
         this.#route();
         this.session.start();
-        setTimeout(() => preloadPage(LIKELY_NEXT_PATH), LOAD_NEXT_AFTER_MS);
+        setTimeout(() => this.#router.preload(this.#likelyNextPath), LOAD_NEXT_AFTER_MS);
     }
 
     /** Tells the page when the connection is back after an outage. */
@@ -193,14 +202,14 @@ export class App {
     /** Opens the page of the address: at once if it has been loaded, otherwise after its outline. */
     #route() {
         for (const dialog of document.querySelectorAll("dialog")) dialog.close();
-        const found = findRoute(location.pathname);
+        const found = this.#router.find(location.pathname);
         if (!found) return this.#open(new MissingPage());
         const { route, id } = found;
-        const PageClass = loadedPage(route);
+        const PageClass = this.#router.loaded(route);
         if (PageClass) return this.#open(new PageClass(this, id));
         const loading = new LoadingPage();
         this.#open(loading);
-        loadPage(route).then(
+        this.#router.load(route).then(
             (LoadedClass) => this.#page === loading && this.#open(new LoadedClass(this, id)),
             () => this.#page === loading && this.#open(new FailedPage(this)),
         );
@@ -293,9 +302,18 @@ export class App {
         )
             return;
         const url = new URL(link.href);
-        if (url.origin !== location.origin || !findRoute(url.pathname)) return;
+        if (url.origin !== location.origin || !this.#router.find(url.pathname)) return;
         event.preventDefault();
         this.navigate(url.pathname + url.search);
+    }
+
+    /**
+     * Loads the page to which the link under the pointer leads.
+     * @param {Event} event
+     */
+    #preloadLink(event) {
+        const link = event.target instanceof Element ? event.target.closest("a") : null;
+        if (link && link.origin === location.origin) this.#router.preload(link.pathname);
     }
 
     /** @param {KeyboardEvent} event */
@@ -305,19 +323,4 @@ export class App {
         if (!handlesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
             this.#page?.onKey(event);
     }
-}
-
-/**
- * Loads the page to which the link under the pointer leads.
- * @param {Event} event
- */
-function preloadLink(event) {
-    const link = event.target instanceof Element ? event.target.closest("a") : null;
-    if (link && link.origin === location.origin) preloadPage(link.pathname);
-}
-
-const root = document.getElementById("app");
-if (root) {
-    root.replaceChildren();
-    new App(root).start();
 }

@@ -2,14 +2,10 @@
  * The browser's model: an immutable value, which `apply` updates with the server's messages. `apply`
  * is a pure function, so a room that was resumed equals one that was never left.
  *
- * @import {RoomAnswer} from "./chat-lines.js"
- * @import {Assessment, BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState,
- *     Message, MoveView, Occupant, Played, Player, PositionView, Proposal, RoomDescription, RoomSummary,
- *     Snapshot, Thinking, Turn} from "./protocol.js"
+ * @import {Answer, Assessment, BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby,
+ *     MatchState, Message, MoveView, Occupant, Played, Player, PositionView, Proposal, RoomDescription,
+ *     RoomSummary, Snapshot, Thinking, Turn} from "./protocol.js"
  */
-
-import { withAnswer, withChatEvent } from "./chat-lines.js";
-import { isReadable } from "./readable.js";
 
 /**
  * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
@@ -428,13 +424,16 @@ function afterDecline(takebacks, seat) {
     return own.length < takebacks.length ? own : [];
 }
 
+/** Why a room is read-only until it has another match. */
+const MATCH_CODES = new Set(["game.changed", "game.fault"]);
+
 /**
- * Whether nothing can be done in the room here, not even between two matches: a newer version of the
- * server made it, or it is full.
+ * Whether no match can begin in the room here: a newer version of the server made it, it is full, or
+ * the server does not play its game.
  * @param {Room} room
  */
-export function isClosed(room) {
-    return room.frozen === "room.newer" || room.frozen === "room.full";
+export function isClosed({ frozen, match }) {
+    return frozen !== null && (match === null || !MATCH_CODES.has(frozen));
 }
 
 /**
@@ -571,4 +570,78 @@ function applyThinking(room, message) {
  */
 export function headPly(room) {
     return room.match?.moves.length ?? 0;
+}
+
+/** Maximum number of lines, and of answers, in the model; older ones are dropped. */
+const MAX_CHAT_LINES = 300;
+
+/**
+ * A private answer of the bot, with the version and the ply of the room at its arrival.
+ * @typedef {Answer & {at_v: number, ply: number}} RoomAnswer
+ */
+
+/**
+ * The room with one more line, or with a person whom the host has muted or unmuted.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "said" | "muted" | "unmuted"}>} event
+ * @returns {Room}
+ */
+function withChatEvent(room, event) {
+    if (event.kind === "said") {
+        const { t, room: _, kind, ...line } = event;
+        return { ...room, chat: [...room.chat, /** @type {ChatLine} */ (line)].slice(-MAX_CHAT_LINES) };
+    }
+    const { identity, name } = event;
+    const others = room.muted.filter((person) => person.identity !== identity);
+    return { ...room, muted: event.kind === "muted" ? [...others, { identity, name }] : others };
+}
+
+/**
+ * The room with one more private answer.
+ * @param {Room} room
+ * @param {Answer} answer
+ * @returns {Room}
+ */
+function withAnswer(room, answer) {
+    const placed = { ...answer, at_v: room.v, ply: room.match?.moves.length ?? 0 };
+    return { ...room, answers: [...room.answers, placed].slice(-MAX_CHAT_LINES) };
+}
+
+/**
+ * Whether the event's fields have the types that this client expects. A newer server may send
+ * others.
+ * @param {EventMessage | HiddenMessage} event
+ */
+function isReadable(event) {
+    switch (event.kind) {
+        case "configured":
+            return typeof event.thinking === "string";
+        case "seat_taken":
+        case "ai_took_over":
+        case "player_returned":
+            return Number.isInteger(event.seat) && typeof event.occupant?.name === "string";
+        case "renamed":
+        case "muted":
+        case "unmuted":
+            return [event.identity, event.name].every((text) => typeof text === "string");
+        case "seat_left":
+        case "offered":
+        case "declined":
+            return Number.isInteger(event.seat);
+        case "started":
+            return Number.isInteger(event.number) && Array.isArray(event.seats);
+        case "moved":
+            return Number.isInteger(event.ply) && typeof event.move === "string";
+        case "took_back":
+            return Number.isInteger(event.to_ply);
+        case "finished":
+            return (
+                [event.how, event.reason].every((text) => typeof text === "string") &&
+                (event.points == null || (Array.isArray(event.points) && event.points.length === 2))
+            );
+        case "said":
+            return [event.name, event.text].every((text) => typeof text === "string");
+        default:
+            return true;
+    }
 }

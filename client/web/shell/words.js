@@ -227,19 +227,21 @@ export function sentenceOf(message) {
 /**
  * Why a room cannot be played, in a sentence.
  * @param {string} code the code in `joined`
+ * @param {boolean} hasMatch whether a match is stopped by it
  */
-export function frozenText(code) {
-    return FROZEN_TEXTS[code] ?? "This match can be read but not played: the server no longer has its rules";
+export function frozenText(code, hasMatch) {
+    if (code === "game.hung") return HUNG_TEXT + (hasMatch ? "The match can go on" : "It can be played again") + AFTER_RESTART;
+    const subject = hasMatch ? "This match" : "This room";
+    return FROZEN_TEXTS[code] ?? `${subject} can be read but not played: the server no longer has its rules`;
 }
 
 /** Why a room cannot be played, by code. @type {Record<string, string>} */
 const FROZEN_TEXTS = {
     "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere",
     "room.full": "This room is full: it takes no more events, but it can be read. Open a new room to play on",
-    "game.hung":
-        "This game is out of order: one of its rules did not return. " +
-        "The match can go on after a restart of the server",
 };
+const HUNG_TEXT = "This game is out of order: one of its rules did not return. ";
+const AFTER_RESTART = " after a restart of the server";
 
 /**
  * The results without a winner that are not draws, by `how`. A newer server may end a match in

@@ -1,5 +1,7 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
+import { drawAiForm } from "/client/web/pages/room/ai-form.js";
+import { Opponent } from "/client/web/pages/room/opponent.js";
 import { render } from "/client/web/shell/elements.js";
 import { aiFields, parseStrategy, strategyChoice } from "/client/web/shell/words.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
@@ -36,8 +38,10 @@ function textsOf(draw, state) {
     return [...elements].map((element) => element.ariaLabel ?? element.textContent);
 }
 
-const actions = (state) => textsOf((app, room) => drawActions(app, room), state);
-const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeatActions(app, room, seat), state));
+const actions = (state) => textsOf((app, room) => drawActions(app, room, new Opponent(app).drawOffers(room)), state);
+const drawSeat = (app, room, seat) =>
+    drawSeatActions(app, room, seat, () => drawAiForm(app, room, seat, () => {}));
+const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeat(app, room, seat), state));
 
 test("the buttons of a running match are those that the server permits", () => {
     assertEqual(actions({ may: [] }), []);
@@ -80,7 +84,7 @@ async function answer(button, state) {
     const sent = [];
     const parent = document.createElement("div");
     document.body.replaceChildren(parent);
-    render(parent, drawSeatActions({ model, command: async (command) => sent.push(command.t), update: () => {} }, model.room, 1));
+    render(parent, drawSeat({ model, command: async (command) => sent.push(command.t), update: () => {} }, model.room, 1));
     parent.querySelector("button").click();
     const dialog = document.querySelector("dialog");
     assert(dialog.matches(":modal") && dialog.contains(document.activeElement), "the question has the focus");

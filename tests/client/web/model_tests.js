@@ -1,4 +1,4 @@
-import { EMPTY_MODEL, apply, follow, headPly, withThoughts, withViews } from "/client/web/shell/model.js";
+import { EMPTY_MODEL, apply, follow, headPly, isClosed, withThoughts, withViews } from "/client/web/shell/model.js";
 import { legalMoves, mySeat, permits } from "/client/web/shell/viewer.js";
 import { countText, moveText, pointsText, resultText, scoreText, durationText } from "/client/web/shell/words.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
@@ -136,16 +136,32 @@ test("a full room says that it can be read, also while it waits for a player", a
     const full = apply(model, { ...(await golden("server-joined")), frozen: "room.full", may: [] });
     const sentence = "This room is full: it takes no more events, but it can be read. Open a new room to play on";
     assertEqual(statusText(full, { ...full.room, match: null }), sentence);
-    assertEqual(drawActions({ model: full, command: () => {} }, { ...full.room, match: null }), null);
+    assertEqual(drawActions({ model: full, command: () => {} }, { ...full.room, match: null }, null), null);
+});
+
+test("a room whose game is not played says so before its first match, and after it", async () => {
+    const model = await joined();
+    const joinedMessage = await golden("server-joined");
+    const frozen = (code, match) => ({ ...apply(model, { ...joinedMessage, frozen: code, may: [] }).room, match });
+    const over = { winner: 0, how: "verdict", reason: "" };
+    const codes = ["game.hung", "game.unknown", "option.unknown", "game.fault"];
+    const texts = codes.map((code) => statusText(model, frozen(code, null)));
+    const gone = "This room can be read but not played: the server no longer has its rules";
+    const hung = "This game is out of order: one of its rules did not return. It can be played again after a restart of the server";
+    assertEqual(texts, [hung, gone, gone, gone]);
+    assertEqual(codes.map((code) => isClosed(frozen(code, null))), [true, true, true, true]);
+    const { match } = model.room;
+    assertEqual(statusText(model, frozen("game.hung", match)), hung.replace("It can be played again", "The match can go on"));
+    // Another match is played by the rules of now.
+    const ended = [...codes, "game.changed"].map((code) => isClosed(frozen(code, { ...match, over })));
+    assertEqual(ended, [true, true, true, false, false]);
 });
 
 test("a room of a newer version is shown with the reason, and offers no action", async () => {
     const model = await joined();
     const newer = apply(model, { ...(await golden("server-joined")), frozen: "room.newer", may: [] });
     const sentence = "This room was made by a newer Plyroom; it can be read here and played elsewhere";
-    const confirmation = { actionToConfirm: null, setActionToConfirm: () => {} };
-    const actions = (model) =>
-        [drawActions({ model, command: () => {} }, model.room, confirmation)].flat(Infinity).filter(Boolean);
+    const actions = (model) => [drawActions({ model, command: () => {} }, model.room, null)].flat(Infinity).filter(Boolean);
     assertEqual(statusText(newer, newer.room), sentence);
     assertEqual(statusText(newer, { ...newer.room, match: null }), sentence);
     assertEqual(actions(newer), []);

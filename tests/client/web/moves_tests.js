@@ -1,6 +1,6 @@
 import { drawMoves, rowsOf } from "/client/web/ui/moves.js";
 import { render } from "/client/web/shell/elements.js";
-import { thoughtHeading } from "/client/web/ui/thinking.js";
+import { thoughtHeading } from "/client/web/ui/thinking/panel.js";
 import { numberedMove } from "/client/web/shell/words.js";
 import { assertEqual, test } from "./testing.js";
 

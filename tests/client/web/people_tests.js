@@ -1,6 +1,6 @@
-import { Absence, drawGone } from "/client/web/pages/room/gone.js";
 import { Muted } from "/client/web/pages/room/muted.js";
 import { nameMarks } from "/client/web/pages/room/names.js";
+import { Opponent } from "/client/web/pages/room/opponent.js";
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
@@ -11,19 +11,21 @@ const KEPT = { identity: "ai", name: "AI level 2", kind: "ai", level: 2, kept_fo
 const CLAIMS = ["claim_win", "call_draw", "let_ai_play"];
 
 /** Returns the texts that Ada sees about a player who has gone. */
-function seen({ seats = [ADA, BEN], may = [], gone_ms = [], isWaiting = false }) {
+function seen({ seats = [ADA, BEN], may = [], gone_ms = [], waited_ms = 0, isWaiting = false }) {
     const match = { id: "m", number: 1, start: "", rules: "", seats, moves: [] };
     const model = [
         { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
         { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "zoe", levels: 3, view: null }, may },
         { t: "snapshot", room: "r", v: 9, seats, match },
     ].reduce(apply, follow(EMPTY_MODEL, "r"));
-    const absence = new Absence(() => 1000, () => {});
-    absence.set(gone_ms);
-    absence.isWaiting = isWaiting;
+    const opponent = new Opponent({ model, command: async () => null, update() {} }, () => 1000);
+    opponent.setGone(gone_ms, 1000 - waited_ms);
     const parent = document.createElement("div");
-    render(parent, drawGone({ model, command: async () => null, update() {} }, model.room, absence));
-    absence.stop();
+    const draw = () => render(parent, opponent.drawGone(model.room));
+    draw();
+    if (isWaiting) [...parent.querySelectorAll("button")].find(({ textContent }) => textContent === "Wait").click();
+    draw();
+    opponent.stop();
     const leaves = [...parent.querySelectorAll("p, button")];
     return leaves.map((element) => element.textContent);
 }
@@ -31,6 +33,8 @@ function seen({ seats = [ADA, BEN], may = [], gone_ms = [], isWaiting = false })
 test("a player sees the time until the match may be claimed, and then the claims", () => {
     assertEqual(seen({}), []);
     assertEqual(seen({ gone_ms: [null, 39_001] }), ["Ben has gone. You may claim the match in 40 s."]);
+    const later = "Ben has gone. You may claim the match in 36 s.";
+    assertEqual(seen({ gone_ms: [null, 39_001], waited_ms: 4000 }), [later]);
     const claims = ["Claim the win", "Call it a draw", "Let the AI play on", "Wait"];
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS }), ["Ben has gone.", ...claims]);
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS, isWaiting: true }), ["Ben has gone."]);

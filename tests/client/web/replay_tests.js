@@ -1,6 +1,6 @@
 import { render } from "/client/web/shell/elements.js";
 import { drawMoves } from "/client/web/ui/moves.js";
-import { ChanceGraph, curveOf, drawChanceBar } from "/client/web/ui/chance-graph.js";
+import { ChanceGraph, curveOf, drawChanceBar } from "/client/web/ui/thinking/chance-graph.js";
 import { merge, nextMarked } from "/client/web/pages/replay/analysis.js";
 import { boundedStep } from "/client/web/pages/replay/playback.js";
 import { addressOf, parametersOf, parseFilter, withChanges } from "/client/web/pages/replays/filter.js";

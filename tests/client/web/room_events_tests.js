@@ -1,6 +1,5 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
-import { logLine, presenceChanges, soundsFor, toastText } from "/client/web/pages/room/events.js";
-import { historyLines } from "/client/web/pages/room/history.js";
+import { historyLines, logLine, presenceChanges, soundsFor, toastText } from "/client/web/pages/room/events.js";
 import { RoomFeedback } from "/client/web/pages/room/feedback.js";
 import { assertEqual, test } from "./testing.js";
 

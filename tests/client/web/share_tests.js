@@ -19,7 +19,7 @@ async function invitation(respond) {
             { t: "snapshot", room: "r", v: 9, seats: [ADA, null], match: null },
         ].reduce(apply, follow(EMPTY_MODEL, "r"));
         const parent = document.createElement("div");
-        render(parent, new Invitation({ model, update() {} }, share).draw(model.room));
+        render(parent, new Invitation({ model, update() {} }, share).draw(model.room, () => null));
         return parent;
     } finally {
         window.fetch = fetch;

@@ -2,6 +2,7 @@ import { EMPTY_MODEL, apply, follow, headPly } from "/client/web/shell/model.js"
 import { legalMoves, viewerSeat } from "/client/web/shell/viewer.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
 import { logLine, toastText } from "/client/web/pages/room/events.js";
+import { Opponent } from "/client/web/pages/room/opponent.js";
 import { sideOfBoard } from "/client/web/pages/room/one-screen.js";
 import { render } from "/client/web/shell/elements.js";
 import { assertEqual, flushPromises, test } from "./testing.js";
@@ -38,7 +39,8 @@ function modelAfter(messages = [], { seats = [ADA, BEN], may = ["takeback"], ...
 function actionsOf(model) {
     const parent = document.createElement("div");
     const sent = [];
-    render(parent, drawActions({ model, command: async (command) => sent.push(command) }, model.room));
+    const app = { model, command: async (command) => sent.push(command) };
+    render(parent, drawActions(app, model.room, new Opponent(app).drawOffers(model.room)));
     return { parent, sent, texts: [...parent.querySelectorAll("button, p")].map((element) => element.textContent) };
 }
 

@@ -2,7 +2,7 @@ import { drawArrows } from "/client/web/board/arrows.js";
 import { layOut } from "/client/web/board/geometry.js";
 import { render } from "/client/web/shell/elements.js";
 import { EMPTY_MODEL, apply, assessed, follow, thoughtsOf, withThoughts } from "/client/web/shell/model.js";
-import { ThinkingPanel, drawThinkingSetting, thoughtFor } from "/client/web/ui/thinking.js";
+import { ThinkingPanel, drawThinkingSetting, thoughtFor } from "/client/web/ui/thinking/panel.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const ROOM = "r7Kq2";
@@ -209,7 +209,7 @@ test("the strip of a move has a square for each depth, full where its value was 
 });
 
 test("since when a move is best, and how often another was refuted", async () => {
-    const { lastComplete, scaleOf, bestWords, otherWords } = await import("/client/web/ui/search-picture.js");
+    const { lastComplete, scaleOf, bestWords, otherWords } = await import("/client/web/ui/thinking/search-picture.js");
     const depths = ["a", "b", "b"].map((move, i) => ({ depth: i + 1, move, text: move, chance: 50 }));
     assertEqual(bestWords("b", depths, 3), "best since depth 2");
     assertEqual(bestWords("a", depths, 4), "best at depth 4 so far");

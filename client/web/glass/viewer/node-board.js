@@ -10,7 +10,7 @@
 import "../../board/board.js";
 import { boardAspect } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
-import { loadStyleSheet } from "../../shell/router.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { sentenceOf } from "../../shell/words.js";
 import { NodeBoards } from "../trace/boards.js";
 import { nodeName } from "../text/sentences.js";

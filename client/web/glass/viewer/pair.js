@@ -9,7 +9,7 @@
  */
 
 import { h } from "../../shell/elements.js";
-import { loadStyleSheet } from "../../shell/router.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { Controls } from "./controls.js";
 import { stateAt } from "../trace/search-state.js";
 import { PairedWalk } from "../trace/paired-walk.js";

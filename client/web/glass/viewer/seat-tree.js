@@ -15,7 +15,7 @@ import { Run } from "../trace/run.js";
 import { toggle } from "../drawing/shown.js";
 import { drawTree } from "../drawing/tree.js";
 import { h } from "../../shell/elements.js";
-import { loadStyleSheet } from "../../shell/router.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { plural, sentenceOf } from "../../shell/words.js";
 
 /** The style sheet of a tree, which a room does not load at first. */

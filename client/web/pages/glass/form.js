@@ -15,7 +15,7 @@ import { readChoices, readLessons } from "../../glass/trace/requests.js";
 import { TraceError } from "../../glass/trace/stream.js";
 import { listGames } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
-import { loadStyleSheet } from "../../shell/router.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { sentenceOf } from "../../shell/words.js";
 import { MoveBoard } from "./move-board.js";
 import { EXAMPLES } from "./examples.js";

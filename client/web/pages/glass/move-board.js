@@ -9,7 +9,7 @@ import "../../board/board.js";
 import { readBoards } from "../../glass/trace/requests.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { loadStyleSheet } from "../../shell/router.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { sideName } from "../../shell/words.js";
 
 void loadStyleSheet("board/board.css").catch(() => {});

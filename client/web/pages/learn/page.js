@@ -8,9 +8,9 @@
 
 import { listLessons } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
-import { clientFile } from "../../shell/router.js";
+import { clientFile } from "../../shell/style-sheets.js";
 import { countText } from "../../shell/words.js";
-import { lessonProgress, progressText } from "../../ui/progress.js";
+import { lessonProgress, progressText } from "../../lesson/progress/progress.js";
 
 /** @implements {Page} */
 export class LearnPage {

@@ -12,7 +12,7 @@
  */
 
 import { h } from "../../shell/elements.js";
-import { lessonProgress, storeProgress } from "../../ui/progress.js";
+import { lessonProgress, storeProgress } from "../../lesson/progress/progress.js";
 import { FigureExercise } from "./figure-exercise.js";
 import { drawHandout } from "./handout.js";
 import { OrderExercise } from "./order-exercise.js";

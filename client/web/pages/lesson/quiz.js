@@ -5,16 +5,16 @@
  * @import {VNode} from "../../shell/elements.js"
  * @import {Answer, Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
- * @import {Outcome} from "../../ui/progress.js"
+ * @import {Outcome} from "../../lesson/progress/progress.js"
+ * @import {Ends} from "../../glass/trace/search-state.js"
  * @import {SearchTrace} from "../../glass/trace/trace.js"
  */
 
 import { h } from "../../shell/elements.js";
 import { isRight, readNumber } from "./answers.js";
 import { drawFigure } from "./figure.js";
-import { stateAt } from "../../glass/trace/search-state.js";
-import { lessonProgress, progressText, storeProgress } from "../../ui/progress.js";
-import { QuestionState } from "./question-state.js";
+import { SearchState, stateAt } from "../../glass/trace/search-state.js";
+import { lessonProgress, progressText, storeProgress } from "../../lesson/progress/progress.js";
 import { drawTree } from "../../glass/drawing/tree.js";
 
 /**
@@ -368,5 +368,29 @@ export class Quiz {
         if (event.altKey || event.ctrlKey || event.metaKey || !["y", "n"].includes(event.key)) return;
         event.preventDefault();
         this.#answer(event.key === "y");
+    }
+}
+
+/**
+ * The state of a search as a question shows it: the node of the question and the nodes above it have the
+ * window that they received, and open intervals.
+ */
+class QuestionState extends SearchState {
+    /**
+     * @param {number} row the number of a node
+     * @override
+     * @returns {Ends}
+     */
+    window(row) {
+        return this.isOnPath(row) ? [this.trace.alpha(row), this.trace.beta(row)] : super.window(row);
+    }
+
+    /**
+     * @param {number} row the number of a node
+     * @override
+     * @returns {Ends}
+     */
+    interval(row) {
+        return this.isOnPath(row) ? [-Infinity, Infinity] : super.interval(row);
     }
 }

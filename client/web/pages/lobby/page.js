@@ -15,7 +15,7 @@ import { h } from "../../shell/elements.js";
 import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } from "./choices.js";
 import { drawGames } from "./games.js";
 import { drawMine, drawPublic } from "./rooms.js";
-import { drawMatch } from "../../ui/matches.js";
+import { drawMatch } from "../../ui/matches/matches.js";
 import { sentence } from "../../shell/words.js";
 
 /** Maximum number of finished matches in the lobby. */

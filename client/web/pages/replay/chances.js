@@ -4,7 +4,7 @@
  *
  * @import {StoredMatch} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
- * @import {ChanceGraph} from "../../ui/chance-graph.js"
+ * @import {ChanceGraph} from "../../ui/thinking/chance-graph.js"
  * @import {MatchAnalysis} from "./analysis.js"
  * @import {LoadedMatch} from "./loaded-match.js"
  */
@@ -15,7 +15,7 @@ import { markOf } from "./parts.js";
 
 export class ChanceView {
     #update;
-    /** @type {typeof import("../../ui/chance-graph.js") | null} */
+    /** @type {typeof import("../../ui/thinking/chance-graph.js") | null} */
     #module = null;
     #isRequested = false;
     /** @type {ChanceGraph | null} */
@@ -76,7 +76,7 @@ export class ChanceView {
     #load() {
         if (!this.#isRequested) {
             this.#isRequested = true;
-            void import("../../ui/chance-graph.js").then(
+            void import("../../ui/thinking/chance-graph.js").then(
                 (module) => {
                     this.#module = module;
                     this.#graph = new module.ChanceGraph(this.#update);

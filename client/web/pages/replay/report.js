@@ -8,7 +8,7 @@
 
 import { h } from "../../shell/elements.js";
 import { plural, sentenceOf } from "../../shell/words.js";
-import { unbroken } from "../../ui/thinking.js";
+import { unbroken } from "../../ui/thinking/panel.js";
 import { SIGNS } from "./analysis.js";
 
 /**

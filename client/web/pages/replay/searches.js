@@ -11,9 +11,9 @@
  */
 
 import { glassPath, seatOf } from "../../ui/moves.js";
-import { SearchTree } from "../../ui/search-tree.js";
+import { SearchTree } from "../../ui/thinking/search-tree.js";
 import { hasAi } from "../../ui/table.js";
-import { NOT_SEARCHED, ThinkingPanel, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
+import { NOT_SEARCHED, ThinkingPanel, thoughtFor, thoughtHeading } from "../../ui/thinking/panel.js";
 import { numberedMove, sideName } from "../../shell/words.js";
 
 export class Searches {

@@ -10,7 +10,7 @@
 
 import { h } from "../../shell/elements.js";
 import { numberedMove } from "../../shell/words.js";
-import { unbroken } from "../../ui/thinking.js";
+import { unbroken } from "../../ui/thinking/panel.js";
 import { SIGNS } from "./analysis.js";
 
 /**

@@ -11,7 +11,7 @@
 import { listGames, listMatches } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { agoText, sentence } from "../../shell/words.js";
-import { drawMatch } from "../../ui/matches.js";
+import { drawMatch } from "../../ui/matches/matches.js";
 import { addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
 import { drawForm } from "./form.js";
 import { PAGE_SIZE, momentOf, readPage } from "./reading.js";

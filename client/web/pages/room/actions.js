@@ -10,12 +10,10 @@
 import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { headPly, isClosed } from "../../shell/model.js";
+import { headPly } from "../../shell/model.js";
 import { claimReason, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
-import { drawTakeback, drawTakebackRequest } from "./takeback.js";
-import { drawDepth, knownStrategies, takesDepth } from "../../ui/strategies.js";
-import { PERSONAS, aiFields, frozenText, occupantName, parseStrategy, resultForViewer, sideName, strategyChoice } from "../../shell/words.js";
+import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -30,7 +28,7 @@ export function statusText(model, room) {
         const hasResigned = match.over.how === "resign" && seat !== null && match.over.winner === 1 - seat;
         return `${resultForViewer(match.over, board, seat)}: ${hasResigned ? "you resigned" : match.over.reason}`;
     }
-    if (room.frozen && (match || isClosed(room))) return frozenText(room.frozen);
+    if (room.frozen) return frozenText(room.frozen, match !== null);
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
@@ -41,25 +39,24 @@ export function statusText(model, room) {
 }
 
 /**
- * The open offer as a sentence with its answers, the buttons for what the viewer may do in the match,
- * and the link to its replay.
+ * The open offers, the buttons for what the viewer may do in the match, and the link to its replay.
  * @param {App} app
  * @param {Room} room
+ * @param {Content} offers
  * @returns {Content}
  */
-export function drawActions(app, room) {
+export function drawActions(app, room, offers) {
     const { match } = room;
     if (!match) return null;
     if (!match.over)
         return [
-            drawTakebackRequest(app, room),
-            drawOffer(app, room, "draw", "accept"),
+            offers,
             drawTakeback(app, room),
             drawDrawButtons(app, room),
             drawEndButton(app, room),
         ];
     return [
-        drawOffer(app, room, "rematch", "rematch"),
+        offers,
         drawRematch(app, room),
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
@@ -67,36 +64,16 @@ export function drawActions(app, room) {
 }
 
 /**
- * The open offer: "Ada offers a draw." with the buttons to accept and decline it, or "You offered a
- * draw." with the button to withdraw it.
+ * The button to take a move back, or to ask for it.
  * @param {App} app
  * @param {Room} room
- * @param {"draw" | "rematch"} noun what is offered
- * @param {"accept" | "rematch"} accept the command that accepts it
  * @returns {Content}
  */
-function drawOffer(app, room, noun, accept) {
-    const { model } = app;
-    const send = (/** @type {"accept" | "rematch" | "decline"} */ t) => () =>
-        void app.command(t === "rematch" ? { t, room: room.id } : { t, room: room.id, what: noun });
-    if (room.offers.length === 0) return null;
-    const offerer = room.offers.find((seat) => seat !== mySeat(model));
-    const decline = (/** @type {string} */ text) => h("button", { key: "decline", onclick: send("decline") }, text);
-    if (offerer !== undefined && permits(model, "accept"))
-        return drawSentence(`${occupantName(room.seats[offerer])} offers a ${noun}.`, [
-            h("button", { key: "accept", class: "main", onclick: send(accept) }, "Accept"),
-            decline("Decline"),
-        ]);
-    if (!permits(model, "decline")) return null;
-    return drawSentence(`You offered a ${noun}.`, decline("Withdraw"));
-}
-
-/**
- * @param {string} sentence
- * @param {Content} answers
- */
-function drawSentence(sentence, answers) {
-    return h("div", { key: "offer", class: "offer", role: "group", "aria-label": sentence }, h("p", null, sentence), answers);
+function drawTakeback(app, room) {
+    if (!permits(app.model, "takeback")) return null;
+    const send = () => void app.command({ t: "takeback", room: room.id, ply: headPly(room) });
+    const isAtOnce = hasAi(room.seats) || isOneScreen(room);
+    return h("button", { key: "takeback", onclick: send }, icon("undo"), isAtOnce ? "Take back" : "Ask to take back");
 }
 
 /**
@@ -157,9 +134,10 @@ function drawRematch(app, room) {
  * @param {App} app
  * @param {Room} room
  * @param {number} seat
+ * @param {() => Content} drawAiForm draws the form that puts an AI on the seat
  * @returns {Content}
  */
-export function drawSeatActions(app, room, seat) {
+export function drawSeatActions(app, room, seat, drawAiForm) {
     const { model } = app;
     const occupant = room.seats[seat];
     const send = (/** @type {Command} */ command) => () => void app.command(command);
@@ -168,7 +146,7 @@ export function drawSeatActions(app, room, seat) {
         return [
             permits(model, "sit") ? h("button", { class: "small main", onclick: sit }, "Sit here") : null,
             // Before the first match the invitation has these buttons.
-            room.match && permits(model, "add_ai") ? drawAddAi(app, room, seat) : null,
+            room.match && permits(model, "add_ai") ? drawAiForm() : null,
         ];
     }
     if (seat === mySeat(model) && permits(model, "stand"))
@@ -200,50 +178,4 @@ async function removeAi(app, room, seat) {
         no: "Keep it",
     };
     if (await askToConfirm(question)) void app.command({ t: "remove_ai", room: room.id, seat });
-}
-
-/**
- * The form that puts an AI on a seat. Its field for a depth is visible while a strategy is chosen that
- * takes one.
- * @param {App} app
- * @param {Room} room
- * @param {number} seat
- */
-export function drawAddAi(app, room, seat) {
-    const { levels: count = 1, level_names: names = [] } = room.description ?? {};
-    const levels = Array.from({ length: count }, (_, i) => i + 1);
-    const defaultLevel = Math.ceil(levels.length / 2);
-    const { titles, list } = knownStrategies(() => app.update());
-    const submit = (/** @type {SubmitEvent} */ event) => {
-        event.preventDefault();
-        if (!(event.currentTarget instanceof HTMLFormElement)) return;
-        const data = new FormData(event.currentTarget);
-        const level = String(data.get("level"));
-        const strategy = parseStrategy(level)?.strategy;
-        const depth = strategy !== undefined && takesDepth(strategy, list) ? { depth: Number(data.get("depth")) } : null;
-        void app.command({ t: "add_ai", room: room.id, seat, ...aiFields(level), ...depth });
-    };
-    const drawLevel = (/** @type {number} */ level) =>
-        h("option", { value: level, selected: level === defaultLevel }, `Level ${level} ${names[level - 1] ?? ""}`.trim());
-    const strategies = Object.entries(titles).map(([name, title]) =>
-        h("option", { value: strategyChoice(name), class: takesDepth(name, list) ? "takes-depth" : null }, title),
-    );
-    return h(
-        "form",
-        { class: "add-ai", onsubmit: submit },
-        h(
-            "select",
-            { name: "level", class: "small", "aria-label": "Level, character or strategy of the AI" },
-            // A game without levels has no characters either: strategies play it.
-            count > 0
-                ? [
-                      h("optgroup", { label: "Levels" }, levels.map(drawLevel)),
-                      h("optgroup", { label: "Characters" }, Object.entries(PERSONAS).map(([key, { name }]) => h("option", { value: key }, name))),
-                  ]
-                : null,
-            h("optgroup", { label: "Strategies" }, strategies),
-        ),
-        list ? drawDepth(list, null) : null,
-        h("button", { class: "small" }, "Add AI"),
-    );
 }

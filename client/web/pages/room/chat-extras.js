@@ -3,15 +3,14 @@
  * while you type one, and the host's buttons. The page loads this module after its first drawing.
  *
  * @import {App} from "../../shell/app.js"
- * @import {RoomAnswer} from "../../shell/chat-lines.js"
  * @import {Content, VNode} from "../../shell/elements.js"
- * @import {Room} from "../../shell/model.js"
+ * @import {Room, RoomAnswer} from "../../shell/model.js"
  * @import {Ack, ChatLine} from "../../shell/protocol.js"
  */
 
 import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
-import { loadStyleSheet } from "../../shell/router.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { isOneScreen, permits } from "../../shell/viewer.js";
 
 void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});

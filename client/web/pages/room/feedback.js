@@ -8,9 +8,8 @@
  */
 
 import { notifyTurn, playSound } from "./bell.js";
-import { historyLines } from "./history.js";
 import { isOneScreen, mySeat, viewerSeat } from "../../shell/viewer.js";
-import { isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
+import { historyLines, isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
 import { occupantName, versus } from "../../shell/words.js";
 
 /** A line of the log, after the event with the number `v`. @typedef {{v: number, key: string, text: string}} LogLine */

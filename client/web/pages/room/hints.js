@@ -4,15 +4,14 @@
  * this module after its first drawing.
  *
  * @import {App} from "../../shell/app.js"
- * @import {RoomAnswer} from "../../shell/chat-lines.js"
  * @import {Content} from "../../shell/elements.js"
- * @import {Room} from "../../shell/model.js"
+ * @import {Room, RoomAnswer} from "../../shell/model.js"
  */
 
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { loadStyleSheet } from "../../shell/router.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { legalMoves, permits } from "../../shell/viewer.js";
 
 void loadStyleSheet("pages/room/hints.css").catch(() => {});

@@ -1,6 +1,6 @@
 /**
  * The card over the board before the first match: for a guest the invitation to play, for the host
- * the link to send.
+ * the link to send. The page loads this module while a seat is free.
  *
  * @import {App} from "../../shell/app.js"
  * @import {Content} from "../../shell/elements.js"
@@ -12,7 +12,6 @@ import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { MAX_NAME_CHARACTERS } from "../../shell/frame.js";
 import { mySeat, permits } from "../../shell/viewer.js";
-import { drawAddAi } from "./actions.js";
 import { sideName } from "../../shell/words.js";
 
 export class Invitation {
@@ -36,18 +35,22 @@ export class Invitation {
     /**
      * The card; null during and after a match, and for a viewer who has chosen to watch.
      * @param {Room} room
+     * @param {(seat: number) => Content} drawAiForm draws the form that puts an AI on a seat
      * @returns {Content}
      */
-    draw(room) {
+    draw(room, drawAiForm) {
         const { model } = this.#app;
         if (room.match !== null || room.frozen !== null || room.seats.every((occupant) => occupant !== null)) return null;
-        if (invites(model, room)) return this.#drawForHost(room);
+        if (invites(model, room)) return this.#drawForHost(room, drawAiForm);
         if (this.#isWatching || !permits(model, "sit")) return null;
         return this.#drawForGuest(room);
     }
 
-    /** @param {Room} room */
-    #drawForHost(room) {
+    /**
+     * @param {Room} room
+     * @param {(seat: number) => Content} drawAiForm
+     */
+    #drawForHost(room, drawAiForm) {
         const seat = room.seats.indexOf(null);
         return h(
             "section",
@@ -56,7 +59,7 @@ export class Invitation {
             h("p", { class: "muted" }, `${this.#share.hasCode ? "Send the link, or let your friend scan the code." : "Send the link."} The match starts as soon as both seats are taken.`),
             this.#share.drawLarge(),
             permits(this.#app.model, "add_ai")
-                ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "or put an AI here:"), drawAddAi(this.#app, room, seat))
+                ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "or put an AI here:"), drawAiForm(seat))
                 : null,
         );
     }

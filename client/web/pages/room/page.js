@@ -13,17 +13,15 @@
 
 import { drawBell } from "./bell.js";
 import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
-import { Chances } from "./chances.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
-import { Invitation } from "./invitation.js";
 import { headPly, isClosed } from "../../shell/model.js";
 import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
-import { drawGlassLink, drawMoves, drawStepper, glassPath, plyForKey, scrollToShown, seatOf } from "../../ui/moves.js";
+import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { RoomFeedback } from "./feedback.js";
-import { Absence, drawGone } from "./gone.js";
+import { PARTS, Part, expectedParts, neededParts } from "./later.js";
 import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
 import { nameMarks } from "./names.js";
@@ -31,16 +29,16 @@ import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
-import { SearchTree } from "../../ui/search-tree.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
-import { drawFlip, drawTable, hasAi, resultFor } from "../../ui/table.js";
+import { drawFlip, drawTable, resultFor } from "../../ui/table.js";
 import { drawPanel } from "../../ui/tabs.js";
-import { NOT_SEARCHED, ThinkingPanel, drawThinkingSetting, thoughtFor, thoughtHeading } from "../../ui/thinking.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
 
 /** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
 const NO_MOVES = [];
+/** The same for scenes without arrows. @type {BoardArrow[]} */
+const NO_ARROWS = [];
 
 /** @implements {Page} */
 export class RoomPage {
@@ -53,16 +51,16 @@ export class RoomPage {
     #turnsBoard = turnsBoard();
     #sentMove;
     #missingParts;
-    #absence;
+    /** The time of the last change of who is there, for the countdown of a player who has gone. */
+    #presenceAt_ms = 0;
     /** The people whose lines of chat are hidden. */
     #muted = new Muted(browserStorage());
     #feedback;
     #tabs;
     #share;
-    #invitation;
-    #thinking;
-    #searchTree;
-    #chances;
+    #parts;
+    /** Whether the room has been drawn: from then on the page waits for no part. */
+    #isDrawn = false;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
     /** The position that was last announced to screen readers: match, ply and result. */
@@ -89,18 +87,25 @@ export class RoomPage {
         this.#app = app;
         this.#id = id;
         this.#missingParts = new MissingParts(app, (events, lastV) => this.#feedback.addHistory(events, lastV));
-        this.#absence = new Absence(
-            () => performance.now(),
-            () => app.update(),
-        );
         this.#feedback = new RoomFeedback(app);
         this.#sentMove = new SentMove(app);
         this.#tabs = new RoomTabs(app);
         this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
-        this.#invitation = new Invitation(app, this.#share);
-        this.#thinking = new ThinkingPanel(() => app.update());
-        this.#searchTree = new SearchTree(app, () => import("../../glass/viewer/seat-tree.js"));
-        this.#chances = new Chances(app);
+        this.#parts = {
+            aiForm: new Part(app, PARTS.aiForm, ({ drawAiForm }) => drawAiForm),
+            invitation: new Part(app, PARTS.invitation, ({ Invitation }) => new Invitation(app, this.#share)),
+            opponent: new Part(app, PARTS.opponent, ({ Opponent }) => {
+                const opponent = new Opponent(app);
+                opponent.setGone(app.model.room?.presence?.gone_ms ?? [], this.#presenceAt_ms);
+                return opponent;
+            }),
+            thinking: new Part(app, PARTS.thinking, ({ RoomThinking }) => new RoomThinking(app, (ply) => this.#showPly(ply))),
+        };
+    }
+
+    /** Loads the parts that most rooms need which a browser opens next. */
+    static preload() {
+        for (const load of [PARTS.aiForm, PARTS.invitation, PARTS.thinking]) load().catch(() => {});
     }
 
     start() {
@@ -122,10 +127,9 @@ export class RoomPage {
     }
 
     stop() {
-        this.#absence.stop();
+        for (const part of Object.values(this.#parts)) part.stop();
         this.#feedback.stop();
         this.#tabs.stop();
-        this.#searchTree.stop();
         this.#app.session.followRoom(null);
     }
 
@@ -135,6 +139,10 @@ export class RoomPage {
         const players = room.seats.filter((occupant) => occupant !== null);
         const subject = `${room.description.title}${players.length > 0 ? `: ${versus(players)}` : ""}`;
         return `${legalMoves(room).length > 0 ? "Your turn – " : ""}${subject} – Plyroom`;
+    }
+
+    onReconnect() {
+        for (const part of Object.values(this.#parts)) part.retry();
     }
 
     /**
@@ -149,7 +157,10 @@ export class RoomPage {
     onModelChange(before) {
         const { room } = this.#app.model;
         if (!room) return;
-        if (before.room?.presence !== room.presence) this.#absence.set(room.presence?.gone_ms ?? []);
+        if (before.room?.presence !== room.presence) {
+            this.#presenceAt_ms = performance.now();
+            this.#parts.opponent.shown?.setGone(room.presence?.gone_ms ?? [], this.#presenceAt_ms);
+        }
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
         if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
         if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
@@ -198,6 +209,7 @@ export class RoomPage {
         const lines = document.querySelector(".chat .lines");
         if (lines && this.#isChatAtEnd) lines.scrollTop = lines.scrollHeight;
         this.#tabs.afterDraw();
+        if (room && this.#isDrawn) for (const name of expectedParts(this.#app.model, room)) this.#parts[name].request();
     }
 
     /** @returns {Content} */
@@ -205,11 +217,12 @@ export class RoomPage {
         const { session, model } = this.#app;
         const { room } = model;
         if (session.refusal) return drawRefusal(session.refusal.message);
-        if (!room?.description || room.v === 0)
+        if (!room?.description || room.v === 0 || !this.#hasParts(room))
             return h("p", { class: "loading", key: "loading" }, "Joining the room…");
+        this.#isDrawn = true;
         const { description } = room;
         const title = room.match ? `${description.title}, match ${room.match.number}` : description.title;
-        const thinking = this.#drawThinking(room);
+        const thinking = this.#parts.thinking.shown?.draw(room, this.#shown) ?? null;
         const selected = this.#tabs.selected(thinking !== null);
         return h(
             "div",
@@ -233,6 +246,17 @@ export class RoomPage {
         );
     }
 
+    /**
+     * Requests the parts that the room needs. Returns whether it can be drawn: the first drawing waits
+     * for them, so that nothing appears late.
+     * @param {Room} room
+     */
+    #hasParts(room) {
+        const needed = neededParts(this.#app.model, room).map((name) => this.#parts[name]);
+        for (const part of needed) part.request();
+        return this.#isDrawn || needed.every((part) => part.isSettled);
+    }
+
     /** @param {Room} room */
     #drawTable(room) {
         const board = room.description?.view ?? null;
@@ -249,8 +273,9 @@ export class RoomPage {
             pending: sentMove,
             flip: isFlipped(board.board, side, this.#isTurned),
             label: `${room.description?.title} board`,
-            arrows: this.#thinking.arrows.length > 0 ? this.#thinking.arrows : this.#answerArrows(room),
+            arrows: this.#arrows(room),
         };
+        const { invitation, thinking } = this.#parts;
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
         return drawTable({
             scene,
@@ -259,8 +284,17 @@ export class RoomPage {
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
             prompt: (text) => this.#setPrompt(text),
-            overlay: [this.#invitation.draw(room), this.#drawChances(room, bottom)?.bar],
+            overlay: [invitation.shown?.draw(room, (seat) => this.#drawAiForm(room, seat)), thinking.shown?.drawBar(room, this.#shown, bottom)],
         });
+    }
+
+    /**
+     * @param {Room} room
+     * @param {number} seat
+     */
+    #drawAiForm(room, seat) {
+        const { aiForm, thinking } = this.#parts;
+        return aiForm.shown?.(this.#app, room, seat, () => thinking.request());
     }
 
     /**
@@ -293,13 +327,14 @@ export class RoomPage {
             you: viewerSeat(this.#app.model) === seat,
             prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
             result: resultFor(room.match?.over, seat),
-            actions: drawSeatActions(this.#app, room, seat),
+            actions: drawSeatActions(this.#app, room, seat, () => this.#drawAiForm(room, seat)),
         };
     }
 
     /** @param {Room} room */
     #drawState(room) {
         const over = room.match?.over ?? null;
+        const opponent = this.#parts.opponent.shown;
         const seat = viewerSeat(this.#app.model);
         const result = over && resultFor(over, seat ?? over.winner ?? 0);
         const back = () => this.#showPly(headPly(room));
@@ -319,10 +354,10 @@ export class RoomPage {
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
-            over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen)) : null,
-            room.match && !over ? drawGone(this.#app, room, this.#absence) : null,
+            over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
+            room.match && !over ? opponent?.drawGone(room) : null,
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room), this.#hints?.draw(room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room)), this.#hints?.draw(room)),
         );
     }
 
@@ -330,47 +365,6 @@ export class RoomPage {
     #canTurnBoard(room) {
         const board = room.description?.view;
         return board != null && (canFlip(board.board) || mySeat(this.#app.model) === null);
-    }
-
-    /** @param {Room} room */
-    #drawThinking(room) {
-        const { match, description } = room;
-        if (!hasAi(match?.seats ?? room.seats)) return null;
-        const shown = this.#shown ?? headPly(room);
-        const isLive = this.#shown === null && !match?.over;
-        const search = match ? thoughtFor(room.thoughts, shown, isLive) : null;
-        const setting = permits(this.#app.model, "configure") && room.may !== null ? this.#drawThinkingSetting(room) : null;
-        if (!match || !search) {
-            const isPersonsMove = match && !isLive && shown > 0;
-            return this.#thinking.draw({ thought: null, setting, ...(isPersonsMove ? { empty: NOT_SEARCHED } : null) });
-        }
-        const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? seatOf(match.moves, search.ply);
-        const played = match.moves[search.ply];
-        const side = sideName(description?.view, seat);
-        const heading = thoughtHeading(side, search, played);
-        const tree = [
-            this.#drawChances(room, 0)?.graph,
-            this.#searchTree.draw(match.id, search.ply, match.seats[seat], search.thought),
-        ];
-        const glass = glassPath(match.id, search.ply);
-        return this.#thinking.draw({ thought: search.thought, side, heading, played: played?.move ?? null, setting, glass, tree });
-    }
-
-    /**
-     * @param {Room} room
-     * @param {number} bottom the seat whose bar is below the board
-     */
-    #drawChances(room, bottom) {
-        const go = (/** @type {number} */ ply) => this.#showPly(ply);
-        return this.#chances.draw(room, { shown: this.#shown ?? headPly(room), go, bottom });
-    }
-
-    /** @param {Room} room */
-    #drawThinkingSetting(room) {
-        return drawThinkingSetting(
-            room.thinking,
-            (thinking) => void this.#app.command({ t: "configure", room: room.id, thinking }),
-        );
     }
 
     /** @param {Room} room */
@@ -418,13 +412,16 @@ export class RoomPage {
     }
 
     /**
-     * The arrows of the bot's answers to you, while the board shows the position of then.
+     * The arrows on the board: the move of the AI's search that the user points at, or the bot's answer
+     * to them, while the board shows the position of then.
      * @param {Room} room
      * @returns {BoardArrow[]}
      */
-    #answerArrows(room) {
+    #arrows(room) {
+        const pointed = this.#parts.thinking.shown?.arrows ?? NO_ARROWS;
+        if (pointed.length > 0) return pointed;
         const answer = room.answers.findLast(({ arrows }) => arrows?.length);
-        return answer?.arrows && this.#shown === null && answer.ply === headPly(room) ? answer.arrows : this.#thinking.arrows;
+        return answer?.arrows && this.#shown === null && answer.ply === headPly(room) ? answer.arrows : NO_ARROWS;
     }
 
     /** @param {number} ply */

@@ -1,6 +1,7 @@
 /**
  * What this browser has answered of the lessons' questions. It is stored here only; the server does
- * not know it.
+ * not know it. The list of lessons shows it too; this folder is a file of its own on the line, so that
+ * the list loads no lesson's searches.
  */
 
 /** How a question was answered: at once, after its hint, or not. @typedef {"right" | "hinted" | "wrong"} Outcome */

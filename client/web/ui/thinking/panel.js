@@ -2,15 +2,14 @@
  * The panel with an AI's search: a sentence, the chance to win, the best moves, and on request the
  * engine's own figures. The server makes the words.
  *
- * @import {Candidate, Played, RootMove} from "../shell/protocol.js"
- * @import {Content, VNode} from "../shell/elements.js"
- * @import {Thought} from "../shell/model.js"
+ * @import {PicturedSearch} from "./search-picture.js"
+ * @import {Candidate, Played, RootMove} from "../../shell/protocol.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {Thought} from "../../shell/model.js"
  */
 
-import { h } from "../shell/elements.js";
-import { drawSearchLog } from "./search-log.js";
-import { FoldedPicture } from "./folded-picture.js";
-import { countText, durationText, moveNumber, numberedMove, scoreText } from "../shell/words.js";
+import { h } from "../../shell/elements.js";
+import { countText, durationText, moveNumber, numberedMove, scoreText } from "../../shell/words.js";
 
 /** The texts for the states of a search. @type {Record<Thought["state"], string>} */
 const STATE_TEXTS = { absent: "no engine", warming: "getting ready", queued: "queued", searching: "thinking", done: "" };
@@ -18,6 +17,8 @@ const STATE_TEXTS = { absent: "no engine", warming: "getting ready", queued: "qu
 const FULL_BAR_SCORE = 100;
 /** What the panel says beside a move of a person. */
 export const NOT_SEARCHED = "A person played this move: the AI did not search here.";
+/** The title of a search's log, for the eye and for screen readers. */
+const LOG_TITLE = "Log of the search";
 /** The key of the browser's storage that hides the panel. */
 const HIDDEN_KEY = "thinking";
 /** One empty list for all scenes without arrows: a scene with another list would be drawn again. @type {string[][]} */
@@ -206,6 +207,60 @@ export class ThinkingPanel {
     /** @param {{thought: Thought, move: string, arrows: string[][]} | null} candidate */
     #point(candidate) {
         this.#pointed = candidate;
+    }
+}
+
+/** The picture of a search, folded until the user opens it. The module that draws it is loaded then. */
+class FoldedPicture {
+    #update;
+    #isOpen = false;
+    #hasFailed = false;
+    /** @type {((search: PicturedSearch) => Content) | null} */
+    #drawPicture = null;
+
+    /** @param {() => void} update draws the page again */
+    constructor(update) {
+        this.#update = update;
+    }
+
+    /**
+     * @param {PicturedSearch} search
+     * @returns {Content}
+     */
+    draw(search) {
+        const onToggle = (/** @type {Event} */ event) => {
+            if (event.currentTarget instanceof HTMLDetailsElement) this.#setOpen(event.currentTarget.open);
+        };
+        return h(
+            "details",
+            { class: "search-picture", key: "picture", open: this.#isOpen, ontoggle: onToggle },
+            h("summary", null, "How it searched"),
+            this.#isOpen ? this.#drawContent(search) : null,
+        );
+    }
+
+    /** @param {PicturedSearch} search */
+    #drawContent(search) {
+        if (this.#drawPicture) return this.#drawPicture(search);
+        return h("p", { class: "muted" }, this.#hasFailed ? "The picture could not be loaded. Close this part and open it again." : "…");
+    }
+
+    /** @param {boolean} isOpen */
+    #setOpen(isOpen) {
+        if (isOpen === this.#isOpen) return;
+        this.#isOpen = isOpen;
+        if (isOpen && !this.#drawPicture) void this.#load();
+        this.#update();
+    }
+
+    async #load() {
+        this.#hasFailed = false;
+        try {
+            this.#drawPicture = (await import("./search-picture.js")).drawSearchPicture;
+        } catch {
+            this.#hasFailed = true;
+        }
+        this.#update();
     }
 }
 
@@ -401,5 +456,20 @@ function drawRootMove({ move, score, bound = "exact" }, best, played) {
                 ? h("span", { class: ["bar", score < 0 && "minus", bound !== "exact" && "bound"], "--fraction": fraction.toFixed(3) })
                 : null,
         ),
+    );
+}
+
+/**
+ * The log of a strategy's search, folded until the user opens it; nothing without a log.
+ * @param {string} log lines of text
+ * @returns {Content}
+ */
+function drawSearchLog(log) {
+    if (log === "") return null;
+    return h(
+        "details",
+        { class: "search-log" },
+        h("summary", null, LOG_TITLE),
+        h("pre", { tabindex: 0, role: "region", "aria-label": LOG_TITLE }, log),
     );
 }

@@ -3,12 +3,12 @@
  * of the chance beside the board. A click or a key on the graph shows a ply. A table has the same
  * figures.
  *
- * @import {Content, VNode} from "../shell/elements.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
  */
 
-import { h } from "../shell/elements.js";
-import { loadStyleSheet } from "../shell/router.js";
-import { durationText } from "../shell/words.js";
+import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
+import { durationText } from "../../shell/words.js";
 
 /** How much a move lost, with its sign and its word. @typedef {{sign: string, word: "inaccuracy" | "mistake" | "blunder"}} MoveMark */
 /**
@@ -41,7 +41,7 @@ const MIN_BAR = 1;
 /** The greatest number of plies without a chance that the curve bridges. */
 const MAX_GAP = 1;
 
-void loadStyleSheet("ui/chance-graph.css").catch(() => {});
+void loadStyleSheet("ui/thinking/chance-graph.css").catch(() => {});
 
 export class ChanceGraph {
     #update;

@@ -2,16 +2,16 @@
  * The chances to win of a room's match, from the AI's searches that this viewer may see: a graph for
  * the panel with the thinking, and a bar beside the board.
  *
- * @import {App} from "../shell/app.js"
- * @import {Content} from "../shell/elements.js"
- * @import {Room} from "../shell/model.js"
+ * @import {App} from "../../shell/app.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Room} from "../../shell/model.js"
  */
 
-import { h } from "../shell/elements.js";
-import { headPly } from "../shell/model.js";
-import { numberedMove, sideColours, sideName } from "../shell/words.js";
+import { h } from "../../shell/elements.js";
+import { headPly } from "../../shell/model.js";
+import { numberedMove, sideColours, sideName } from "../../shell/words.js";
 import { ChanceGraph, drawChanceBar } from "./chance-graph.js";
-import { seatOf } from "./moves.js";
+import { seatOf } from "../moves.js";
 
 export class LiveChance {
     #graph;

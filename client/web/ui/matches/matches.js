@@ -1,11 +1,12 @@
 /**
  * A finished match as an entry of a list: the game, the players, the score, and a link to its replay.
+ * This folder is a file of its own on the line, so that the list of replays loads no board.
  *
- * @import {MatchSummary} from "../shell/api.js"
+ * @import {MatchSummary} from "../../shell/api.js"
  */
 
-import { h } from "../shell/elements.js";
-import { agoText, playersOfSeat, pointsText } from "../shell/words.js";
+import { h } from "../../shell/elements.js";
+import { agoText, playersOfSeat, pointsText } from "../../shell/words.js";
 
 /**
  * A finished match as an entry of a list.

@@ -1,10 +1,10 @@
 /**
  * The tree of a strategy's search. What draws it is loaded for the first search of a strategy.
  *
- * @import {App} from "../shell/app.js"
- * @import {Occupant} from "../shell/protocol.js"
- * @import {Content} from "../shell/elements.js"
- * @import {Thought} from "../shell/model.js"
+ * @import {App} from "../../shell/app.js"
+ * @import {Occupant} from "../../shell/protocol.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Thought} from "../../shell/model.js"
  */
 
 /** Draws the search for the move of a strategy at a ply of a match. @typedef {{draw: (match: string, ply: number, seat: Occupant, thought: Thought) => Content, stop: () => void}} SeatTree */

@@ -2,13 +2,13 @@
  * A picture of the AI's search: the chance to win from depth to depth, and for each of the best moves
  * its line, at which depths its value was exact, and its share of the work.
  *
- * @import {Assessment, Candidate, DepthWords, RootMove} from "../shell/protocol.js"
- * @import {Content, VNode} from "../shell/elements.js"
- * @import {Thought} from "../shell/model.js"
+ * @import {Assessment, Candidate, DepthWords, RootMove} from "../../shell/protocol.js"
+ * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {Thought} from "../../shell/model.js"
  */
 
-import { h } from "../shell/elements.js";
-import { loadStyleSheet } from "../shell/router.js";
+import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 
 /**
  * A search to draw. `played` is the token of the move that was played, `glass` the address of the
@@ -32,7 +32,7 @@ const SQUARE = 5;
 /** The maximum number of depths in a strip; the server sends no more exact depths of a move. */
 const MAX_STRIP_DEPTHS = 24;
 
-void loadStyleSheet("ui/search-picture.css").catch(() => {});
+void loadStyleSheet("ui/thinking/search-picture.css").catch(() => {});
 
 /**
  * @param {PicturedSearch} search

@@ -1,0 +1,131 @@
+/**
+ * The parts of a room's page that not every room needs. Each is loaded when its room needs it.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {Model, Room} from "../../shell/model.js"
+ */
+
+import { loadStyleSheet } from "../../shell/style-sheets.js";
+import { isOneScreen, keptSeat, permits } from "../../shell/viewer.js";
+import { hasAi } from "../../ui/table.js";
+
+/** @typedef {keyof typeof PARTS} PartName */
+
+/**
+ * Loads the module and the style sheets of each part. The server reads this table: it tells the
+ * browser early what a room needs.
+ */
+export const PARTS = {
+    aiForm: () => load(import("./ai-form.js")),
+    invitation: () => load(import("./invitation.js")),
+    opponent: () => load(import("./opponent.js")),
+    thinking: () => load(import("./thinking.js"), "ui/thinking/panel.css", import("../../ui/thinking/panel.js")),
+};
+
+/**
+ * Waits for a module, and for the style sheets and other modules that it needs: they are loaded at the
+ * same time.
+ * @template Module
+ * @param {Promise<Module>} module
+ * @param {(string | Promise<unknown>)[]} others
+ */
+async function load(module, ...others) {
+    const arrivals = others.map((other) => (typeof other === "string" ? loadStyleSheet(other) : other));
+    const [loaded] = await Promise.all([module, ...arrivals]);
+    return loaded;
+}
+
+/**
+ * The parts that a room shows now.
+ * @param {Model} model
+ * @param {Room} room
+ * @returns {PartName[]}
+ */
+export function neededParts(model, room) {
+    const { match, seats, presence } = room;
+    /** @type {PartName[]} */
+    const needed = [];
+    if (seats.includes(null) && room.frozen === null) {
+        if (permits(model, "add_ai")) needed.push("aiForm");
+        if (match === null) needed.push("invitation");
+    }
+    if (hasAi(match?.seats ?? seats) || Object.keys(room.thoughts).length > 0) needed.push("thinking");
+    const hasGone = presence?.gone_ms?.some((ms) => ms !== null) ?? false;
+    if (hasGone || keptSeat(model) !== null || room.offers.length > 0 || room.takebacks.length > 0) needed.push("opponent");
+    return needed;
+}
+
+/**
+ * The parts that a room may show next: they are loaded after its first drawing.
+ * @param {Model} model
+ * @param {Room} room
+ * @returns {PartName[]}
+ */
+export function expectedParts(model, room) {
+    const { match } = room;
+    /** @type {PartName[]} */
+    const expected = [];
+    if (match && !hasAi(match.seats) && !isOneScreen(room)) expected.push("opponent");
+    if (permits(model, "let_ai_play")) expected.push("thinking");
+    return expected;
+}
+
+/**
+ * A part of one page. The page works without it until it has arrived, and if it does not arrive.
+ * @template Module
+ * @template Shown
+ */
+export class Part {
+    #app;
+    #load;
+    #create;
+    /** The part; null before it has arrived. @type {Shown | null} */
+    shown = null;
+    /** @type {"unasked" | "loading" | "failed" | "arrived" | "stopped"} */
+    #state = "unasked";
+
+    /**
+     * @param {App} app
+     * @param {() => Promise<Module>} load
+     * @param {(module: Module) => Shown} create
+     */
+    constructor(app, load, create) {
+        this.#app = app;
+        this.#load = load;
+        this.#create = create;
+    }
+
+    /** Whether there is nothing to wait for: it has arrived, or has failed to. */
+    get isSettled() {
+        return this.#state === "arrived" || this.#state === "failed";
+    }
+
+    /** Loads the part, once; the page is drawn again when it has arrived or failed to. */
+    request() {
+        if (this.#state === "unasked") void this.#request();
+    }
+
+    /** Loads the part again if it has failed to arrive. */
+    retry() {
+        if (this.#state === "failed") void this.#request();
+    }
+
+    stop() {
+        this.#state = "stopped";
+        /** @type {{stop?: () => void} | null} */ (this.shown)?.stop?.();
+    }
+
+    async #request() {
+        this.#state = "loading";
+        const module = await this.#load().catch(() => null);
+        if (this.#isStopped()) return;
+        this.#state = module ? "arrived" : "failed";
+        if (module) this.shown = this.#create(module);
+        else this.#app.toast("A part of this page did not arrive. Load the page again to see it");
+        this.#app.update();
+    }
+
+    #isStopped() {
+        return this.#state === "stopped";
+    }
+}

@@ -1,0 +1,226 @@
+/**
+ * What a player sees of the other person's doing: the opponent has gone, an AI keeps the player's own
+ * seat, and the open offers and requests with their answers. The page loads this module for a match
+ * between two people.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Room} from "../../shell/model.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { headPly } from "../../shell/model.js";
+import { keptSeat, mySeat, permits } from "../../shell/viewer.js";
+import { occupantName } from "../../shell/words.js";
+
+export class Opponent {
+    #app;
+    #absence;
+
+    /**
+     * @param {App} app
+     * @param {() => number} [now] a monotonic time in milliseconds
+     */
+    constructor(app, now = () => performance.now()) {
+        this.#app = app;
+        this.#absence = new Absence(now, () => app.update());
+    }
+
+    stop() {
+        this.#absence.stop();
+    }
+
+    /**
+     * Records who has gone, from a `presence` message.
+     * @param {(number | null)[]} gone_ms for each seat the milliseconds until the match may be claimed
+     * @param {number} at_ms the time of the message's arrival
+     */
+    setGone(gone_ms, at_ms) {
+        this.#absence.set(gone_ms, at_ms);
+    }
+
+    /**
+     * The sentence about the opponent who has gone, with the claims.
+     * @param {Room} room
+     */
+    drawGone(room) {
+        return drawGone(this.#app, room, this.#absence);
+    }
+
+    /**
+     * The open request for a takeback, and the open offer.
+     * @param {Room} room
+     * @returns {Content}
+     */
+    drawOffers(room) {
+        if (!room.match) return null;
+        if (room.match.over) return drawOffer(this.#app, room, "rematch", "rematch");
+        return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept")];
+    }
+}
+
+/** The milliseconds between two steps of the countdown. */
+const STEP_MS = 1000;
+
+/** Counts down the time until the match may be claimed, and whether the player waits instead. */
+class Absence {
+    #now;
+    #onstep;
+    /** The end of the countdown for each seat. @type {(number | null)[]} */
+    #ends_ms = [];
+    /** @type {ReturnType<typeof setInterval> | null} */
+    #timer = null;
+    /** Whether the player has chosen to wait; it ends when the opponent is back. */
+    isWaiting = false;
+
+    /**
+     * @param {() => number} now a monotonic time in milliseconds
+     * @param {() => void} onstep called at each step while a player has gone
+     */
+    constructor(now, onstep) {
+        this.#now = now;
+        this.#onstep = onstep;
+    }
+
+    /**
+     * Starts the countdowns of a `presence` message.
+     * @param {(number | null)[]} gone_ms
+     * @param {number} at_ms the time of its arrival
+     */
+    set(gone_ms, at_ms) {
+        this.#ends_ms = gone_ms.map((ms) => (ms === null ? null : at_ms + ms));
+        const hasGone = this.#ends_ms.some((end_ms) => end_ms !== null);
+        if (!hasGone) this.stop();
+        else this.#timer ??= setInterval(this.#onstep, STEP_MS);
+    }
+
+    /**
+     * The whole seconds until the seat's opponent may claim the match; null if nobody may.
+     * @param {number} seat
+     */
+    secondsLeft(seat) {
+        const end_ms = this.#ends_ms[seat] ?? null;
+        return end_ms === null ? null : Math.max(0, Math.ceil((end_ms - this.#now()) / 1000));
+    }
+
+    stop() {
+        if (this.#timer !== null) clearInterval(this.#timer);
+        this.#timer = null;
+        this.#ends_ms = [];
+        this.isWaiting = false;
+    }
+}
+
+/**
+ * The sentence about the opponent who has gone and the buttons to claim the match; for a player whose
+ * seat an AI keeps, the button to take it back.
+ * @param {App} app
+ * @param {Room} room
+ * @param {Absence} absence
+ * @returns {Content}
+ */
+function drawGone(app, room, absence) {
+    const { model } = app;
+    const send = (/** @type {"claim_win" | "call_draw" | "let_ai_play" | "reclaim_seat"} */ t) => () =>
+        void app.command({ t, room: room.id });
+    const kept = keptSeat(model);
+    if (kept !== null && permits(model, "reclaim_seat")) {
+        return h(
+            "div",
+            { class: "gone", key: "kept" },
+            h("p", null, `${room.seats[kept]?.name} plays for you.`),
+            h("button", { class: "main", onclick: send("reclaim_seat") }, "Take your seat back"),
+        );
+    }
+    const text = goneText(app, room, absence);
+    if (text === null) return null;
+    if (!permits(model, "claim_win") || absence.isWaiting) return h("p", { class: "gone", key: "gone" }, text);
+    const wait = () => {
+        absence.isWaiting = true;
+        app.update();
+    };
+    return h(
+        "div",
+        { class: "gone", key: "gone", role: "group", "aria-label": text },
+        h("p", null, text),
+        h("button", { class: "main", onclick: send("claim_win") }, "Claim the win"),
+        permits(model, "call_draw") ? h("button", { onclick: send("call_draw") }, "Call it a draw") : null,
+        permits(model, "let_ai_play") ? h("button", { onclick: send("let_ai_play") }, "Let the AI play on") : null,
+        h("button", { onclick: wait }, "Wait"),
+    );
+}
+
+/**
+ * The sentence about a player who has gone, or null.
+ * @param {App} app
+ * @param {Room} room
+ * @param {Absence} absence
+ */
+function goneText(app, room, absence) {
+    const viewerSeat = mySeat(app.model);
+    const seat = [0, 1].find((each) => each !== viewerSeat && absence.secondsLeft(each) !== null);
+    if (seat === undefined || !room.match || room.match.over) return null;
+    const name = occupantName(room.seats[seat]);
+    const seconds = absence.secondsLeft(seat) ?? 0;
+    if (viewerSeat === null || permits(app.model, "claim_win")) return `${name} has gone.`;
+    return `${name} has gone. You may claim the match in ${seconds} s.`;
+}
+
+/**
+ * "Ada asks to take a move back." with the buttons to accept and decline, or "You asked to take a
+ * move back." with the button to withdraw the request.
+ * @param {App} app
+ * @param {Room} room
+ * @returns {Content}
+ */
+function drawTakebackRequest(app, room) {
+    const { model } = app;
+    const seat = mySeat(model);
+    if (seat === null || room.takebacks.length === 0) return null;
+    const request = room.takebacks.find((each) => each.seat !== seat);
+    const accept = () => void app.command({ t: "accept", room: room.id, what: "takeback", ply: headPly(room) });
+    const decline = () => void app.command({ t: "decline", room: room.id, what: "takeback" });
+    const sentence = request
+        ? `${occupantName(room.seats[request.seat])} asks to take a move back.`
+        : "You asked to take a move back.";
+    return h(
+        "div",
+        { key: "takeback-request", class: "offer", role: "group", "aria-label": sentence },
+        h("p", null, sentence),
+        request ? h("button", { key: "accept", class: "main", onclick: accept }, "Accept") : null,
+        h("button", { key: "decline", onclick: decline }, request ? "Decline" : "Withdraw"),
+    );
+}
+
+/**
+ * The open offer: "Ada offers a draw." with the buttons to accept and decline it, or "You offered a
+ * draw." with the button to withdraw it.
+ * @param {App} app
+ * @param {Room} room
+ * @param {"draw" | "rematch"} noun what is offered
+ * @param {"accept" | "rematch"} accept the command that accepts it
+ * @returns {Content}
+ */
+function drawOffer(app, room, noun, accept) {
+    const { model } = app;
+    const send = (/** @type {"accept" | "rematch" | "decline"} */ t) => () =>
+        void app.command(t === "rematch" ? { t, room: room.id } : { t, room: room.id, what: noun });
+    if (room.offers.length === 0) return null;
+    const offerer = room.offers.find((seat) => seat !== mySeat(model));
+    const decline = (/** @type {string} */ text) => h("button", { key: "decline", onclick: send("decline") }, text);
+    if (offerer !== undefined && permits(model, "accept"))
+        return drawSentence(`${occupantName(room.seats[offerer])} offers a ${noun}.`, [
+            h("button", { key: "accept", class: "main", onclick: send(accept) }, "Accept"),
+            decline("Decline"),
+        ]);
+    if (!permits(model, "decline")) return null;
+    return drawSentence(`You offered a ${noun}.`, decline("Withdraw"));
+}
+
+/**
+ * @param {string} sentence
+ * @param {Content} answers
+ */
+function drawSentence(sentence, answers) {
+    return h("div", { key: "offer", class: "offer", role: "group", "aria-label": sentence }, h("p", null, sentence), answers);
+}
