@@ -14,7 +14,7 @@ from engine.view import BoardView, PositionView
 from server.commands import ClientCommand
 from server.events import Occupant, Player
 from server.protocol import messages as wire
-from server.protocol.levels import level_names
+from server.protocol.level_names import level_names
 from server.rooms import positions
 from server.rooms.model import Match, MatchResult, Played, Room, Substitution
 from server.rooms.permissions import Permission, SeeThinking

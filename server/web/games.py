@@ -13,7 +13,7 @@ from engine.rules.call import refused_games
 from engine.rules.measured import measured_of
 from engine.rules.registry import game_ids
 from server.ports import Ports
-from server.protocol.levels import level_names
+from server.protocol.level_names import level_names
 from server.store.base import StoreError
 from server.web.encodings import Encoded, encode
 

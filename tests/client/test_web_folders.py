@@ -109,7 +109,7 @@ def test_folders_import_in_one_direction() -> None:
         ("ui/table.js", 'import { x } from "../pages/room/parts.js";\n'),
         ("ui/thinking.js", 'import { x } from "../glass/viewer/viewer.js";\n'),
         ("glass/viewer/viewer.js", 'import { x } from "../../pages/glass/page.js";\n'),
-        ("glass/text/facts.js", 'import { x } from "../drawing/shown.js";\n'),
+        ("glass/text/facts.js", 'import { x } from "../drawing/shown-nodes.js";\n'),
     ],
 )
 def test_an_import_in_the_wrong_direction_is_found(name: str, source: str) -> None:

@@ -80,8 +80,8 @@ def test_nothing_that_is_installed_imports_the_workshop() -> None:
     }
     left_out = {module for module in paths if is_left_out(module)}
     assert {module.rpartition(".")[0] for module in left_out} >= {
-        "engine.bench", "engine.pages", "server.bench", "server.bench.peers", "server.deploy",
-        "server.pages",
+        "engine.bench", "engine.reference", "server.bench", "server.bench.peers", "server.deploy",
+        "server.reference",
     }  # fmt: skip
     assert not {module for module in left_out if module.startswith(("client", "engine.tune"))}
     wrong = {
@@ -143,8 +143,8 @@ async def test_an_installed_wheel_serves_and_plays(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
     workshop = (
-        "engine/bench/", "engine/match/results/", "engine/pages/",
-        "server/bench/", "server/deploy/", "server/pages/", "tests/",
+        "engine/bench/", "engine/match/results/", "engine/reference/",
+        "server/bench/", "server/deploy/", "server/reference/", "tests/",
     )  # fmt: skip
     assert not [name for name in names if name.startswith(workshop)]
     assert {"engine/match/ladder.py", "engine/tune/__main__.py", "client/web/index.html"} <= {

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from engine.pages.lessons import compute_lesson
+from engine.reference.lessons import compute_lesson
 from engine.study_pool.documents import make_document
 from engine.study_pool.messages import LessonJob, Limits, QuizJob
 from engine.teach.lessons.catalogue import LESSONS, load_lesson
@@ -21,7 +21,7 @@ VERY_SLOW = ("tic-tac-toe", "shared-states")
     [pytest.param(name, marks=[pytest.mark.long] if name in VERY_SLOW else []) for name in STORED],
 )
 def test_a_stored_lesson_is_what_its_searches_say(name: str) -> None:
-    """`python -m engine.pages.lessons` writes the same again."""
+    """`python -m engine.reference.lessons` writes the same again."""
     computed = compute_lesson(name)
     for job, right in ((LessonJob(name), computed.lesson), (QuizJob(name), computed.quiz)):
         sent = msgspec.json.encode(make_document(job, LIMITS))

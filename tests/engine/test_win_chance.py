@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.pages import win_chance as win_chance_page
+from engine.reference import win_chance as win_chance_page
 from engine.rules.measured import measured_of
 from engine.rules.registry import BUILT_IN, load_game
 from engine.search.job import MATE
@@ -84,5 +84,5 @@ def test_the_page_is_current() -> None:
     """docs/reference/win-chance.md is the page that the measured files give."""
     written = (ROOT / "docs/reference/win-chance.md").read_text("utf-8")
     assert written == win_chance_page.page(), (
-        "run: python -m engine.pages.win_chance > docs/reference/win-chance.md"
+        "run: python -m engine.reference.win_chance > docs/reference/win-chance.md"
     )

@@ -60,7 +60,6 @@ from server.events import (
     format_event_body,
     parse_event_body,
 )
-from server.pages import protocol as protocol_page
 from server.protocol import messages as wire
 from server.protocol.codec import (
     HIDDEN_BODY,
@@ -71,6 +70,7 @@ from server.protocol.codec import (
     parse_message,
 )
 from server.protocol.codes import Close, Code
+from server.reference import protocol as protocol_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 
@@ -577,9 +577,9 @@ def test_every_code_is_used() -> None:
 
 
 def test_the_page_is_current() -> None:
-    """docs/reference/protocol.md is what `python -m server.pages.protocol` prints."""
+    """docs/reference/protocol.md is what `python -m server.reference.protocol` prints."""
     assert PAGE.read_text("utf-8") == protocol_page.page(), (
-        "run: python -m server.pages.protocol > docs/reference/protocol.md"
+        "run: python -m server.reference.protocol > docs/reference/protocol.md"
     )
 
 

@@ -12,8 +12,8 @@ from msgspec import inspect
 
 from engine.search.job import Info
 from server.events import KnownEvent
-from server.pages.protocol import fields_in_frame
 from server.protocol import messages as wire
+from server.reference.protocol import fields_in_frame
 from tests.support.wire_samples import frames
 
 ROOT = Path(__file__).parents[2]

@@ -144,7 +144,7 @@ EVENT: Edits = {
     ],
     "tests/server/test_protocol.py": [
         ('    Muted("ben", "Ben")', '    Waved("ben"),\n'),
-        ("from server.pages import", "from server.events import Waved\n"),
+        ("from server.reference import", "from server.events import Waved\n"),
     ],
 }
 
@@ -208,7 +208,7 @@ class Copy:
         self.python("ruff", "check", "--quiet", "--fix", "--select", "I", ".")
         self.python("ruff", "format", "--quiet", ".")
         self.python("tests.support.wire_files")
-        page = self.python("server.pages.protocol")
+        page = self.python("server.reference.protocol")
         (self._folder / "docs/reference/protocol.md").write_text(page, "utf-8")
 
     def changed(self) -> set[str]:

@@ -1,7 +1,7 @@
 """Lessons as data for web pages: the list, and each lesson with its texts, searches and quiz.
 
 The documents of lessons whose searches take long are stored beside this file;
-`engine.pages.lessons` writes them.
+`engine.reference.lessons` writes them.
 """
 
 from collections.abc import Sequence

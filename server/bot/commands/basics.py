@@ -3,7 +3,7 @@
 from server.bot import registry
 from server.bot.api import Answer, Ask, command
 from server.events import Occupant
-from server.protocol.levels import level_names
+from server.protocol.level_names import level_names
 
 #: How each persona plays.
 PERSONA_TEXTS = {

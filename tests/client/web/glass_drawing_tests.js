@@ -6,7 +6,7 @@ import { nodeAt, placeIcicle, visitedPart } from "/client/web/glass/drawing/icic
 import { layOut } from "/client/web/glass/drawing/layout.js";
 import { drawOutline } from "/client/web/glass/drawing/outline.js";
 import { itemMeasure } from "/client/web/glass/drawing/shapes.js";
-import { shownNodes, toggle } from "/client/web/glass/drawing/shown.js";
+import { shownNodes, toggle } from "/client/web/glass/drawing/shown-nodes.js";
 import { drawPicture, drawTree } from "/client/web/glass/drawing/tree.js";
 import { h, render } from "/client/web/shell/elements.js";
 import { assert, assertEqual, test } from "./testing.js";

@@ -1,7 +1,7 @@
 import { stateAt } from "/client/web/glass/trace/search-state.js";
 import { COUSIN_GAP_PX, SIBLING_GAP_PX, layOut } from "/client/web/glass/drawing/layout.js";
 import { itemMeasure } from "/client/web/glass/drawing/shapes.js";
-import { countShapes, shownNodes } from "/client/web/glass/drawing/shown.js";
+import { countShapes, shownNodes } from "/client/web/glass/drawing/shown-nodes.js";
 import { assert, assertEqual, test } from "./testing.js";
 import { randomNumbers, randomTree, someSteps, traceOf } from "./glass_traces.js";
 

@@ -23,7 +23,7 @@ from engine.match.archive import RESULTS, Archive, games_with_logs, packed
 from engine.match.log import LogError, Record
 from engine.match.run import openings_of
 from engine.match.statistics import Summary, summarise
-from engine.pages.ablations import page
+from engine.reference.ablations import page
 from engine.rules.registry import load_game, production_ids
 from engine.search import driver
 from engine.search.features import ALL, FEATURE, LMR

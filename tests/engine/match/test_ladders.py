@@ -34,7 +34,7 @@ from engine.match.log import Header, Record
 from engine.match.making import make_player
 from engine.match.play import Situation
 from engine.match.statistics import summarise
-from engine.pages.levels import page, target_verdict
+from engine.reference.levels import page, target_verdict
 from engine.rules.registry import load_game
 from engine.search.levels import level_of
 

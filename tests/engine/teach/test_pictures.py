@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from engine.pages.lessons import HEIGHT, WIDTH, lesson_picture
+from engine.reference.lessons import HEIGHT, WIDTH, lesson_picture
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
 from server.web.client_files import client_folder
 
@@ -19,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
     [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in LESSONS],
 )
 def test_the_picture_of_a_lesson_is_that_of_its_search(name: str) -> None:
-    """The file is what `python -m engine.pages.lessons` writes, and fits its box."""
+    """The file is what `python -m engine.reference.lessons` writes, and fits its box."""
     picture = lesson_picture(name)
     assert (FOLDER / f"{name}.svg").read_text("utf-8") == picture
     root = ElementTree.fromstring(picture)

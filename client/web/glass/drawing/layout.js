@@ -7,7 +7,7 @@
  * between large ones follow Buchheim, Jünger and Leipert, Improving Walker's Algorithm to Run in
  * Linear Time, 2002.
  *
- * @import {ShownNode} from "./shown.js"
+ * @import {ShownNode} from "./shown-nodes.js"
  * @import {Skipped} from "../trace/trace.js"
  */
 

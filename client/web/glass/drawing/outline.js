@@ -4,13 +4,13 @@
  *
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Skipped} from "../trace/trace.js"
- * @import {ShownNode} from "./shown.js"
+ * @import {ShownNode} from "./shown-nodes.js"
  * @import {InteractiveScene} from "./tree-element.js"
  */
 
 import { h } from "../../shell/elements.js";
 import { cutWords, factWords, foldWords, nameOf } from "../text/facts.js";
-import { MAX_WHOLE_WIDTH, bestLine, shownNodes } from "./shown.js";
+import { MAX_WHOLE_WIDTH, bestLine, shownNodes } from "./shown-nodes.js";
 
 /** The scene, and the rows of the best line once the search has ended. @typedef {InteractiveScene & {best: Set<number>}} Context */
 

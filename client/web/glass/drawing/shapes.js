@@ -5,7 +5,7 @@
  *
  * @import {VNode} from "../../shell/elements.js"
  * @import {Item, Layout} from "./layout.js"
- * @import {ShownNode} from "./shown.js"
+ * @import {ShownNode} from "./shown-nodes.js"
  * @import {SearchTrace, Skipped} from "../trace/trace.js"
  * @import {SearchState} from "../trace/search-state.js"
  * @import {View} from "../text/facts.js"
@@ -16,7 +16,7 @@ import { cutNodes, cutWords, factsOf, foldWords, nodeWords } from "../text/facts
 import { LEAF_HEIGHT, SHAPE_HEIGHT, SHAPE_Y, drawFigure, kindClass, valueY } from "./figures.js";
 import { measure } from "../text/measures.js";
 import { countText, textWidth } from "../text/notation.js";
-import { bestLine } from "./shown.js";
+import { bestLine } from "./shown-nodes.js";
 
 /**
  * The contents of a drawing.

@@ -4,7 +4,7 @@
  *
  * @import {Item, Layout} from "./layout.js"
  * @import {Drawn, TreeScene} from "./shapes.js"
- * @import {ShownNode} from "./shown.js"
+ * @import {ShownNode} from "./shown-nodes.js"
  * @import {SearchTrace} from "../trace/trace.js"
  */
 
@@ -13,7 +13,7 @@ import { fitCamera, initialCamera, isTooHigh, reveal } from "./camera.js";
 import { LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
 import { measure } from "../text/measures.js";
 import { drawItems, itemMeasure } from "./shapes.js";
-import { MAX_SHAPES, MAX_WHOLE_WIDTH, canBeWhole, shownNodes } from "./shown.js";
+import { MAX_SHAPES, MAX_WHOLE_WIDTH, canBeWhole, shownNodes } from "./shown-nodes.js";
 import { Viewport, ZOOM_STEP } from "./viewport.js";
 
 /**

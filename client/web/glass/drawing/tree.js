@@ -14,7 +14,7 @@ import { layOut } from "./layout.js";
 import { measure } from "../text/measures.js";
 import { sideText } from "../text/notation.js";
 import { drawItems, itemMeasure, shapeWidths } from "./shapes.js";
-import { shownNodes } from "./shown.js";
+import { shownNodes } from "./shown-nodes.js";
 import "./tree-element.js";
 
 /** The margin around a picture, in pixels. */

@@ -12,7 +12,7 @@
 import { emptyAddress, writeAddress } from "../trace/address.js";
 import { stateAt } from "../trace/search-state.js";
 import { Run } from "../trace/run.js";
-import { toggle } from "../drawing/shown.js";
+import { toggle } from "../drawing/shown-nodes.js";
 import { drawTree } from "../drawing/tree.js";
 import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";

@@ -16,7 +16,7 @@ import { Controls } from "./controls.js";
 import { drawCounters } from "./counters.js";
 import { stateAt } from "../trace/search-state.js";
 import { VIEW_TEXTS, stepSentence } from "../text/sentences.js";
-import { toggle } from "../drawing/shown.js";
+import { toggle } from "../drawing/shown-nodes.js";
 import { drawLegend, drawTree } from "../drawing/tree.js";
 import { nextStep } from "../trace/walk.js";
 

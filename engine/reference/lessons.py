@@ -1,6 +1,6 @@
 """Writes the files that are made from the lessons.
 
-    python -m engine.pages.lessons client/web/pages/learn/pictures
+    python -m engine.reference.lessons client/web/pages/learn/pictures
 
 writes the small picture of each lesson into that folder, and beside the lessons the documents of
 those that are stored. Tests compare both with the searches. A picture is a searched tree without

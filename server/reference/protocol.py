@@ -1,6 +1,6 @@
 """Makes the page about the protocol.
 
-    python -m server.pages.protocol > docs/reference/protocol.md
+    python -m server.reference.protocol > docs/reference/protocol.md
 
 A test compares the page with the message types.
 """
@@ -44,7 +44,7 @@ ANALYSIS_STRUCTS = (AnalysisReport, PositionEntry, AnalysisSummary, MarkCounts, 
 INTRODUCTION = f"""\
 # The protocol, version {wire.PROTOCOL}
 
-<!-- Written by `python -m server.pages.protocol` from server/protocol/messages.py. -->
+<!-- Written by `python -m server.reference.protocol` from server/protocol/messages.py. -->
 
 A client talks to the server over a WebSocket at `/ws`. Each text frame holds one JSON object whose
 field `t` names its type. A client's frame has at most {wire.MAX_FRAME_BYTES} bytes and nests at

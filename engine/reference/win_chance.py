@@ -1,6 +1,6 @@
 """Makes the page about the chance to win from the scales of the games.
 
-    python -m engine.pages.win_chance > docs/reference/win-chance.md
+    python -m engine.reference.win_chance > docs/reference/win-chance.md
 
 A test compares the page with the measured files.
 """
@@ -23,7 +23,7 @@ WIDTH = 100
 INTRODUCTION = f"""\
 # The chance to win
 
-<!-- Written by `python -m engine.pages.win_chance` from engine/games/*.measured.json. -->
+<!-- Written by `python -m engine.reference.win_chance` from engine/games/*.measured.json. -->
 
 People see a score of the search as a chance to win: `1 / (1 + exp(-score / scale))`, where a draw
 counts as half a win. A forced win is 100 %, a forced loss 0 %, and any other score from 1 to 99 %.
