@@ -38,7 +38,7 @@ pytestmark = pytest.mark.timeout(600)
 long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 
-@pytest.mark.parametrize(("kills", "moves"), [(4, 600), pytest.param(200, 100_000, marks=long)])
+@pytest.mark.parametrize(("kills", "moves"), [(2, 400), pytest.param(200, 100_000, marks=long)])
 async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, moves: int) -> None:
     """Three nodes die again and again, each at its own failpoint, and no invariant is broken."""
 
