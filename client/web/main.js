@@ -1,6 +1,6 @@
 /** Starts the app with its pages. */
 
-import { LIKELY_NEXT_PATH, PAGES } from "./pages.js";
+import { PAGES, ROOM_PATH } from "./pages.js";
 import { App } from "./shell/app.js";
 
 // What a room needs after the socket's first answers: it should not share the line with the shell.
@@ -10,5 +10,5 @@ for (const link of document.querySelectorAll("link[data-rel]"))
 const root = document.getElementById("app");
 if (root) {
     root.replaceChildren();
-    new App(root, PAGES, LIKELY_NEXT_PATH).start();
+    new App(root, PAGES, ROOM_PATH).start();
 }

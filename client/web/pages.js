@@ -53,5 +53,5 @@ export const PAGES = [
     ],
 ];
 
-/** A path of the page that is most likely opened next: it is loaded while the browser is idle. */
-export const LIKELY_NEXT_PATH = "/room/next";
+/** The path of a room without its id. */
+export const ROOM_PATH = "/room/";

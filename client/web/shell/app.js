@@ -47,7 +47,7 @@ const LOAD_NEXT_AFTER_MS = 3000;
 export class App {
     #root;
     #router;
-    #likelyNextPath;
+    #roomPath;
     /** @type {Page | null} */
     #page = null;
     /** Whether the page shows all changes; otherwise a draw is scheduled. */
@@ -69,13 +69,13 @@ export class App {
     /**
      * @param {Element} root the element that the app fills
      * @param {Route[]} pages
-     * @param {string} likelyNextPath a path of the page that is most likely opened next: it is loaded
-     *     while the browser is idle
+     * @param {string} roomPath the path of a room without its id. A room is most likely opened next: its
+     *     page is loaded while the browser is idle
      */
-    constructor(root, pages, likelyNextPath) {
+    constructor(root, pages, roomPath) {
         this.#root = root;
         this.#router = new Router(pages);
-        this.#likelyNextPath = likelyNextPath;
+        this.#roomPath = roomPath;
         const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`;
         this.session = new Session(
             {
@@ -118,8 +118,11 @@ export class App {
         onSystemTheme(() => this.update());
         this.#renames.onmessage = () => this.session.renew();
         this.#route();
+        // The first socket is the room's, also where it opens before the room's page has been loaded.
+        if (location.pathname.startsWith(this.#roomPath))
+            this.session.expectRoom(this.#router.find(location.pathname)?.id ?? null);
         this.session.start();
-        setTimeout(() => this.#router.preload(this.#likelyNextPath), LOAD_NEXT_AFTER_MS);
+        setTimeout(() => this.#router.preload(`${this.#roomPath}next`), LOAD_NEXT_AFTER_MS);
     }
 
     /** Tells the page when the connection is back after an outage. */

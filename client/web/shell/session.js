@@ -88,6 +88,14 @@ export class Session {
     }
 
     /**
+     * Opens sockets for this room from now on: its page is being loaded, and will follow it.
+     * @param {string | null} id
+     */
+    expectRoom(id) {
+        this.#connection.enterRoom(id);
+    }
+
+    /**
      * Leaves the current room and joins another one; null joins none.
      * @param {string | null} id
      */

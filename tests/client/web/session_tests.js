@@ -106,6 +106,18 @@ test("a room is joined from 0, and after a reconnect from its last event", async
     assertEqual(server.clientMessages(), [{ t: "join", room: ROOM, since: 5, epoch: "e-1" }]);
 });
 
+test("a room whose page comes later than the socket has the first socket, and no other", async () => {
+    const server = new FakeServer();
+    server.session.expectRoom(ROOM);
+    server.session.start();
+    await flushPromises();
+    await server.welcomeSocket();
+    server.session.followRoom(ROOM);
+    await server.sendGolden("server-joined", "server-snapshot");
+    assertEqual(server.rooms, [ROOM]);
+    assertEqual(server.clientMessages(), [{ t: "join", room: ROOM, since: 0, epoch: "e-1" }]);
+});
+
 test("a welcome with another epoch makes the session join from 0", async () => {
     const server = new FakeServer();
     await server.connectInRoom();
