@@ -41,7 +41,7 @@ _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULT
 _PAGE = re.compile(
     r"^\[\s*/\^(?P<path>.+)\$/,\s*"
     r'async \(\) => \(await import\("\./(?P<module>[^"]+)"\)\)\.\w+,\s*'
-    r"\[(?P<style_sheets>[^\]]*)\],\s*(?:\[(?P<requests>[^\]]*)\],\s*)?\],$",
+    r"\[(?P<style_sheets>[^\]]*)\](?:,\s*\[(?P<requests>[^\]]*)\])?,?\s*\],$",
     re.MULTILINE,
 )
 #: An entry of the table of a page's parts: its name, its module, and what else it loads.
