@@ -4,13 +4,12 @@ Property tests have no deadline (the machine may be busy), and repeat exactly in
 `-n auto --dist loadscope` (`make test`) a module's tests stay in one process, unless LONGEST cuts
 it, and the long ones begin first, so that all processes end at about the same time. No test depends
 on real time (see test_wall_clock.py): there are two processes a core, because many tests wait for
-other programs. All processes of a run share one folder of compiled code.
+other programs. All processes share one folder of compiled code, which the next run uses too.
 """
 
 import os
 import signal
 import sys
-import tempfile
 import threading
 
 # pytest imports it when it reports an exception that no caller sees; two threads that do so at once
@@ -82,9 +81,11 @@ LONGEST = {
 #: The time limit of a test that compiles all searches, in seconds.
 WARM_S = 1200
 
-if "PLYROOM_TEST_CACHE" not in os.environ:  # the first process of a run passes it on to the others
-    _CACHE = tempfile.TemporaryDirectory(prefix="plyroom-test-code-", ignore_cleanup_errors=True)
-    os.environ["PLYROOM_TEST_CACHE"] = _CACHE.name
+# The compiled code of earlier runs is used again: its folders have the digests of rules and search
+# in their names, and each game keeps its last versions. `pytest --cache-clear` removes it.
+CODE = TESTS.parent / ".pytest_cache" / "code"
+CODE.mkdir(mode=0o700, parents=True, exist_ok=True)
+os.environ.setdefault("PLYROOM_TEST_CACHE", str(CODE))
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN

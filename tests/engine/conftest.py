@@ -1,6 +1,7 @@
 """Fixtures for the engine's tests.
 
-All processes of a run share one fresh code cache: some tests need games that were never compiled.
+All processes share one code cache with earlier runs (tests/conftest.py): a test that needs a game
+that was never compiled plants one with rules of its own.
 """
 
 import os

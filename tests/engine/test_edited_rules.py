@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -17,6 +18,8 @@ from tests.support.pools import SOURCE, job_of
 
 #: The original method, which the fixture `compiler` replaces.
 send = WorkerProcess.send
+#: What no earlier run has compiled.
+RUN = uuid4().hex
 #: An edit of the rules: the evaluation returns 3.
 EDIT = ("    return 0\n", "    return 3\n")
 
@@ -72,7 +75,7 @@ async def test_a_worker_with_the_old_rules_searches_uncompiled(
 
     It cannot load their compiled search after the edit, and it refuses jobs with their own limits.
     """
-    file = plug_in("planted", f"{SOURCE}# compiled {compiled} {os.getpid()}\n")
+    file = plug_in("planted", f"{SOURCE}# compiled {compiled} {RUN}\n")
     jobs = [job_of("planted", level=level) for level in (1, 3)]
     job_with_limit = job_of("planted", limit=Limit(depth=2))
     async with Pool(workers=1, warm=()) as own_pool:

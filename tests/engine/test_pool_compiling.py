@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from msgspec.structs import replace
@@ -30,6 +31,8 @@ from tests.support.pools import job_of, timed_job
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+#: What no earlier run has compiled.
+RUN = uuid4().hex
 #: The root of the repository.
 ROOT = Path(__file__).parents[2]
 
@@ -142,7 +145,7 @@ async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], 
 
 async def test_a_cold_game_is_compiled_on_demand(plug_in: Callable[[str, str], Path]) -> None:
     """A game's first job starts its compilation, and a job with its own limits waits for it."""
-    plug_in("pooled", f"{SOURCE}# only for {os.getpid()}\n")
+    plug_in("pooled", f"{SOURCE}# only for {RUN}\n")
     states: list[tuple[str, WarmState]] = []
     async with Pool(
         workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
@@ -160,7 +163,7 @@ async def test_a_cold_game_is_played_uncompiled(
 
     Its other levels search less deeply and set `warming` until the game is compiled.
     """
-    plug_in("pooled", f"{SOURCE}# held back by {os.getpid()}\n")
+    plug_in("pooled", f"{SOURCE}# held back by {RUN}\n")
     held: list[tuple[WorkerProcess, WorkerCommand]] = []
     send = WorkerProcess.send
 
@@ -321,7 +324,7 @@ async def test_code_of_another_installation_is_not_used(
     The other checkout's code is under its own source paths, where numba would not find it, although
     the digests of the rules are equal.
     """
-    file = plug_in("pooled", f"{SOURCE}# in two checkouts {os.getpid()}\n")
+    file = plug_in("pooled", f"{SOURCE}# in two checkouts {RUN}\n")
     cache, clone = tmp_path / "cache", tmp_path / "clone"
     shutil.copytree(
         ROOT / "engine", clone / "engine", ignore=shutil.ignore_patterns("__pycache__", "results")
@@ -357,7 +360,7 @@ async def test_a_locked_game_is_played_uncompiled(plug_in: Callable[[str, str], 
     While it is compiled, and after it was compiled, the game is played uncompiled, and other games
     are compiled in the meantime. A job that needs the compiled search waits.
     """
-    plug_in("pooled", f"{SOURCE}# locked {os.getpid()}\n")
+    plug_in("pooled", f"{SOURCE}# locked {RUN}\n")
     states: list[tuple[str, WarmState]] = []
     async with Pool(
         workers=2, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
@@ -380,7 +383,7 @@ async def test_two_processes_load_one_game_at_the_same_time(
     plug_in: Callable[[str, str], Path],
 ) -> None:
     """Another process that loads a game, or may compile it, keeps no worker from loading it."""
-    plug_in("pooled", f"{SOURCE}# locked {os.getpid()}\n")  # compiled by the test before
+    plug_in("pooled", f"{SOURCE}# locked {RUN}\n")  # compiled by the test before
     async with Pool(workers=1, warm=()) as own_pool:
         await own_pool.warm("pooled")
         with code_cache.locked(code_cache.code_folder(), "pooled", is_shared=True):
@@ -395,7 +398,7 @@ async def test_not_all_workers_load_one_game(
 
     A live job waits a moment for the first worker, and is then searched uncompiled.
     """
-    plug_in("pooled", f"{SOURCE}# locked {os.getpid()}\n")  # compiled by the test before
+    plug_in("pooled", f"{SOURCE}# locked {RUN}\n")  # compiled by the test before
     held: list[tuple[WorkerProcess, WorkerCommand]] = []
     sent: list[SearchCommand] = []
     send = WorkerProcess.send
