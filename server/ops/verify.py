@@ -399,7 +399,7 @@ class _RoomCheck:
             expected |= {"listed": listing.listed}
             if row.changed_ms < at_ms:  # later while the room has followers
                 expected |= {"changed_ms": at_ms}
-            if _untitled(row.summary) != _untitled(listing.summary):
+            if not _is_same_entry(row.summary, listing.summary):
                 self._add_problem("I8", "its entry in the lobby does not follow from its log")
         self._compare("the room's row", row, expected)
 
@@ -487,11 +487,15 @@ def _json(body: bytes | None) -> Any:
         return body
 
 
-def _untitled(summary: bytes) -> Any:
-    """A lobby entry without its title, which is not in the log: the game may have been renamed."""
+def _is_same_entry(stored: bytes, expected: bytes) -> bool:
+    """Whether a stored lobby entry is the one that follows from the log.
+
+    The title is not in the log: the game may have been renamed. An older program writes no length.
+    """
     try:
-        return msgspec.structs.replace(
-            msgspec.json.decode(summary, type=wire.RoomSummary), title=""
-        )
+        entry = msgspec.json.decode(stored, type=wire.RoomSummary)
     except msgspec.DecodeError:
-        return summary
+        return stored == expected
+    wanted = msgspec.json.decode(expected, type=wire.RoomSummary)
+    length = wanted.length if entry.length else ""
+    return entry == msgspec.structs.replace(wanted, title=entry.title, length=length)

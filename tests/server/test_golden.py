@@ -2,8 +2,9 @@
 
 import json
 import shutil
+import sqlite3
 import urllib.request
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,19 @@ def test_an_old_store_verifies(data: Path) -> None:
     """Every event, position and row of the old store is consistent."""
     report = verify_store(data)
     assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
+
+
+def test_lobby_entries_without_a_length_verify(data: Path) -> None:
+    """64109ab and earlier wrote no length into the lobby's entries. That is no problem."""
+    with closing(sqlite3.connect(data / "plyroom.sqlite3")) as store, store:
+        rooms = store.execute("SELECT id, summary FROM rooms").fetchall()
+        entries = {room: json.loads(summary) for room, summary in rooms}
+        assert sum("length" in entry for entry in entries.values()) == 8
+        for room, entry in entries.items():
+            entry.pop("length", None)
+            body = json.dumps(entry).encode()
+            store.execute("UPDATE rooms SET summary = ? WHERE id = ?", (body, room))
+    assert verify_store(data)["problems"] == 0
 
 
 def test_an_old_backup_restores(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from client.connection import Connection, connect
-from server.commands import Chat, Move, Resign, Sit
+from server.commands import Chat, Create, Move, Resign, Sit, Takeback
 from server.protocol.messages import CommandFrame, Join, Ping
 from tests.oracle.journal import read_logs
 from tests.support.malformed_input import MalformedInput
@@ -140,9 +140,16 @@ async def attack_at_once(
 
 
 async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> int:
-    """Sends chat lines until `done`; returns the number of acknowledged lines."""
+    """Sends chat lines until `done`; returns the number of acknowledged lines.
+
+    The room is one for one screen. It takes 2,000 events without a move, so in between a move is
+    played and taken back.
+    """
     lines = 0
     while not done.done():
+        if lines % 1_000 == 999:
+            await who.command(CommandFrame(room, Move(id=who.new_id(), ply=0, move="b2")))
+            await who.command(CommandFrame(room, Takeback(id=who.new_id(), ply=1)))
         await who.command(CommandFrame(room, Chat(id=who.new_id(), text="still there?")))
         lines += not done.done()
     return lines
@@ -169,7 +176,9 @@ async def test_malformed_input_of_every_kind_changes_nothing(
         rss_before = server.rss
         attack = asyncio.create_task(attack_at_once(server, people.rooms, input_count, seed=2))
         async with connect(server.url) as cyd:
-            lines = await chat_until(attack, cyd, await make_room(cyd, "tic-tac-toe"))
+            create = Create(id=cyd.new_id(), game="tic-tac-toe", one_screen=True)
+            room = str((await cyd.command(create)).room)
+            lines = await chat_until(attack, cyd, room)
         await attack
         assert lines > input_count // 500, "a client is served during the attack"
         growth = server.rss - rss_before
