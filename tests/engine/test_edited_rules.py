@@ -14,10 +14,14 @@ from engine.pool.pool import Pool
 from engine.pool.process import WorkerProcess
 from engine.rules.registry import load_game
 from engine.search.job import Limit, RulesChanged
-from tests.support.pools import SOURCE, job_of
+from tests.support.pools import SOURCE as PLANTED
+from tests.support.pools import job_of
 
 #: The original method, which the fixture `compiler` replaces.
 send = WorkerProcess.send
+#: The rules of a game that no other module plants: the code cache keeps the last three versions of
+#: a game, and those of other modules would drop these.
+SOURCE = PLANTED.replace('"planted"', '"edited"')
 #: What no earlier run has compiled.
 RUN = uuid4().hex
 #: An edit of the rules: the evaluation returns 3.
@@ -52,8 +56,8 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> HeldCompiler:
 
 async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
     """A worker that started after an edit refuses jobs for the old rules."""
-    file = plug_in("planted", SOURCE)
-    old = job_of("planted", limit=Limit(depth=2))
+    file = plug_in("edited", SOURCE)
+    old = job_of("edited", limit=Limit(depth=2))
     async with Pool(workers=1, warm=()) as own_pool:
         assert (await own_pool.search(old)).info.score == 0
         file.write_text(SOURCE.replace(*EDIT))
@@ -63,8 +67,8 @@ async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> 
         os.kill(own_pool.pids[0], signal.SIGKILL)
         with pytest.raises(RulesChanged):
             await own_pool.search(old)
-        plug_in("planted", file.read_text())
-        assert (await own_pool.search(job_of("planted", limit=Limit(depth=2)))).info.score == 3
+        plug_in("edited", file.read_text())
+        assert (await own_pool.search(job_of("edited", limit=Limit(depth=2)))).info.score == 3
 
 
 @pytest.mark.parametrize("compiled", ["before the edit", "after the edit"])
@@ -75,21 +79,21 @@ async def test_a_worker_with_the_old_rules_searches_uncompiled(
 
     It cannot load their compiled search after the edit, and it refuses jobs with their own limits.
     """
-    file = plug_in("planted", f"{SOURCE}# compiled {compiled} {RUN}\n")
-    jobs = [job_of("planted", level=level) for level in (1, 3)]
-    job_with_limit = job_of("planted", limit=Limit(depth=2))
+    file = plug_in("edited", f"{SOURCE}# compiled {compiled} {RUN}\n")
+    jobs = [job_of("edited", level=level) for level in (1, 3)]
+    job_with_limit = job_of("edited", limit=Limit(depth=2))
     async with Pool(workers=1, warm=()) as own_pool:
         assert (await own_pool.search(jobs[0])).move
         if compiled == "before the edit":
             compiler.release()
-            await own_pool.warm("planted")
+            await own_pool.warm("edited")
         file.write_text(file.read_text().replace(*EDIT))
         if compiled == "after the edit":
             compiler.release()
             with pytest.raises(RulesChanged):
-                await own_pool.warm("planted")
+                await own_pool.warm("edited")
         assert [(await own_pool.search(job)).info.warming for job in jobs] == [False, True]
-        assert own_pool.warm_percent("planted") == 100, "no compilation is pending"
+        assert own_pool.warm_percent("edited") == 100, "no compilation is pending"
         with pytest.raises(RulesChanged):
             await own_pool.search(job_with_limit)
         assert (await own_pool.search(jobs[1])).info.score == 0
@@ -102,10 +106,10 @@ def test_edited_data_is_not_searched_uncompiled(
     plug_in: Callable[[str, str], Path],
 ) -> None:
     """If DATA was edited after the rules were loaded, an uncompiled search raises RulesChanged."""
-    numbers = plug_in("planted", SOURCE).with_name("planted.txt")
+    numbers = plug_in("edited", SOURCE).with_name("edited.txt")
     numbers.write_text("worth: 1\n")
-    plug_in("planted", SOURCE.replace("DATA = ()", 'DATA = ("planted.txt",)'))
-    game = load_game("planted")
+    plug_in("edited", SOURCE.replace("DATA = ()", 'DATA = ("edited.txt",)'))
+    game = load_game("edited")
     assert interpret_game(game).data.array.tolist() == [1]
     numbers.write_text("worth: 2\n")
     with pytest.raises(RulesChanged):
