@@ -25,7 +25,7 @@ EVALUATE = "def evaluate(s: State, data: Any) -> int:\n    return {}\n"
 SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")
-    .replace('"tic-tac-toe"', '"planted"')
+    .replace('"tic-tac-toe"', '"with-data"')
     .replace("DATA = ()", 'DATA = ("planted-one.bin", "planted-two.bin")')
     .replace(
         EVALUATE.format(0), EVALUATE.format("data[0] + 2 * data[1] + 3 * data[2] + 4 * data[3]")
@@ -45,7 +45,7 @@ Install = Callable[[str, str], Path]
 @pytest.fixture
 def data_file(plug_in: Install) -> Path:
     """Returns the first data file of a game whose evaluation is computed from its DATA."""
-    folder = plug_in("planted", SOURCE).parent
+    folder = plug_in("with-data", SOURCE).parent
     (folder / "planted-two.bin").write_bytes(SECOND_FILE)
     first = folder / "planted-one.bin"
     first.write_bytes(FIRST_FILE)
@@ -54,7 +54,7 @@ def data_file(plug_in: Install) -> Path:
 
 def evaluations() -> tuple[int, int]:
     """Returns the evaluation of the start, uncompiled and compiled."""
-    game = load_game("planted")
+    game = load_game("with-data")
     native = compile_game(game)
     state = game.start().state
     plain = game.rules.evaluate(state, load_data(game))
@@ -66,7 +66,7 @@ def evaluations() -> tuple[int, int]:
 @pytest.mark.usefixtures("data_file")
 def test_words_of_all_files() -> None:
     """DATA is signed little-endian words, and each file is padded to whole words."""
-    assert load_data(load_game("planted")).tolist() == [-7, 5, 1 << 40, 11]
+    assert load_data(load_game("with-data")).tolist() == [-7, 5, 1 << 40, 11]
     assert evaluations() == (SUM, SUM)
 
 
@@ -76,7 +76,7 @@ def test_the_digest_covers_every_byte(data_file: Path) -> None:
     for content in (FIRST_FILE, FIRST_FILE[:-1] + b"\6", FIRST_FILE[:-1], FIRST_FILE):
         data_file.write_bytes(content)
         registry.clear()
-        digests.append(load_game("planted").digest)
+        digests.append(load_game("with-data").digest)
     assert len(set(digests)) == 3
     assert digests[0] == digests[3]
     data_file.unlink()
@@ -84,7 +84,7 @@ def test_the_digest_covers_every_byte(data_file: Path) -> None:
     with pytest.raises(
         GameFault, match=r"planted-one\.bin, a file of planted, cannot be read: No such file"
     ):
-        load_game("planted")
+        load_game("with-data")
 
 
 def test_changed_data_is_not_mixed_with_loaded_rules(data_file: Path) -> None:
@@ -92,7 +92,7 @@ def test_changed_data_is_not_mixed_with_loaded_rules(data_file: Path) -> None:
     assert evaluations() == (SUM, SUM)
     data_file.write_bytes(struct.pack("<qB", 93, 5))
     with pytest.raises(RulesChanged, match="planted have changed since they were loaded"):
-        compile_game(load_game("planted"))
+        compile_game(load_game("with-data"))
     registry.clear()
     assert evaluations() == (SUM + 100, SUM + 100)
 
@@ -100,12 +100,12 @@ def test_changed_data_is_not_mixed_with_loaded_rules(data_file: Path) -> None:
 @pytest.mark.usefixtures("data_file")
 def test_the_kit_compares_evaluations_with_data() -> None:
     """The conformance kit gives the compiled and the uncompiled evaluation the same data."""
-    NATIVE_CHECKS["compiled rules"](load_game("planted"))
+    NATIVE_CHECKS["compiled rules"](load_game("with-data"))
 
 
 def job() -> Job:
     """Returns a job for a one-ply search from the start."""
-    game = load_game("planted")
+    game = load_game("with-data")
     return Job(game.id, game.digest, {}, game.start().text(), (), "room", limit=Limit(depth=1))
 
 
@@ -115,7 +115,7 @@ async def test_edited_data_under_a_running_pool(data_file: Path, plug_in: Instal
     A worker that starts after the edit refuses jobs for the old data.
     """
     small = struct.pack("<qB", 10, 0)
-    plug_in("planted", SOURCE.replace("3 * data[2] + 4 * data[3]", "0"))
+    plug_in("with-data", SOURCE.replace("3 * data[2] + 4 * data[3]", "0"))
     data_file.write_bytes(small)
     registry.clear()
     old = job()
