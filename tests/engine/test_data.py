@@ -82,7 +82,7 @@ def test_the_digest_covers_every_byte(data_file: Path) -> None:
     data_file.unlink()
     registry.clear()
     with pytest.raises(
-        GameFault, match=r"planted-one\.bin, a file of planted, cannot be read: No such file"
+        GameFault, match=r"planted-one\.bin, a file of with-data, cannot be read: No such file"
     ):
         load_game("with-data")
 
@@ -91,7 +91,7 @@ def test_changed_data_is_not_mixed_with_loaded_rules(data_file: Path) -> None:
     """Compiled code is cached per version of the data; data edited after loading is refused."""
     assert evaluations() == (SUM, SUM)
     data_file.write_bytes(struct.pack("<qB", 93, 5))
-    with pytest.raises(RulesChanged, match="planted have changed since they were loaded"):
+    with pytest.raises(RulesChanged, match="with-data have changed since they were loaded"):
         compile_game(load_game("with-data"))
     registry.clear()
     assert evaluations() == (SUM + 100, SUM + 100)
