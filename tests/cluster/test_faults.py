@@ -38,7 +38,7 @@ pytestmark = pytest.mark.timeout(600)
 long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 
-@pytest.mark.parametrize(("kills", "moves"), [(2, 400), pytest.param(200, 100_000, marks=long)])
+@pytest.mark.parametrize(("kills", "moves"), [(2, 200), pytest.param(200, 100_000, marks=long)])
 async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, moves: int) -> None:
     """Three nodes die again and again, each at its own failpoint, and no invariant is broken."""
 
@@ -50,7 +50,7 @@ async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, move
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
-        await play_during(running, faults, moves, seed=kills, load_count=LOADS)
+        await play_during(running, faults, moves, seed=kills, load_count=LOADS, slow=kills == 2)
 
 
 @pytest.mark.parametrize(("rounds", "frozen_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
@@ -75,8 +75,10 @@ async def test_nodes_are_killed_and_frozen(tmp_path: Path, rounds: int, frozen_s
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
+        slow = rounds == 2
+        moves = (50 if slow else 500) * rounds
         await play_during(
-            running, faults, 500 * rounds, seed=rounds, answer_timeout_s=ANSWER_TIMEOUT_S
+            running, faults, moves, rounds, answer_timeout_s=ANSWER_TIMEOUT_S, slow=slow
         )
 
 
@@ -107,7 +109,7 @@ async def test_workers_and_the_broker_die(tmp_path: Path, kills: int, frozen_s: 
     async with cluster(
         tmp_path, nodes=3, workers=2, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
-        await play_during(running, faults, 20 * kills, seed=kills)
+        await play_during(running, faults, 20 * kills, seed=kills, slow=kills == 3)
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(15, marks=long)])
@@ -129,7 +131,8 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
-        await play_during(running, faults, 500 * rounds, seed=rounds)
+        slow = rounds == 1
+        await play_during(running, faults, (50 if slow else 500) * rounds, rounds, slow=slow)
 
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])
@@ -159,4 +162,4 @@ async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -
         games=GAME_IDS,
         forks=True,
     ) as running:
-        await play_during(running, faults, 20 * cuts, seed=cuts)
+        await play_during(running, faults, 20 * cuts, seed=cuts, slow=cuts == 6)

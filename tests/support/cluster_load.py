@@ -23,6 +23,8 @@ RECOVERED_ACKS = 50
 #: The number of commands of each client in a chapter. A chapter has its own rooms, and its history
 #: is checked.
 CHAPTER_COMMANDS = 300
+#: The same number for clients that pause, and their pause in seconds.
+SLOW_CHAPTER_COMMANDS, PAUSE_S = 100, 0.05
 #: The types of messages that the checker does not need; they would fill the memory.
 UNCHECKED = {"view", "thinking", "presence", "pong"}
 #: The time limit for a connection, in seconds: a node may be restarting on a busy machine.
@@ -61,7 +63,9 @@ class Recording(History):
 class ClusterLoad:
     """Four clients that play on a cluster; `moves` counts their acknowledged moves."""
 
-    def __init__(self, cluster: Cluster, seed: int, answer_timeout_s: float | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, seed: int, answer_timeout_s: float | None = None, slow: bool = False
+    ) -> None:
         self.cluster = cluster
         self.rng = random.Random(seed)
         self._seed = seed
@@ -70,6 +74,8 @@ class ClusterLoad:
         self._earlier_moves = self._earlier_acks = 0
         self._chapters = 0
         self._answer_timeout_s = answer_timeout_s
+        self._pause_s = PAUSE_S if slow else 0.0
+        self._chapter_commands = SLOW_CHAPTER_COMMANDS if slow else CHAPTER_COMMANDS
         self._checking_s = 0.0
         #: The longest wait in `wait_for_progress`, in seconds.
         self.longest_wait_s = 0.0
@@ -95,13 +101,13 @@ class ClusterLoad:
         clients = [
             LoadClient(
                 name, self._urls, self._history, self._seed * 1000 + self._chapters, CONNECT_S,
-                self._answer_timeout_s
+                self._answer_timeout_s, self._pause_s
             )
             for name in NAMES
         ]  # fmt: skip
         rooms = await make_rooms(clients)
         await asyncio.gather(
-            *(client.play(client.command_count + CHAPTER_COMMANDS) for client in clients)
+            *(client.play(client.command_count + self._chapter_commands) for client in clients)
         )
         if faults_are_over():
             assert await catches_up(self._history, clients, CATCH_UP_S), (
@@ -167,13 +173,16 @@ async def play_during(
     seed: int,
     load_count: int = 1,
     answer_timeout_s: float | None = None,
+    slow: bool = False,
 ) -> None:
     """Runs loads until the faults are over and `moves` moves are acknowledged.
 
-    The first load plays during the faults, the other `load_count` - 1 after them.
+    The first load plays during the faults, the other `load_count` - 1 after them. The clients of a
+    `slow` load pause, so that a short test takes little CPU time while it waits for the faults.
     """
     loads = [
-        ClusterLoad(cluster, seed + 1000 * number, answer_timeout_s) for number in range(load_count)
+        ClusterLoad(cluster, seed + 1000 * number, answer_timeout_s, slow)
+        for number in range(load_count)
     ]
     async with asyncio.TaskGroup() as tasks:
         fault_task = tasks.create_task(faults(loads[0]))

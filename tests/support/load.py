@@ -240,7 +240,7 @@ class LoadClient:
 
     A connection must open within `connect_timeout_s`. If `answer_timeout_s` is set, the client
     aborts a connection when an answer takes longer, and the checker cannot see that the answer is
-    missing.
+    missing. The client thinks for `pause_s` between two commands.
     """
 
     def __init__(
@@ -251,6 +251,7 @@ class LoadClient:
         seed: int,
         connect_timeout_s: float = WAIT_S,
         answer_timeout_s: float | None = None,
+        pause_s: float = 0.0,
     ) -> None:
         self.name = name
         self.identity = ""
@@ -264,6 +265,7 @@ class LoadClient:
         self.command_count = 0
         self.answer_timeout_s = answer_timeout_s
         self._connect_timeout_s = connect_timeout_s
+        self._pause_s = pause_s
         self._urls = urls
         self._ids = itertools.count(1)
 
@@ -349,7 +351,7 @@ class LoadClient:
                 await self._move(link, *self.rng.choice(my_turns))
             elif open_rooms:
                 await self._other_command(link, *self.rng.choice(open_rooms))
-            await asyncio.sleep(0)
+            await asyncio.sleep(self._pause_s)
 
     async def _move(self, link: Link, room: str, known: KnownRoom) -> None:
         """Plays a move that is legal in the state that the client has derived.
