@@ -1,5 +1,6 @@
 """Fixtures of the system tests."""
 
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -12,11 +13,15 @@ from tests.support.browser import open_chromium
 from tests.support.server_process import ROOT
 
 #: A program that compiles as `python -m engine.warm` does, without the personas: few tests use
-#: them, and they take a quarter of the time.
+#: them, and they take a quarter of the time. The processes of a parallel run begin with different
+#: games, because a game that one of them compiles makes the others wait.
 WARM = """
+import sys
 from engine.rules.registry import load_game, production_ids
 from engine.search.driver import Searcher
-for game_id in production_ids():
+games = production_ids()
+first = len(games) * int(sys.argv[1]) // int(sys.argv[2])
+for game_id in games[first:] + games[:first]:
     Searcher(load_game(game_id)).prepare()
 """
 
@@ -24,7 +29,11 @@ for game_id in production_ids():
 @pytest.fixture(scope="session")
 def warm_engine() -> None:
     """Compiles all searches, so that no test waits for the compiler."""
-    subprocess.run([sys.executable, "-c", WARM], cwd=ROOT, check=True, capture_output=True)
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    subprocess.run(
+        [sys.executable, "-c", WARM, worker, workers], cwd=ROOT, check=True, capture_output=True
+    )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -79,6 +79,7 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         await kim.page.locator(".search-picture summary").click()
         await expect(kim.page.locator(".searched-moves li").first).to_be_visible()
         depths = kim.page.locator(".depth-move")
+        await expect(depths.nth(1)).to_be_visible()
         last, before, *_ = [text.split()[1] for text in await depths.all_inner_texts()]
         assert int(last) == int(before) + 1
         await depths.first.focus()
