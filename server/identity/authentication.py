@@ -45,14 +45,14 @@ async def authenticate(
 
     A client names its token on purpose, so an unknown token is refused. A browser sends its cookie
     automatically, so an unknown cookie gives a new guest, with a notice. A name renames the guest.
-    Raises TokenUnknown, LimitExceeded for too many new guests and renames of the address,
+    Raises TokenUnknown, LimitExceeded for too many new guests of the address or names of the guest,
     CommandRejected for the name, and StoreError.
     """
     has_token = credentials.token is not None
     secret = credentials.token if has_token else credentials.cookie
     guest = await find_guest(ports, secret) if secret is not None else None
     if guest is not None:
-        named = await rename_guest(ports, limits, address, guest, name) if name else guest
+        named = await rename_guest(ports, limits, guest, name) if name else guest
         return Authenticated(_person(named), is_renamed=named != guest)
     if has_token:
         raise TokenUnknown

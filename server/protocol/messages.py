@@ -27,8 +27,6 @@ PROTOCOL = 1
 MAX_FRAME_BYTES = 8192
 #: Maximum nesting of objects and lists in a client's frame.
 MAX_DEPTH = 8
-#: Maximum length of a player's name, in characters.
-MAX_NAME = 24
 
 
 class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
