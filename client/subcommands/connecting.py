@@ -10,6 +10,7 @@ import click
 
 from client.address import Address
 from client.errors import WrongToken
+from server.bidi import isolated
 
 if TYPE_CHECKING:
     from client.connection import Connection
@@ -90,7 +91,7 @@ async def connect_as_guest(
             connection = await stack.enter_async_context(connect_with(None))
             output.report(
                 "Your earlier guest was not found on this server."
-                f" You are a new guest now: {connection.name}."
+                f" You are a new guest now: {isolated(connection.name)}."
             )
         if key and connection.token is not None and connection.token != stored_token:
             with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from server.bidi import isolated
 from server.codes import Code
 from server.identity.credentials import Credentials
 from server.identity.guests import find_guest, new_guest, rename_guest
@@ -68,4 +69,5 @@ def _person(identity: Identity) -> Actor:
 
 def _lost_guest_notice(new_name: str) -> str:
     """The notice for a cookie whose guest has expired or belongs to another server on that host."""
-    return f"Your earlier guest was not found on this server. You are a new guest now: {new_name}."
+    name = isolated(new_name)
+    return f"Your earlier guest was not found on this server. You are a new guest now: {name}."
