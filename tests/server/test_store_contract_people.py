@@ -70,7 +70,8 @@ async def test_rooms_and_matches_are_read_with_clean_names(store: Store) -> None
     for identity, (stored, shown) in STORED.items():
         room, match = f"room {identity}", f"match {identity}"
         kept = replace(AI, kept_for=Player(identity, stored))
-        begin = replace(started(match), seats=encode([Occupant(identity, stored), kept]))
+        seats = encode([Occupant(identity, stored), kept])
+        begin = replace(started(match), seats=seats, first=identity)
         over = encode({"winner": 0, "substitutions": [{"ply": 1, "seat": 0, "occupant": kept}]})
         end = replace(finished(match), over=over)
         summary = encode({"room": room, "seats": [None, Occupant(identity, stored)]})
@@ -90,6 +91,8 @@ async def test_rooms_and_matches_are_read_with_clean_names(store: Store) -> None
         assert msgspec.json.decode(hosted.summary)["seats"] == [
             None, msgspec.to_builtins(Occupant(identity, shown)),
         ]  # fmt: skip
+        [own] = await store.projections.player_matches(identity, 9, 9)
+        assert own.seats == row.seats
     rows = (await store.projections.matches(9, None)).rows
     assert {msgspec.json.decode(row.seats)[0]["name"] for row in rows} == {
         shown for _, shown in STORED.values()
