@@ -5,7 +5,7 @@ The properties are those of the Unicode Character Database (UAX #44), of which P
 
 import re
 from collections.abc import Iterator, Sequence
-from unicodedata import category, combining, name, normalize
+from unicodedata import category, combining, is_normalized, name, normalize
 
 #: Maximum number of combining marks of a kind on one letter: of nonspacing ones, which stack, and
 #: of spacing ones. Hebrew and Tibetan words have up to three, Burmese ones three of each kind.
@@ -57,7 +57,7 @@ def clean_text(text: str) -> str:
     them. A letter keeps MAX_MARKS marks of a kind, and a mark without a letter goes. A clean text
     is not changed. Normalization can make a few characters into three.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and (text.isascii() or _is_plain(text)):
         return " ".join(text.split())
     text = "".join(map(_visible, text))
     while True:  # what goes may be what the character before it needed
@@ -74,6 +74,16 @@ def cut_text(text: str, limit: int) -> str:
     while 0 < end < len(text) and _is_inside_grapheme(text, end):
         end -= 1
     return text[:end].rstrip()
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a printable text is normal and each of its characters can be seen alone."""
+    return (
+        is_normalized("NFC", text)
+        and BLANKS.isdisjoint(text)
+        and IGNORABLE.search(text) is None
+        and not any(category(c)[0] == "M" for c in text)
+    )
 
 
 def _visible(character: str) -> str:

@@ -16,11 +16,11 @@ from client.terminal.output import Output
 from client.terminal.transcript import Transcript
 from server.bidi import FSI, PDI, isolated
 from server.events import (
+    AnyEvent,
     Muted,
     Occupant,
     Player,
     Renamed,
-    RoomEvent,
     Said,
     SeatLeft,
     SeatTaken,
@@ -134,7 +134,7 @@ def test_every_letter_from_right_to_left_is_isolated() -> None:
             assert (isolated(character) != character) == turns, ascii(character)
 
 
-def printed(model: Model, event: RoomEvent) -> str:
+def printed(model: Model, event: AnyEvent) -> str:
     """Returns what the terminal prints for an event."""
     data, messages = io.StringIO(), io.StringIO()
     transcript = Transcript(
@@ -153,7 +153,7 @@ def printed(model: Model, event: RoomEvent) -> str:
         Said("1", "Ann", f"{DAVID} 5 hi"), Said("1", "\x1b[31m\x9b1mAnn", "\x07x\x1b[2J"),
     ],
 )  # fmt: skip
-def test_the_terminal_isolates_names_and_lines(event: RoomEvent) -> None:
+def test_the_terminal_isolates_names_and_lines(event: AnyEvent) -> None:
     """Each name and line from right to left stands in an isolate, and brings no control codes."""
     text = printed(room(Occupant("1", OMAR), None), event)
     assert text
