@@ -1,7 +1,8 @@
 """The names and the chat lines of people in stored rows, cleaned as they are read.
 
 Earlier versions stored characters and names that clients must not show. A log is never changed, so
-the store cleans what it reads for others: `verify` and backups read the rows as they are.
+the store cleans what it reads for others. A backup has the rows as they are, and `verify` compares
+what is shown of them.
 """
 
 from typing import Any
@@ -27,26 +28,31 @@ def shown_identity(identity: Identity) -> Identity:
 
 def shown_event(event: StoredEvent) -> StoredEvent:
     """The log entry with clean names, and a clean line of chat."""
-    body = _shown(event.body)
+    body = shown_json(event.body)
     return event if body is event.body else replace(event, body=body)
 
 
 def shown_room(room: StoredRoom) -> StoredRoom:
     """The lobby's entry with clean names."""
-    summary = _shown(room.summary)
+    summary = shown_json(room.summary)
     return room if summary is room.summary else replace(room, summary=summary)
 
 
 def shown_match(match: StoredMatch) -> StoredMatch:
     """The match with clean names."""
-    seats, over = _shown(match.seats), match.over and _shown(match.over)
+    seats, over = shown_json(match.seats), match.over and shown_json(match.over)
     if seats is match.seats and over is match.over:
         return match
     return replace(match, seats=seats, over=over)
 
 
-def _shown(body: bytes) -> bytes:
-    """The JSON with clean names and lines; the same bytes if they are clean already."""
+def shown_json(body: bytes | str) -> bytes:
+    """The JSON with clean names and lines; the same bytes if they are clean already.
+
+    SQLite returns text where somebody has written text into a column of bytes.
+    """
+    if isinstance(body, str):
+        body = body.encode()
     if _NAME not in body:
         return body
     value = _decode(body)
