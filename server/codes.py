@@ -40,7 +40,7 @@ class Code(StrEnum):
     TOKEN_UNKNOWN = "token.unknown", "No identity has that token; the server closes the connection."
     NAME_REFUSED = (
         "name.refused",
-        "The name is empty or too long after removing invisible characters, or looks like an AI's.",
+        "The name is empty or too long, or it looks like one of the server, its bot or an AI.",
     )
     GAME_UNKNOWN = "game.unknown", "The server does not have that game."
     GAME_CHANGED = (

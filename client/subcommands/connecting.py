@@ -51,6 +51,7 @@ async def connect_as_guest(
     second case a message says so. `room` is the room that the command will follow, if it is known.
     """
     from client.connection import State, connect
+    from client.terminal import words
     from client.terminal.output import standard_output
     from client.tokens import TokenFile, state_folder
 
@@ -90,7 +91,7 @@ async def connect_as_guest(
             connection = await stack.enter_async_context(connect_with(None))
             output.report(
                 "Your earlier guest was not found on this server."
-                f" You are a new guest now: {connection.name}."
+                f" You are a new guest now: {words.quoted(connection.name)}."
             )
         if key and connection.token is not None and connection.token != stored_token:
             with suppress(OSError):

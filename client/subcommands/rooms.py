@@ -41,7 +41,9 @@ def summary_text(room: "RoomSummary", address: Address) -> str:
     """A room in two lines: its game and players, and the command that enters it."""
     from client.terminal import words
 
-    players = " against ".join(seat.name if seat else "a free seat" for seat in room.seats)
+    players = " against ".join(
+        words.quoted(seat.name) if seat else "a free seat" for seat in room.seats
+    )
     state = {"open": "open", "playing": room.length or "playing", "finished": "over"}[room.state]
     watching = f", {room.watching} watching" if room.watching else ""
     command = "join" if room.state == "open" else "watch"

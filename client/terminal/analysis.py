@@ -147,7 +147,7 @@ def _summary_lines(record: MatchRecord, report: AnalysisReport) -> Iterator[str]
         marks = [
             words.counted(getattr(counts, mark), mark, PLURALS[mark]) for mark in PLURALS
         ]  # fmt: skip
-        name = f"{words.side_name(record.view, seat)} ({record.seats[seat].name})"
+        name = f"{words.side_name(record.view, seat)} ({words.quoted(record.seats[seat].name)})"
         yield f"{name}: accuracy {accuracy:g} %, {', '.join(marks)}"
     if report.summary.turning_points:
         yield "Turning points:"

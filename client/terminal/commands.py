@@ -458,12 +458,12 @@ def mute_command(
     if not argument:
         return f"Add a name, for example: {name.value} Ada"
     if name is CommandName.UNMUTE_ALL:
-        muted = {each.name.casefold(): each.identity for each in model.muted}
-        identity = muted.get(argument.casefold())
+        muted = {names.key(each.name): each.identity for each in model.muted}
+        identity = muted.get(names.key(argument))
     else:
         identity = names.find(model, argument)
     if identity is None:
-        return f"Nobody here has the name {argument!r}."
+        return f'Nobody here has the name "{words.quoted(argument)}".'
     kind = Mute if name is CommandName.MUTE_ALL else Unmute
     return kind(id=command_id, identity=identity)
 

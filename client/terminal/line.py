@@ -286,7 +286,7 @@ class LineMode:
             self._output.report(f"error: {error}")
         else:
             now = "are now" if new_name else "are"
-            self._output.report(f"You {now} {name}.")
+            self._output.report(f"You {now} {words.quoted(name)}.")
         self._transcript.prompt(self._model)
 
     async def _run_room_command(self, name: CommandName) -> None:

@@ -1,24 +1,34 @@
 """Tells people of the same name in a room apart. The browser does it in the same way."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
 from client.model import Model
+
+#: The joiners and variation selectors that a name may have.
+_INVISIBLE = re.compile("[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+
+def key(name: str) -> str:
+    """What names that count as the same have in common: letters, but neither their case nor form,
+    nor what nobody can see.
+    """
+    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", name)).casefold()
 
 
 def marks(model: Model) -> dict[str, str]:
     """What to add to the name of each identity in the room: nothing, or " (2)" if one other person
     of that name comes first.
 
-    The order is that of the seats, then of the lines of chat. Case makes no difference.
+    The order is that of the seats, then of the lines of chat.
     """
     counts: dict[str, int] = {}
     result: dict[str, str] = {}
     for identity, name in _people(model):
         if identity and identity not in result:
-            key = unicodedata.normalize("NFKC", name).casefold()
-            counts[key] = counts.get(key, 0) + 1
-            result[identity] = "" if counts[key] == 1 else f" ({counts[key]})"
+            count = counts[key(name)] = counts.get(key(name), 0) + 1
+            result[identity] = "" if count == 1 else f" ({count})"
     return result
 
 
@@ -37,7 +47,7 @@ def find(model: Model, name: str) -> str | None:
     for has_mark in (True, False):
         for identity, shown in others:
             mark = by_identity.get(identity, "") if has_mark else ""
-            if f"{shown}{mark}".casefold() == name.casefold():
+            if key(f"{shown}{mark}") == key(name):
                 return identity
     return None
 

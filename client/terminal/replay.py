@@ -29,7 +29,7 @@ Views = Sequence[PositionView]
 def title_lines(record: MatchRecord) -> list[str]:
     """The game, the players, and whether the match still runs."""
     players = " against ".join(
-        f"{occupant.name} ({words.side_name(record.view, seat)})"
+        f"{words.quoted(occupant.name)} ({words.side_name(record.view, seat)})"
         for seat, occupant in enumerate(record.seats)
     )
     lines = [

@@ -33,6 +33,7 @@ from server.events import (
 )
 from server.protocol.messages import (
     Answer,
+    ChatLine,
     Joined,
     May,
     Played,
@@ -90,7 +91,7 @@ class Transcript:
         self._output.report(f"{', '.join(players)}")
         earlier = [line for line in model.chat if line.identity not in self._muted]
         for line in earlier[-MAX_EARLIER_CHAT_LINES:]:
-            self._output.print(f"<{line.name}{self._mark(model, line.identity)}> {line.text}")
+            self._output.print(f"<{self._author(model, line)}> {words.quoted(line.text)}")
 
     def introduce_match(self, model: Model) -> None:
         """Tells a spectator how to take part, and prints the result of a match that is over
@@ -165,18 +166,18 @@ class Transcript:
                     self.prompt_after_match(model)
             case Started(number=number, seats=seats):
                 players = " against ".join(
-                    f"{occupant.name} ({words.side_name(board, seat)})"
+                    f"{words.quoted(occupant.name)} ({words.side_name(board, seat)})"
                     for seat, occupant in enumerate(seats)
                 )
                 self._output.print(f"Match {number}: {players}")
             case SeatTaken(seat=seat, occupant=occupant):
                 self._arriving.add(seat)
                 self._output.report(
-                    f"{occupant.name} takes a seat: {words.side_name(board, seat)}."
+                    f"{words.quoted(occupant.name)} takes a seat: {words.side_name(board, seat)}."
                 )
             case SeatLeft(seat=seat):
                 former = before.seats[seat]
-                name = former.name if former else "A player"
+                name = words.quoted(former.name) if former else "A player"
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
             case TookBack(seat=seat, to_ply=to_ply):
                 count = before.ply - to_ply
@@ -199,7 +200,7 @@ class Transcript:
                 self._output.report(f"{words.player_name(model, seat)} is back and plays on.")
             case Renamed(identity=identity, name=name):
                 old_name = names.players(before).get(identity, "A player")
-                self._output.report(f"{old_name} is now {name}.")
+                self._output.report(f"{words.quoted(old_name)} is now {words.quoted(name)}.")
             case Configured(help=bool() as has_help) if has_help is not before.has_help:
                 self._output.report(
                     "The bot may help both players with positions now."
@@ -209,32 +210,28 @@ class Transcript:
             case Configured(thinking=setting) if setting in words.THINKING_SETTING_TEXTS:
                 self._output.report(words.THINKING_SETTING_TEXTS[setting])
             case Muted(name=name):
-                self._output.report(f"The host has muted {name}.")
+                self._output.report(f"The host has muted {words.quoted(name)}.")
             case Unmuted(name=name):
-                self._output.report(f"The host has unmuted {name}.")
+                self._output.report(f"The host has unmuted {words.quoted(name)}.")
             case Said(identity=identity) if identity in self._muted:
                 pass
-            case Said(identity=identity, name=name, text=text, to=to):
-                author = f"{name}{self._mark(model, identity)}"
-                self._output.print(
-                    f"<{author}> {text}" + (" (to spectators)" if to == "spectators" else "")
-                )
+            case Said(to=to) as said:
+                line = f"<{self._author(model, said)}> {words.quoted(said.text)}"
+                self._output.print(line + (" (to spectators)" if to == "spectators" else ""))
             case _:
                 pass
 
-    def _mark(self, model: Model, identity: str) -> str:
-        """What tells the author of a line from other people of the same name."""
-        return names.marks(model).get(identity, "")
+    def _author(self, model: Model, line: ChatLine | Said) -> str:
+        """The author of a line, with what tells them from other people of the same name."""
+        return f"{words.quoted(line.name)}{names.marks(model).get(line.identity, '')}"
 
     def mute(self, model: Model, command: CommandName, name: str) -> str:
         """Hides or shows what a person of this name writes; returns the answer to the user."""
-        identity = names.find(model, name)
+        if not name:
+            return "Add a name, for example: mute Ada"
+        identity, name = names.find(model, name), words.quoted(name)
         if identity is None:
-            return (
-                f"Nobody here has the name {name!r}."
-                if name
-                else "Add a name, for example: mute Ada"
-            )
+            return f'Nobody here has the name "{name}".'
         if command is CommandName.MUTE:
             self._muted.add(identity)
             return f"You do not see what {name} writes. To see it again, type unmute {name}."

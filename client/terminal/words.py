@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from client.address import Address
 from client.model import Model
 from engine.view import BoardView, PositionView
+from server.bidi import isolated
 from server.events import Occupant
 from server.protocol.assessments import Assessment
 from server.protocol.messages import MatchResult, Played, Thinking
 
 #: The beginning of the path of a page in a text of the room's bot.
 PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")
+#: The control characters of C0 and C1, which a terminal obeys.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: The score of a win in 0 plies; a win in n plies scores n less.
 MATE = 30_000
 #: A score closer to MATE than this is a forced win; the difference is its length in plies.
@@ -59,10 +62,17 @@ def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -
     return f"{side_name(board, seat)}: {occupant_name(occupant) if occupant else 'nobody yet'}"
 
 
+def quoted(text: str) -> str:
+    """A name or a line of a person within a line of the terminal, whose codes and order it cannot
+    change: without control characters, and isolated if it is written from right to left.
+    """
+    return isolated(_CONTROLS.sub("", text))
+
+
 def occupant_name(occupant: Occupant) -> str:
     """The name of the holder of a seat: "Ada", "AI level 4 for Bob"."""
-    player = occupant.kept_for
-    return occupant.name if player is None else f"{occupant.name} for {player.name}"
+    player, name = occupant.kept_for, quoted(occupant.name)
+    return name if player is None else f"{name} for {quoted(player.name)}"
 
 
 def move_text(played: Played) -> str:

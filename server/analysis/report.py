@@ -30,7 +30,8 @@ class AnalysisReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     - `state` is "none" before anyone has requested it, and "refused" for a match that cannot be
       analysed. `reason` says why, in a sentence, also for "failed".
-    - `ahead` is the number of analyses that come before a queued one.
+    - `ahead` is the number of analyses that start before a queued one. People take turns, so those
+      of somebody who has many count only as far as their turns come earlier.
     - `plies` is the number of positions, one more than the moves. `done_plies` is the number of
       positions that are done. `nodes` is the node limit of the search of a position. `engine` names
       the rules and the engine on which the results depend.

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from server.bidi import isolated
 from server.codes import Code
 from server.identity.credentials import Credentials
 from server.identity.guests import find_guest, new_guest, rename_guest
@@ -45,14 +46,14 @@ async def authenticate(
 
     A client names its token on purpose, so an unknown token is refused. A browser sends its cookie
     automatically, so an unknown cookie gives a new guest, with a notice. A name renames the guest.
-    Raises TokenUnknown, LimitExceeded for too many new guests and renames of the address,
+    Raises TokenUnknown, LimitExceeded for too many new guests of the address or names of the guest,
     CommandRejected for the name, and StoreError.
     """
     has_token = credentials.token is not None
     secret = credentials.token if has_token else credentials.cookie
     guest = await find_guest(ports, secret) if secret is not None else None
     if guest is not None:
-        named = await rename_guest(ports, limits, address, guest, name) if name else guest
+        named = await rename_guest(ports, limits, guest, name) if name else guest
         return Authenticated(_person(named), is_renamed=named != guest)
     if has_token:
         raise TokenUnknown
@@ -68,4 +69,5 @@ def _person(identity: Identity) -> Actor:
 
 def _lost_guest_notice(new_name: str) -> str:
     """The notice for a cookie whose guest has expired or belongs to another server on that host."""
-    return f"Your earlier guest was not found on this server. You are a new guest now: {new_name}."
+    name = isolated(new_name)
+    return f"Your earlier guest was not found on this server. You are a new guest now: {name}."

@@ -1,24 +1,14 @@
 """Guests: identities without a password. Anyone who holds a guest's secret token is the guest; the
 store keeps only the token's hash.
-
-A name shows whether a person or an AI holds a seat: "AI level 5", "AI swindler". So guests may not
-have names that begin with "AI level", or with CP and a number ("CP #1 MiniMax depth=3"); "AI" with
-the name of a persona; and AI, CP, CPU and Computer, alone or with a number. Case, spacing,
-punctuation and look-alike letters make no difference. "Ai Weiwei" and "Al" are allowed.
 """
 
 import hashlib
-import re
 import secrets
-import unicodedata
 
-from engine.search.job import PERSONAS
-from server.codes import Code
 from server.ids import IdentityId
 from server.limits.by_address import Limits
 from server.ports import Ports
-from server.protocol.messages import MAX_NAME
-from server.rooms.model import CommandRejected
+from server.rooms.names import clean_name
 from server.rooms.text import clean_text
 from server.store.base import Identity, day_of
 
@@ -71,64 +61,14 @@ async def find_guest(ports: Ports, token: str) -> Identity | None:
     return identity
 
 
-async def rename_guest(
-    ports: Ports, limits: Limits, address: str, guest: Identity, name: str
-) -> Identity:
-    """Gives a guest a name, and returns the guest with it. A rename counts as a new guest.
+async def rename_guest(ports: Ports, limits: Limits, guest: Identity, name: str) -> Identity:
+    """Gives a guest a name, and returns the guest with it.
 
-    Raises CommandRejected for the name, and LimitExceeded if the address has made too many guests.
+    Raises CommandRejected for the name, and LimitExceeded for a guest who has had too many names.
     """
-    # A guest may keep an old name even if a new guest may not have it now.
     if not name or guest.name == clean_text(name):
         return guest
     renamed = Identity(guest.id, clean_name(name), guest.seen_day, guest.created_ms)
-    limits.guests.take(address, ports.now_ms() / 1000)
+    limits.names.take(guest.id, ports.now_ms() / 1000)
     await ports.store.identities.rename(renamed.id, renamed.name)
     return renamed
-
-
-# --- names ---
-
-
-def clean_name(name: str) -> str:
-    """Returns the name on one line, without invisible characters.
-
-    Raises CommandRejected if the result is empty, too long, or could be taken for an AI's name.
-    """
-    cleaned = clean_text(name)
-    if not cleaned or len(cleaned) > MAX_NAME:
-        raise CommandRejected(Code.NAME_REFUSED, f"a name has 1 to {MAX_NAME} visible characters")
-    if is_ai_name(cleaned):
-        raise CommandRejected(
-            Code.NAME_REFUSED, "names like those of an AI (AI level 5, CP #1) are reserved"
-        )
-    return cleaned
-
-
-#: Cyrillic and Greek lower-case letters that look like Latin ones.
-_LOOKALIKES = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")
-#: Characters that look like an i: "Al leve1 5".
-_I_LOOKALIKES = str.maketrans("l1", "ii")
-
-
-def _normalized(name: str) -> str:
-    """Returns the lower-case letters and digits of a name, without accents and look-alikes."""
-    parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
-    return "".join(c for c in parts.translate(_LOOKALIKES) if c.isalnum())
-
-
-#: Names that are refused as a whole, and those of strategies.
-_WHOLE_NAME = re.compile(r"(ai|cpu?|computer)\d*|cp\d.*")
-#: The beginning of names that are refused.
-_PREFIX = "ailevel".translate(_I_LOOKALIKES)
-#: The names of AI seats with a persona.
-_PERSONAS = frozenset(f"ai{persona}".translate(_I_LOOKALIKES) for persona in PERSONAS)
-
-
-def is_ai_name(name: str) -> bool:
-    """Whether people could take a guest with this name for an AI."""
-    normalized = _normalized(name)
-    folded = normalized.translate(_I_LOOKALIKES)
-    return (
-        bool(_WHOLE_NAME.fullmatch(normalized)) or folded.startswith(_PREFIX) or folded in _PERSONAS
-    )

@@ -1,5 +1,5 @@
-"""The limits of one node: new guests, sockets, new rooms and rooms in memory of each address, and
-the commands of each identity, of each address, and to each room.
+"""The limits of one node: new guests, sockets, new rooms and rooms in memory of each address, new
+names of each identity, and the commands of each identity, of each address, and to each room.
 
 Each node has its own counts, in memory. The caller supplies the time. The address "" has
 no limits: it stands for a closed connection and for the server itself. A limit of 0 is off.
@@ -21,6 +21,9 @@ from server.settings import Settings
 #: forgets the least recently used address.
 MAX_ADDRESSES = 20_000
 
+#: New names that a guest may take at once, and in a minute after that. Each one is written to the
+#: store and to the rooms in which the guest has a seat.
+NAMES_BURST, NAMES_PER_MINUTE = 10, 6
 
 #: Settings that switch all limits off, for load tests in which one address stands for many.
 NO_LIMITS: dict[str, Any] = {
@@ -37,10 +40,15 @@ class LimitExceeded(CommandRejected):
 
 
 class RateLimit:
-    """A rate limit for each address. `subject` names what is limited, for messages."""
+    """A rate limit for each address, or for another key. `subject` and `who` name what is limited
+    and for whom, for messages.
+    """
 
-    def __init__(self, subject: str, burst: int, per_minute: float) -> None:
+    def __init__(
+        self, subject: str, burst: int, per_minute: float, who: str = "your address"
+    ) -> None:
         self._subject = subject
+        self._who = who
         self._burst = burst
         self._per_minute = per_minute
         self._buckets: dict[str, Bucket] = {}
@@ -61,7 +69,7 @@ class RateLimit:
         self._forget(now_s)
         if not is_within_limit:
             message = (
-                f"your address may have {self._burst} {self._subject} at once"
+                f"{self._who} may have {self._burst} {self._subject} at once"
                 f" and then {self._per_minute} a minute"
             )
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))
@@ -222,6 +230,7 @@ class Limits:
         self.guests = RateLimit(
             "new guests", settings.limit_guests, settings.limit_guests_per_minute
         )
+        self.names = RateLimit("new names", NAMES_BURST, NAMES_PER_MINUTE, who="you")
         self.rooms = RateLimit(
             "new rooms", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute
         )

@@ -23,6 +23,7 @@ from server.rooms.model import Match, Room
 from server.runtime.projections import log_entry, projections
 from server.store import tables as t
 from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
+from server.store.people import shown_json
 
 #: Number of rooms in one batch.
 BATCH = 200
@@ -256,7 +257,7 @@ class _RoomCheck:
                 except (msgspec.DecodeError, ValueError) as error:
                     self._add_problem("I8", f"the entry cannot be read: {error}", row.v)
                     return False
-                events.append(event)
+                events.append(_shown(event, row.body))
             assert self._room is not None, "the first entry creates it"
             for change in projections(self._room, events, None):
                 match change:
@@ -272,13 +273,13 @@ class _RoomCheck:
 
     def _apply(self, row: Any, event: RoomEvent) -> None:
         """Applies one entry and checks it."""
-        before = self._room
+        before, shown = self._room, _shown(event, row.body)
         if before is None:
-            self._room = rules.initial_room(RoomId(self._id), event, row.at_ms, self._find_game)
+            self._room = rules.initial_room(RoomId(self._id), shown, row.at_ms, self._find_game)
         else:
             if row.at_ms < before.changed_ms:
                 self._add_problem("I3", "its time is before that of the previous entry", row.v)
-            self._room = rules.evolve(before, event, row.at_ms)
+            self._room = rules.evolve(before, shown, row.at_ms)
             self._check_event(before, event, row.v)
         stored = StoredEvent(row.v, row.at_ms, row.audience, row.body)
         if not self._is_newer and not _has_all_fields(event, msgspec.json.decode(row.body)):
@@ -482,9 +483,15 @@ def _has_all_fields(value: object, stored: Any) -> bool:
 def _json(body: bytes | None) -> Any:
     """The decoded JSON, so that two spellings of a value are equal; other bytes unchanged."""
     try:
-        return None if body is None else msgspec.json.decode(body)
+        return None if body is None else msgspec.json.decode(shown_json(body))
     except msgspec.DecodeError:
         return body
+
+
+def _shown(event: RoomEvent, body: bytes) -> RoomEvent:
+    """An event of the log as a node reads it: with clean names."""
+    clean = shown_json(body)
+    return event if clean is body else parse_event_body(clean)
 
 
 def _is_same_entry(stored: bytes, expected: bytes) -> bool:
@@ -493,7 +500,7 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     The title is not in the log: the game may have been renamed. An older program writes no length.
     """
     try:
-        entry = msgspec.json.decode(stored, type=wire.RoomSummary)
+        entry = msgspec.json.decode(shown_json(stored), type=wire.RoomSummary)
     except msgspec.DecodeError:
         return stored == expected
     wanted = msgspec.json.decode(expected, type=wire.RoomSummary)

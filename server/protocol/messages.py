@@ -27,8 +27,6 @@ PROTOCOL = 1
 MAX_FRAME_BYTES = 8192
 #: Maximum nesting of objects and lists in a client's frame.
 MAX_DEPTH = 8
-#: Maximum length of a player's name, in characters.
-MAX_NAME = 24
 
 
 class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -41,6 +39,11 @@ class Hello(Incoming, frozen=True, tag="hello"):
     A client without a token is identified by the handshake's `Authorization: Bearer …` or the
     browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and
     returns the guest's token once, in `welcome`. An unknown token is refused.
+
+    `name` names or renames the guest; `welcome` has the name that others see: on one line, in
+    Normalization Form C and without what nobody can see, 1 to 24 code points long. Names like those
+    of the server, its bot, an AI, a level or a strategy are refused with `name.refused`. A person
+    who had one earlier is shown as a guest with a number.
     """
 
     protocol: int

@@ -24,7 +24,7 @@ from server.bus.local import LocalBus
 from server.codes import Code
 from server.commands import ClientCommand
 from server.events import AnyEvent
-from server.limits.by_address import Limits
+from server.limits.by_address import NAMES_BURST, NAMES_PER_MINUTE, Limits
 from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
 from server.protocol import messages as wire
@@ -118,6 +118,8 @@ These are the defaults. Operators may set other limits.
 - An address (for IPv6, its /64 network) may create {DEFAULTS.limit_guests} guests in a burst and
   then {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections open,
   and create {DEFAULTS.limit_rooms_per_minute} rooms a minute.
+- A guest may take {NAMES_BURST} new names in a burst and then {NAMES_PER_MINUTE} a minute. No
+  setting changes that.
 - An address may hold {DEFAULTS.limit_rooms_percent} % of the rooms that the server keeps in memory.
 - An identity may send {DEFAULTS.limit_commands_per_minute} commands a minute to rooms, and an
   address {DEFAULTS.limit_commands_address_per_minute:,}, in bursts of up to

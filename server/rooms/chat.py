@@ -1,7 +1,7 @@
 """The rules of a room's chat: lines of people, lines of the room's bot, and muting."""
 
 from server.codes import Code
-from server.commands import BotLine, Chat, Command, Mute, Unmute
+from server.commands import MAX_CHAT, BotLine, Chat, Command, Mute, Unmute
 from server.events import Muted, RoomEvent, Said, Unmuted
 from server.rooms import muting
 from server.rooms.chat_limits import check_question_limits, check_repeat
@@ -11,7 +11,7 @@ from server.rooms.muting import people_to_mute
 from server.rooms.permissions import check, viewer_of
 from server.rooms.questions import parse_question
 from server.rooms.refusals import MUTED
-from server.rooms.text import clean_text
+from server.rooms.text import clean_text, cut_text
 
 #: Least age of an identity whose lines may have links, in ms.
 LINKS_AGE_MS = 24 * 3_600_000
@@ -25,7 +25,7 @@ def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
         check(MUTED)
     limits = settings.limit_chat, settings.limit_chat_room
     check_rate_limits(room, actor.identity, moment.now_ms, *limits)
-    text = clean_text(command.text)
+    text = cut_text(clean_text(command.text), MAX_CHAT)
     if not text:
         raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
     if command.to == "spectators" and room.has_player(actor.identity):
@@ -55,7 +55,7 @@ def say_as_bot(room: Room, command: BotLine, moment: Moment) -> list[RoomEvent]:
         raise CommandRejected(Code.MESSAGE_MALFORMED, f"there is no line {command.answers}")
     if is_answered(room, command.answers):
         raise CommandRejected(Code.CHAT_REPEATED, "the bot has answered that line")
-    text = clean_text(command.text)[:MAX_BOT_LINE]
+    text = cut_text(clean_text(command.text), MAX_BOT_LINE)
     return [Said(BOT.identity, BOT.name, text, command.to, by="bot", answers=command.answers)]
 
 

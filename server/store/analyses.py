@@ -4,9 +4,10 @@ On PostgreSQL each statement is a transaction of its own, so each one checks tha
 has the lease. Rows of results are inserted and never changed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -79,14 +80,8 @@ class SqlAnalyses:
         return Analysis(*rows[0]) if rows else None
 
     async def count_ahead(self, analysis: Analysis) -> int:
-        c = t.analyses.c
-        is_earlier = or_(
-            c.asked_ms < analysis.asked_ms,
-            and_(c.asked_ms == analysis.asked_ms, c.match < analysis.match),
-        )
-        is_ahead = or_(c.state == "running", and_(c.state == "queued", is_earlier))
-        query = select(func.count()).where(is_ahead, c.match != analysis.match)
-        return int((await self._database.select(query))[0][0])
+        queue = await self._database.select(_queue_query(self._clock()))
+        return count_turns_before(analysis.match, [QueuedAnalysis(*row) for row in queue])
 
     async def claim(self, node: str, lease_ms: int, per_identity: int) -> Analysis | None:
         query = _next_query(self._clock(), per_identity)
@@ -166,8 +161,41 @@ class SqlAnalyses:
         return await self._database.write(run)
 
 
-def _next_query(clock: ColumnElement[int], per_identity: int) -> Any:
-    """The query for the analysis that a node should run next."""
+class QueuedAnalysis(Struct, frozen=True, order=True):
+    """An analysis in the queue: the running analyses of its identity, the time at which the last of
+    them ended, its own time and match, in the order of its turn, and the identity.
+    """
+
+    running: int
+    last_ended_ms: int
+    asked_ms: int
+    match: str
+    asked_by: str
+
+
+def count_turns_before(match: str, queue: Sequence[QueuedAnalysis]) -> int:
+    """The number of analyses of a queue that start before one of them, as identities take turns.
+
+    It supposes that an analysis that runs ends before the next one of its identity starts. It is 0
+    for a match that is not in the queue.
+    """
+    by_identity: dict[str, list[QueuedAnalysis]] = {}
+    own: list[QueuedAnalysis] = []
+    for queued in sorted(queue):
+        turns = by_identity.setdefault(queued.asked_by, [])
+        turns.append(queued)
+        own = turns if queued.match == match else own
+    rounds = next((n for n, queued in enumerate(own) if queued.match == match), 0)
+    # In each round before its own every identity has a turn, and in its own those before it.
+    return rounds + sum(
+        min(len(turns), rounds + (turns[0] < own[0]))
+        for turns in by_identity.values()
+        if own and turns is not own
+    )
+
+
+def _queue_query(clock: ColumnElement[int], per_identity: int = 0) -> Any:
+    """The query for the analyses that a node may run next, as `QueuedAnalysis` has them."""
     c, others = t.analyses.c, t.analyses.alias("others")
     running = (
         select(func.count())
@@ -187,10 +215,15 @@ def _next_query(clock: ColumnElement[int], per_identity: int) -> Any:
         .scalar_subquery()
     )
     is_claimable = or_(c.state == "queued", and_(c.state == "running", c.lease_ms < clock))
-    query = select(c.match).where(is_claimable)
-    if per_identity:
-        query = query.where(running < per_identity)
-    return query.order_by(running, last_ended_ms, c.asked_ms, c.match).limit(1)
+    query = select(running, last_ended_ms, c.asked_ms, c.match, c.asked_by).where(is_claimable)
+    return query.where(running < per_identity) if per_identity else query
+
+
+def _next_query(clock: ColumnElement[int], per_identity: int) -> Any:
+    """The query for the analysis that a node should run next."""
+    query = _queue_query(clock, per_identity)
+    order = list(query.selected_columns)[:4]
+    return query.order_by(*order).with_only_columns(t.analyses.c.match).limit(1)
 
 
 def _count_plies(match: str, engine: str) -> Any:

@@ -491,7 +491,10 @@ class AnalysisStore(Protocol):
         """The analysis of a match."""
 
     async def count_ahead(self, analysis: Analysis) -> int:
-        """The number of running analyses, and of queued ones that were requested earlier."""
+        """The number of queued analyses that start before this one, as identities take turns.
+
+        Those that are running do not count.
+        """
 
     async def claim(self, node: str, lease_ms: int, per_identity: int) -> Analysis | None:
         """Makes `node` run a queued analysis, or one whose lease has ended, for `lease_ms` ms.

@@ -52,6 +52,7 @@ from server.store.expiry import SqlExpiry
 from server.store.group import Contended
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
 from server.store.match_query import MatchScan, winner_column
+from server.store.people import shown_event, shown_identity, shown_match, shown_room
 from server.store.players import latest_matches, players_of
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
@@ -208,7 +209,7 @@ class SqlLogs:
         rows = await self._database.select(
             SELECT_EVENTS, {"room": room, "after_v": after_v, "limit": limit}
         )
-        return [StoredEvent(*row) for row in rows]
+        return [shown_event(StoredEvent(*row)) for row in rows]
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
         c = t.commands.c
@@ -261,7 +262,7 @@ class SqlProjections:
             .order_by(c.changed_ms.desc())
             .limit(limit)
         )
-        return [StoredRoom(*row) for row in rows]
+        return [shown_room(StoredRoom(*row)) for row in rows]
 
     async def player_matches(self, player: str, running: int, finished: int) -> list[StoredMatch]:
         c = t.matches.c
@@ -275,7 +276,7 @@ class SqlProjections:
             )
         ]  # fmt: skip
         rows = await self._database.select(union_all(*(select(part) for part in parts)))
-        return latest_matches([StoredMatch(*row) for row in rows], running, finished)
+        return latest_matches([shown_match(StoredMatch(*row)) for row in rows], running, finished)
 
     async def fill_players(self, limit: int) -> int:
         c = t.matches.c
@@ -335,12 +336,12 @@ class SqlProjections:
         ends = await self._database.select(scan.ends(scan_limit))
         end_ms = scan_end((row[0] for row in ends), before, after)
         rows = await self._database.select(scan.rows(MATCH_COLUMNS, end_ms, limit))
-        found = [StoredMatch(*row) for row in rows]
+        found = [shown_match(StoredMatch(*row)) for row in rows]
         return match_page(found, limit, end_ms, is_newer=after is not None)
 
     async def match(self, match: MatchId) -> StoredMatch | None:
         rows = await self._database.select(select(*MATCH_COLUMNS).where(t.matches.c.id == match))
-        return StoredMatch(*rows[0]) if rows else None
+        return shown_match(StoredMatch(*rows[0])) if rows else None
 
     async def thoughts(self, match: MatchId) -> list[Thought]:
         c = t.thoughts.c
@@ -464,13 +465,13 @@ class SqlIdentities:
         rows = await self._database.select(
             select(*IDENTITY_COLUMNS).where(t.identities.c.token_hash == token_hash)
         )
-        return Identity(*rows[0]) if rows else None
+        return shown_identity(Identity(*rows[0])) if rows else None
 
     async def find(self, identity: IdentityId) -> Identity | None:
         rows = await self._database.select(
             select(*IDENTITY_COLUMNS).where(t.identities.c.id == identity)
         )
-        return Identity(*rows[0]) if rows else None
+        return shown_identity(Identity(*rows[0])) if rows else None
 
     async def rename(self, identity: IdentityId, name: str) -> None:
         c = t.identities.c

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.teach.lessons.catalogue import LESSONS, load_lesson
+from server.bidi import isolated
 from server.events import Created, Occupant, SeatLeft, SeatTaken, Started, parse_event_body
 from server.ids import MatchId
 from server.ports import Ports
@@ -116,7 +117,7 @@ async def lesson_preview(ports: Ports, name: str) -> Preview:
 
 
 def _versus(names: dict[int, str]) -> str:
-    return " against ".join(names[seat] for seat in sorted(names))
+    return " against ".join(isolated(names[seat]) for seat in sorted(names))
 
 
 def _title_of(ports: Ports, game_id: str) -> str:

@@ -1,14 +1,32 @@
 """The terminal: people of one name, muted people, and players who go."""
 
+import io
+import unicodedata
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from client.address import parse_address
+from client.messages import LoggedEvent
 from client.model import Model
 from client.terminal import names, words
 from client.terminal.muted import MutedFile
-from server.events import Occupant, Player
+from client.terminal.output import Output
+from client.terminal.transcript import Transcript
+from server.bidi import FSI, PDI, isolated
+from server.events import (
+    AnyEvent,
+    Muted,
+    Occupant,
+    Player,
+    Renamed,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    Unmuted,
+)
 from server.protocol.messages import ChatLine
 
 ADA, OTHER_ADA = Occupant("1", "Ada"), Occupant("2", "ADA")
@@ -41,6 +59,20 @@ def test_a_person_whose_seat_the_ai_keeps_has_a_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Zo\u00eb", "ZOE\u0308"),
+        ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u062e"),
+        ("\u2764\ufe0f", "\u2764"),
+    ],
+)
+def test_names_that_differ_in_nothing_visible_are_numbered(first: str, second: str) -> None:
+    """Names count as the same if only case, form or joiners tell them apart."""
+    assert names.marks(room(Occupant("1", first), Occupant("2", second))) == {"1": "", "2": " (2)"}
+    assert names.find(room(Occupant("1", first)), second) == "1"
+
+
+@pytest.mark.parametrize(
     ("name", "identity"), [("Ada", "1"), ("ada (2)", "2"), ("ADA (3)", None), ("", None)]
 )
 def test_a_person_is_found_by_name_and_number(name: str, identity: str | None) -> None:
@@ -65,3 +97,67 @@ def test_muted_people_are_kept_in_a_file(tmp_path: Path) -> None:
     assert ("1" in again, "2" in again) == (False, True)
     path.write_text("{", "utf-8")
     assert "2" not in MutedFile(path)
+
+
+# --- names from right to left ---------------------------------------------------------------------
+
+OMAR, DAVID = "\u0639\u0645\u0631", "\u05d3\u05d5\u05d3"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann",
+        "Zo\u00eb",
+        "\u738b\u4f1f",
+        "\u041e\u043b\u044f",
+        "5",
+        "",
+        OMAR,
+        f"Ann {DAVID}",
+        "\u07d2",
+        "\U0001e900",
+        "\ufe8e",
+    ],
+)
+def test_a_text_with_letters_from_right_to_left_is_isolated(text: str) -> None:
+    """Exactly a text with characters of the classes R and AL is isolated."""
+    turns = any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+    assert isolated(text) == (f"{FSI}{text}{PDI}" if turns else text)
+
+
+def test_every_letter_from_right_to_left_is_isolated() -> None:
+    """Of all letters those of the classes R and AL are isolated, and no others."""
+    for character in map(chr, range(0x11_0000)):
+        if character.isalpha():
+            turns = unicodedata.bidirectional(character) in ("R", "AL")
+            assert (isolated(character) != character) == turns, ascii(character)
+
+
+def printed(model: Model, event: AnyEvent) -> str:
+    """Returns what the terminal prints for an event."""
+    data, messages = io.StringIO(), io.StringIO()
+    transcript = Transcript(
+        Output(data, messages, interactive=False), parse_address("http://x"), brief=True
+    )
+    transcript.show(model, model, LoggedEvent("r", 9, 0, event))
+    return data.getvalue() + messages.getvalue()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        SeatTaken(0, Occupant("3", OMAR)), SeatLeft(0),
+        Started("m", 1, "", "", (Occupant("3", OMAR),)),
+        Renamed("1", OMAR), Muted("3", OMAR), Unmuted("3", OMAR), Said("3", OMAR, "hi"),
+        Said("1", "Ann", f"{DAVID} 5 hi"), Said("1", "\x1b[31m\x9b1mAnn", "\x07x\x1b[2J"),
+    ],
+)  # fmt: skip
+def test_the_terminal_isolates_names_and_lines(event: AnyEvent) -> None:
+    """Each name and line from right to left stands in an isolate, and brings no control codes."""
+    text = printed(room(Occupant("1", OMAR), None), event)
+    assert text
+    assert text.count(FSI) == text.count(PDI)
+    for name in (OMAR, f"{DAVID} 5 hi"):
+        assert text.count(name) == text.count(f"{FSI}{name}{PDI}")
+    assert not [c for c in text if unicodedata.category(c) == "Cc" and c != "\n"]

@@ -40,6 +40,8 @@ MAY_IMPORT = {
     "glass/viewer": {*GLASS, "ui", "board", "shell"},
     "lesson": {"lesson", *GLASS, "ui", "board", "shell"},
 }
+#: A comparison of the text that a key types with a letter.
+TYPED_LETTER = re.compile(r'\bevent\.key === "[A-Za-z]"|\.includes\(event\.key\)')
 SOURCES = {
     path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in FOLDER.rglob("*.js")
 }
@@ -160,3 +162,9 @@ def test_every_style_sheet_is_loaded() -> None:
     tables = [name for name in SOURCES if posixpath.basename(name) in (PAGE_TABLE, PART_TABLE)]
     pages = [sheet for name in tables for sheet in STYLE_SHEET.findall(SOURCES[name])]
     assert files == {*html, *later, *pages, *EMBED_STYLE_SHEETS}
+
+
+def test_letters_of_shortcuts_are_those_of_the_key() -> None:
+    """No handler compares what a key types with a letter, which other layouts do not have."""
+    assert TYPED_LETTER.search('if (event.key === "f")')
+    assert not [name for name, source in SOURCES.items() if TYPED_LETTER.search(source)]

@@ -200,6 +200,14 @@ async def test_a_link_to_a_public_room_shows_the_game_and_the_players() -> None:
         assert preview_of(match)[0] == 'Tic-tac-toe: Ada against B"<b>'
 
 
+async def test_a_name_from_right_to_left_does_not_turn_a_link_around() -> None:
+    """The name of a player stands in an isolate, as in the pages' own titles."""
+    omar = "\u0639\u0645\u0631"
+    async with serve() as node, node.guest(name=omar) as guest:
+        page = await node.get(f"/room/{await create(guest, 'public')}")
+        assert preview_of(page)[0] == f"Tic-tac-toe: \u2068{omar}\u2069 invites you"
+
+
 def linked_parts(page: Response) -> set[str]:
     """The files of parts of a room that the HTML links to, without their folder."""
     linked = re.findall(r'"/static/\w+/([^"]+)"', text_of(page))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.commands import Chat
+from server.commands import MAX_CHAT, Chat
 from server.events import Said
 from server.protocol import views
 from server.protocol.codes import Code
@@ -44,6 +44,9 @@ def test_chat() -> None:
         ("  two   words  ", "two words"),
         ("one\ntwo\ttabs\r\n", "one two tabs"),
         ("a\u202eb\u2066c\u200fd", "abcd"),
+        ("\u0645\u06cc\u200c\u062e \u3164x\u2800", "\u0645\u06cc\u200c\u062e x"),
+        ("Zoe\u0308" + 9 * "\u0334", "Zo\u00eb\u0334\u0334\u0334"),
+        (MAX_CHAT * "\u0958", MAX_CHAT // 2 * "\u0915\u093c"),  # normalized to two characters
         ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
         ("zero\u200bwidth\ufeff", "zerowidth"),
         ("no\u00a0break\u3000wide", "no break wide"),
@@ -54,7 +57,8 @@ def test_chat() -> None:
     ],
 )
 def test_chat_is_cleaned(text: str, cleaned: str) -> None:
-    """Control, bidirectional and other invisible characters are removed from a line, and no others.
+    """Control, bidirectional and other invisible characters are removed from a line, as from a
+    name.
 
     White space between words becomes a single space.
     """

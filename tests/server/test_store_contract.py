@@ -166,12 +166,12 @@ async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
         await store.logs.append(
             Append("r1", v, (event,), "n1", None, CommandKey(text, text), (listing(text),))
         )
-        await store.identities.add_guest(Identity(IdentityId(text), text), text.encode(), NOW_MS)
+        await store.identities.add_guest(Identity(IdentityId(text), "Ada"), text.encode(), NOW_MS)
     for v, text in enumerate(ids, 1):
         assert await store.logs.find_command("r1", CommandKey(text, text)) == (v + 1, v + 1)
         assert msgspec.json.decode((await store.logs.events("r1", v, 1))[0].body)["text"] == text
         assert await store.identities.by_token(text.encode()) == Identity(
-            IdentityId(text), text, TODAY, NOW_MS
+            IdentityId(text), "Ada", TODAY, NOW_MS
         )
     assert await store.logs.find_command("r1", CommandKey("1", " 1")) is None
     assert [room.summary for room in await store.projections.rooms(1)] == [listing(ids[-1]).summary]

@@ -1,6 +1,7 @@
 """The contract of server/store/base.py: the queue of analyses, their leases, and their results."""
 
 import asyncio
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -121,24 +122,54 @@ async def test_identities_take_turns(store: Store) -> None:
 
 
 async def test_the_use_of_an_identity_is_counted(store: Store) -> None:
-    """`usage` counts unfinished and recent analyses of one identity; `count_ahead` those that are
-    in front.
-    """
+    """`usage` counts unfinished and recent analyses of one identity."""
     analyses = store.analyses
     assert await analyses.usage(ADA, HOUR_MS) == AnalysisUsage(0, 0)
     for match in (M1, M2, M3):
         await analyses.request(match, BEN if match is M3 else ADA, 3)
         await asyncio.sleep(0.002)
     assert await analyses.usage(ADA, HOUR_MS) == AnalysisUsage(2, 2)
-    last = await analyses.find(M3)
-    assert last is not None
-    assert await analyses.count_ahead(last) == 2
-    first = await begun(store)
-    assert await analyses.count_ahead(last) == 2
-    await analyses.end(first, "done")
-    assert await analyses.count_ahead(last) == 1
+    await analyses.end(await begun(store), "done")
     assert await analyses.usage(ADA, HOUR_MS) == AnalysisUsage(1, 2)
     assert await analyses.usage(ADA, -HOUR_MS) == AnalysisUsage(1, 0)
+
+
+async def places(store: Store, matches: Sequence[str]) -> list[int]:
+    """Returns the number of analyses before each of these."""
+    found = [await store.analyses.find(MatchId(match)) for match in matches]
+    return [await store.analyses.count_ahead(each) for each in found if each is not None]
+
+
+async def test_a_place_in_the_queue_is_that_of_ones_turn(store: Store) -> None:
+    """`count_ahead` is the number of analyses that start before one, while each ends before the
+    next: not that of earlier requests of somebody else, who has many.
+    """
+    analyses = store.analyses
+    for match in ("a1", "a2", "a3", "a4", "b1", "a5", "c1", "b2"):
+        await analyses.request(MatchId(match), IdentityId(match[0]), 3)
+        await asyncio.sleep(0.002)  # until the clock shows another ms
+    order = ["a1", "b1", "c1", "a2", "b2", "a3", "a4", "a5"]
+    assert await places(store, order) == list(range(8))
+    for number, match in enumerate(order):
+        rest = order[number:]
+        if number in (1, 4):
+            assert await places(store, rest) == list(range(len(rest)))
+        analysis = await begun(store)
+        assert analysis.match == match
+        assert await places(store, [match]) == [0]
+        assert await analyses.end(analysis, "done")
+        await asyncio.sleep(0.002)
+
+
+async def test_the_first_request_of_a_guest_comes_before_many_of_another(store: Store) -> None:
+    """Behind 54 analyses of another guest, of which one is running, the place is 0 or the turn."""
+    analyses = store.analyses
+    for number in range(54):
+        await analyses.request(MatchId(f"a{number:02}"), ADA, 3)
+    await analyses.request(M1, BEN, 3)
+    await analyses.request(M2, BEN, 3)
+    assert await analyses.claim("n1", HOUR_MS, 2) is not None
+    assert await places(store, [M1, M2]) == [0, 2]
 
 
 async def test_a_failed_analysis_can_be_requested_again(store: Store) -> None:

@@ -28,8 +28,8 @@ from server.events import (
     format_event_body,
     parse_event_body,
 )
-from server.identity.guests import is_ai_name
 from server.rooms.model import CommandRejected
+from server.rooms.names import is_reserved
 from server.seats.ai import STRATEGY_MS, job_for
 from server.settings import Settings
 from tests.support.room_log import ADA, LoggedRoom, plain
@@ -129,7 +129,7 @@ def test_no_guest_has_the_name_of_a_strategy() -> None:
     for name in strategy_names():
         played = LoggedRoom()
         played.create(ADA, seats=(ME, AiSeat(strategy=name)))
-        assert is_ai_name(played.match.seats[1].name)
+        assert is_reserved(played.match.seats[1].name)
     assert len(BUILT_IN) == 7
 
 

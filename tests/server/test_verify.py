@@ -1,12 +1,15 @@
 """`plyroom verify` finds planted problems in a store, and none in a correct one."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from engine.game import Game
 from engine.rules.registry import load_game
 from server.ops.verify import Report, verify
+from server.rooms.names import shown_name
 from tests.support.databases import KINDS, Database, SqliteDatabase, empty_database, play_matches
 
 
@@ -185,6 +188,27 @@ async def test_columns_that_are_filled_later_may_be_empty(store_file: SqliteData
     """An older program leaves the players and the winner of a match empty, which is no problem."""
     statement = "UPDATE matches SET first = NULL, second = NULL, winner = NULL"
     await store_file.run(lambda connection: connection.exec_driver_sql(statement))
+    assert (await check(store_file)).problems == []
+
+
+@pytest.mark.parametrize("is_shown", [False, True])
+async def test_names_that_are_shown_otherwise_are_no_problem(
+    store_file: SqliteDatabase, is_shown: bool
+) -> None:
+    """The log has the name that an earlier version allowed; the rows beside it have that one too,
+    or the one that is shown now.
+    """
+    shown = shown_name("ada", "Level 5") if is_shown else "Level 5"
+    tables = {"events.body": "Level 5", "rooms.summary": shown, "matches.seats": shown}
+    for place, name in tables.items():
+        table, column = place.split(".")
+        statement = (
+            f"UPDATE {table} SET {column} = CAST(replace(CAST({column} AS TEXT), ?, ?) AS BLOB)"
+        )
+        names = '"ada","name":"Ada"', f'"ada","name":"{name}"'
+        await store_file.run(
+            partial(Connection.exec_driver_sql, statement=statement, parameters=names)
+        )
     assert (await check(store_file)).problems == []
 
 

@@ -1,12 +1,14 @@
 """The queue of analyses of the store in memory."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from server.ids import IdentityId, MatchId
+from server.store.analyses import QueuedAnalysis, count_turns_before
 from server.store.base import AnalysedPly, Analysis, AnalysisState, AnalysisUsage
 
 
@@ -52,45 +54,41 @@ class MemoryAnalyses:
 
     async def count_ahead(self, analysis: Analysis) -> int:
         await asyncio.sleep(0)
-        key = (analysis.asked_ms, analysis.match)
-        return sum(
-            each.state == "running"
-            or (each.state == "queued" and (each.asked_ms, each.match) < key)
-            for each in self._tables.analyses.values()
-            if each.match != analysis.match
-        )
+        return count_turns_before(analysis.match, self._queue(0))
 
     async def claim(self, node: str, lease_ms: int, per_identity: int) -> Analysis | None:
         await asyncio.sleep(0)
+        queue = self._queue(per_identity)
+        if not queue:
+            return None
+        claimed = replace(
+            self._tables.analyses[min(queue).match],
+            state="running", node=node, lease_ms=self._now_ms() + lease_ms,
+        )  # fmt: skip
+        self._put(claimed)
+        return claimed
+
+    def _queue(self, per_identity: int) -> list[QueuedAnalysis]:
+        """The analyses that a node may run next."""
         now_ms, analyses = self._now_ms(), self._tables.analyses
-        running = [
+        running = Counter(
             each.asked_by
             for each in analyses.values()
             if each.state == "running" and each.lease_ms >= now_ms
-        ]
-        claimable = [
-            each
+        )
+        ended_ms: dict[str, int] = {}
+        for match, at_ms in self._tables.ended_ms.items():
+            identity = analyses[match].asked_by
+            ended_ms[identity] = max(at_ms, ended_ms.get(identity, 0))
+        return [
+            QueuedAnalysis(
+                running[each.asked_by], ended_ms.get(each.asked_by, 0),
+                each.asked_ms, each.match, each.asked_by,
+            )
             for each in analyses.values()
             if each.state == "queued" or (each.state == "running" and each.lease_ms < now_ms)
-            if not per_identity or running.count(each.asked_by) < per_identity
-        ]
-        if not claimable:
-            return None
-
-        def order(each: Analysis) -> tuple[int, int, int, str]:
-            ended = [
-                ended_ms
-                for match, ended_ms in self._tables.ended_ms.items()
-                if analyses[match].asked_by == each.asked_by
-            ]
-            count = running.count(each.asked_by)
-            return count, max(ended, default=0), each.asked_ms, each.match
-
-        claimed = replace(
-            min(claimable, key=order), state="running", node=node, lease_ms=now_ms + lease_ms
-        )
-        analyses[claimed.match] = claimed
-        return claimed
+            if not per_identity or running[each.asked_by] < per_identity
+        ]  # fmt: skip
 
     async def begin(self, analysis: Analysis, engine: str, plies: int) -> bool:
         await asyncio.sleep(0)

@@ -54,6 +54,7 @@ from server.store.match_filter import (
     parse_winner,
     scan_end,
 )
+from server.store.people import shown_event, shown_identity, shown_match, shown_room
 from server.store.players import Players, latest_matches, players_of
 from tests.support.memory_analyses import AnalysisTables, MemoryAnalyses
 
@@ -217,7 +218,9 @@ class MemoryLogs:
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
         await asyncio.sleep(0)
         row = self._rooms.get(room)
-        return row.events[after_v : after_v + limit] if row else []
+        return (
+            [shown_event(event) for event in row.events[after_v : after_v + limit]] if row else []
+        )
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
         await asyncio.sleep(0)
@@ -250,7 +253,7 @@ class MemoryProjections:
     def _entries(self, is_wanted: Callable[[_Room], bool]) -> list[StoredRoom]:
         """The entries of the wanted rooms, latest first."""
         entries = [
-            StoredRoom(RoomId(room_id), row.summary, row.changed_ms)
+            shown_room(StoredRoom(RoomId(room_id), row.summary, row.changed_ms))
             for room_id, row in self._tables.rooms.items()
             if is_wanted(row)
         ]
@@ -263,7 +266,7 @@ class MemoryProjections:
             for match_id, match in self._matches.items()
             if player in structs.astuple(self._tables.players[match_id])
         ]
-        return latest_matches(own, running, finished)
+        return latest_matches(map(shown_match, own), running, finished)
 
     async def fill_players(self, limit: int) -> int:
         await asyncio.sleep(0)
@@ -317,7 +320,7 @@ class MemoryProjections:
         end_ms = scan_end(ends, before, after)
         if end_ms is not None:
             order = [key for key in order if (key[0] < end_ms if is_newer else key[0] > end_ms)]
-        found = [rows[key] for key in order if self._is_listed(rows[key], wanted)]
+        found = [shown_match(rows[key]) for key in order if self._is_listed(rows[key], wanted)]
         return match_page(found[:limit], limit, end_ms, is_newer=is_newer)
 
     def _indexed(self, wanted: MatchFilter, order: Sequence[Key]) -> list[Iterator[Key]]:
@@ -345,7 +348,8 @@ class MemoryProjections:
 
     async def match(self, match: MatchId) -> StoredMatch | None:
         await asyncio.sleep(0)
-        return self._matches.get(match)
+        row = self._matches.get(match)
+        return shown_match(row) if row is not None else None
 
     async def thoughts(self, match: MatchId) -> list[Thought]:
         await asyncio.sleep(0)
@@ -443,11 +447,12 @@ class MemoryIdentities:
     async def by_token(self, token_hash: bytes) -> Identity | None:
         await asyncio.sleep(0)
         key = self._tables.tokens.get(token_hash)
-        return self._identities[key] if key is not None else None
+        return shown_identity(self._identities[key]) if key is not None else None
 
     async def find(self, identity: IdentityId) -> Identity | None:
         await asyncio.sleep(0)
-        return self._identities.get(identity)
+        row = self._identities.get(identity)
+        return shown_identity(row) if row is not None else None
 
     async def rename(self, identity: IdentityId, name: str) -> None:
         await asyncio.sleep(0)

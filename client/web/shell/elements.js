@@ -26,6 +26,9 @@ const ATTRIBUTES = Symbol("attributes");
 const LISTENERS = Symbol("listeners");
 const VNODE = Symbol("virtual node");
 
+/** An isolate in a text, as `isolated` makes it (isolation.js). */
+const ISOLATE = /\u2068([^\u2068\u2069]*)\u2069/;
+
 /**
  * Makes a virtual node. Two special attributes are not rendered: `key` distinguishes siblings of the
  * same tag, and with `managesChildren` the element's children are left alone.
@@ -58,6 +61,18 @@ function flatten(content) {
 }
 
 /**
+ * Makes an element of each isolate in a text; an `option` keeps its characters, for it has no elements.
+ * @param {VNode | string} child
+ * @param {Element} parent
+ * @returns {VNode | string | (VNode | string)[]}
+ */
+function withIsolates(child, parent) {
+    if (typeof child === "object" || !child.includes("\u2068") || parent.localName === "option") return child;
+    // Every second part is what the pattern captured.
+    return flatten(child.split(ISOLATE).map((part, index) => (index % 2 ? h("bdi", null, part) : part)));
+}
+
+/**
  * Makes the children of a parent match the virtual nodes, in order; reuses existing nodes.
  * @param {Element} parent
  * @param {Content[]} content
@@ -68,7 +83,7 @@ export function render(parent, ...content) {
     const findKeyed = (/** @type {string} */ key) => (keyed ??= keyedChildren(parent)).get(key) ?? null;
     /** @type {ChildNode | null} */
     let next = parent.firstChild;
-    for (const child of flatten(content)) {
+    for (const child of flatten(content).flatMap((each) => withIsolates(each, parent))) {
         const node = typeof child === "object" ? elementFor(child, next, findKeyed, parent) : textFor(child, next);
         if (node === next) next = node.nextSibling;
         else parent.insertBefore(node, next);

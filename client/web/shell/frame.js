@@ -8,6 +8,7 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
+import { isolated } from "./isolation.js";
 import { isDark, toggleTheme } from "./theme.js";
 
 /** The longest name that the server accepts, in characters. */
@@ -107,11 +108,11 @@ function drawName({ name, startRename }) {
         {
             class: "my-name",
             title: "Change your name",
-            "aria-label": `Your name is ${name}; change it`,
+            "aria-label": `Your name is ${isolated(name)}; change it`,
             onclick: startRename,
         },
         icon("person"),
-        h("span", null, name),
+        h("span", null, h("bdi", null, name)),
     );
 }
 
@@ -126,6 +127,7 @@ function drawRename({ name, rename, renameError, clearRenameError, cancelRename 
     const cancelOnEscape = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && cancelRename();
     const input = {
         name: "name",
+        dir: "auto",
         value: name ?? "",
         maxlength: MAX_NAME_CHARACTERS,
         autocomplete: "nickname",

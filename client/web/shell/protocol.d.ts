@@ -1,6 +1,6 @@
 // The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.
 
-/** The first message of a connection. It identifies the client by its secret `token`. A client without a token is identified by the handshake's `Authorization: Bearer …` or the browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and returns the guest's token once, in `welcome`. An unknown token is refused. */
+/** The first message of a connection. It identifies the client by its secret `token`. A client without a token is identified by the handshake's `Authorization: Bearer …` or the browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and returns the guest's token once, in `welcome`. An unknown token is refused. `name` names or renames the guest; `welcome` has the name that others see: on one line, in Normalization Form C and without what nobody can see, 1 to 24 code points long. Names like those of the server, its bot, an AI, a level or a strategy are refused with `name.refused`. A person who had one earlier is shown as a guest with a number. */
 export interface Hello {
     t: "hello";
     protocol: number;

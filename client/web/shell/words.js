@@ -5,6 +5,8 @@
  *     RootMove, Substitution} from "./protocol.js"
  */
 
+import { isolated } from "./isolation.js";
+
 /** The score of a win in 0 plies; a win in n plies scores n less (engine/search/job.py). */
 const MATE = 30_000;
 /** A score closer to MATE than this is a forced win; the difference is its length in plies. */
@@ -88,7 +90,8 @@ export function sideColours(board) {
  */
 export function occupantName(occupant) {
     if (!occupant) return "empty seat";
-    return occupant.kept_for ? `${occupant.name} for ${occupant.kept_for.name}` : occupant.name;
+    const name = isolated(occupant.name);
+    return occupant.kept_for ? `${name} for ${isolated(occupant.kept_for.name)}` : name;
 }
 
 /**
@@ -99,7 +102,7 @@ export function occupantName(occupant) {
  */
 export function playersOfSeat({ seats, over }, seat) {
     const substitutes = (over?.substitutions ?? []).filter((each) => each.seat === seat && each.occupant.kept_for);
-    const names = new Set([seats[seat]?.name ?? "empty seat", ...substitutes.map(({ occupant }) => occupant.name)]);
+    const names = new Set([seats[seat]?.name ?? "empty seat", ...substitutes.map(({ occupant }) => occupant.name)].map(isolated));
     return [...names].join(" and ");
 }
 
@@ -111,8 +114,8 @@ export function playersOfSeat({ seats, over }, seat) {
 export function substitutionText({ ply, occupant }, moves) {
     const from = ply < moves.length ? `from ${numberedMove(/** @type {Played} */ (moves[ply]), ply)} on` : "at the end";
     return occupant.kept_for
-        ? `${occupant.name} played for ${occupant.kept_for.name} ${from}.`
-        : `${occupant.name} was back ${from}.`;
+        ? `${isolated(occupant.name)} played for ${isolated(occupant.kept_for.name)} ${from}.`
+        : `${isolated(occupant.name)} was back ${from}.`;
 }
 
 /**

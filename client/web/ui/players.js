@@ -46,7 +46,7 @@ export function drawPlayer(player) {
                   title: online ? "online" : "offline",
               })
             : null,
-        h("span", { class: occupant ? "who" : "who nobody" }, `${occupantName(occupant)}${player.mark ?? ""}`),
+        h("span", { class: occupant ? "who" : "who nobody" }, h("bdi", null, occupantName(occupant)), player.mark),
         occupant?.kind === "ai"
             ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
             : null,

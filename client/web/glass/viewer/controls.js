@@ -9,6 +9,7 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { keyOf } from "../../shell/keys.js";
 import { windowClock } from "../trace/clock.js";
 import { countText } from "../text/notation.js";
 
@@ -164,7 +165,7 @@ export class Controls {
      */
     onKey(event) {
         if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return false;
-        const move = KEYS[event.shiftKey && event.key.startsWith("Arrow") ? `Shift+${event.key}` : event.key];
+        const move = KEYS[event.shiftKey && event.key.startsWith("Arrow") ? `Shift+${event.key}` : keyOf(event)];
         if (move) this.#move(...move);
         else if (!this.#doKey(event)) return false;
         event.preventDefault();

@@ -11,6 +11,7 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { keyOf } from "../../shell/keys.js";
 import { codeOf, lineOfStep } from "../text/code.js";
 import { Controls } from "./controls.js";
 import { drawCounters } from "./counters.js";
@@ -141,7 +142,7 @@ export class SearchViewer {
      */
     onKey(event) {
         if (event.defaultPrevented) return false;
-        if (event.key === "v" && !event.ctrlKey && !event.metaKey && !event.altKey) {
+        if (keyOf(event) === "v" && !event.ctrlKey && !event.metaKey && !event.altKey) {
             this.#setView(this.#view === "window" ? "interval" : "window");
             return true;
         }

@@ -11,6 +11,7 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { keyOf } from "../../shell/keys.js";
 import { isRight, readNumber } from "./answers.js";
 import { drawFigure } from "./figure.js";
 import { SearchState, stateAt } from "../../glass/trace/search-state.js";
@@ -365,9 +366,10 @@ export class Quiz {
      */
     #onKey(event) {
         if (!this.#isOpen || this.#outcome !== null || this.#question?.kind !== "yes_no") return;
-        if (event.altKey || event.ctrlKey || event.metaKey || !["y", "n"].includes(event.key)) return;
+        const key = keyOf(event);
+        if (event.altKey || event.ctrlKey || event.metaKey || !["y", "n"].includes(key)) return;
         event.preventDefault();
-        this.#answer(event.key === "y");
+        this.#answer(key === "y");
     }
 }
 

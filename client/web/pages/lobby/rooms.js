@@ -10,6 +10,7 @@
 
 import { drawPicture } from "../../board/picture.js";
 import { h } from "../../shell/elements.js";
+import { isolated } from "../../shell/isolation.js";
 import { icon } from "../../shell/icons.js";
 import { agoText, isDraw, occupantName, optionsText, sideName } from "../../shell/words.js";
 
@@ -179,7 +180,7 @@ function drawMyRoom(room, you, game) {
  * @param {string | undefined} opponent
  */
 function roomText(room, opponent) {
-    if (opponent !== undefined) return `against ${opponent}`;
+    if (opponent !== undefined) return `against ${isolated(opponent)}`;
     return isOneScreen(room) ? "on one screen" : "waits for a second player";
 }
 
@@ -213,7 +214,7 @@ function drawRoom(room, game, join) {
                 "span",
                 { class: "players" },
                 room.seats.map((occupant) =>
-                    h("span", { class: occupant ? "player-name" : "player-name nobody" }, occupantName(occupant)),
+                    h("span", { class: occupant ? "player-name" : "player-name nobody" }, h("bdi", null, occupantName(occupant))),
                 ),
             ),
             watching > 0 ? h("span", { class: "watching muted", title: "Spectators" }, icon("eye"), watching) : null,

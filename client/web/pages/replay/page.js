@@ -11,6 +11,7 @@
 
 import { boardAspect, isFlipped } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
+import { keyOf } from "../../shell/keys.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { drawStepper, scrollToShown } from "../../ui/moves.js";
 import { Share } from "../../ui/share.js";
@@ -128,7 +129,7 @@ export class ReplayPage {
         const { match } = this.#loaded;
         if (!match) return;
         const isOnButton = event.target instanceof Element && event.target.closest("button, a, summary") !== null;
-        const action = this.#actionOf(event.key);
+        const action = this.#actionOf(keyOf(event));
         if (!action || (event.key === " " && isOnButton)) return;
         action();
         event.preventDefault();

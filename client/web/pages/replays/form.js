@@ -6,6 +6,7 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { isolated } from "../../shell/isolation.js";
 import { PERSONAS, sideName } from "../../shell/words.js";
 import { LENGTHS, leavesOutMatches, lengthOf } from "./filter.js";
 
@@ -70,7 +71,7 @@ function playersOf({ player }, matches, game, you) {
  */
 function nameOf(player, matches) {
     const found = matches.flatMap(({ seats }) => seats).find(({ identity }) => identity === player);
-    return found?.name ?? "Another player";
+    return isolated(found?.name ?? "Another player");
 }
 
 /**

@@ -10,6 +10,7 @@
 
 import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { isolated } from "../../shell/isolation.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { isOneScreen, permits } from "../../shell/viewer.js";
 
@@ -103,7 +104,7 @@ export class ChatExtras {
         const isMuted = room.muted.some((person) => person.identity === identity);
         if (!identity || by || isMuted || !this.#isHost(room) || identity === this.#app.model.you?.identity) return null;
         const mute = () => void this.#app.command({ t: "mute", room: room.id, identity });
-        const label = `Mute ${name} for everyone`;
+        const label = `Mute ${isolated(name)} for everyone`;
         return h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute for all");
     }
 
@@ -120,9 +121,9 @@ export class ChatExtras {
             return h(
                 "p",
                 { class: "muted muted-person", key: `all ${identity}` },
-                isMe ? "The host has muted you: you cannot write here. " : `The host has muted ${name}. `,
+                isMe ? "The host has muted you: you cannot write here. " : `The host has muted ${isolated(name)}. `,
                 isHost && permits(this.#app.model, "unmute")
-                    ? h("button", { class: "small", onclick: unmute }, `Unmute ${name}`)
+                    ? h("button", { class: "small", onclick: unmute }, `Unmute ${isolated(name)}`)
                     : null,
             );
         });

@@ -10,6 +10,7 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { isolated } from "../../shell/isolation.js";
 import { icon } from "../../shell/icons.js";
 
 /** The longest line that the server accepts, in characters. */
@@ -73,6 +74,7 @@ export function drawChat(chat) {
     };
     const input = {
         name: "text",
+        dir: "auto",
         maxlength: MAX_CHAT_CHARACTERS,
         autocomplete: "off",
         placeholder: "Say something",
@@ -144,18 +146,18 @@ function drawRecipientChoice() {
 function drawLine(line, { room, extras, me, marks, muted, redraw }) {
     const { v, identity, name, text, to, by } = line;
     const aside = to === "spectators" ? h("span", { class: "badge", title: "for spectators only" }, "aside") : null;
-    const author = `${name}${marks.get(identity ?? "") ?? ""}`;
+    const mark = marks.get(identity ?? "") ?? "";
     const mute = () => {
         if (identity) muted.add({ identity, name });
         redraw();
     };
-    const label = `Mute ${author}`;
+    const label = `Mute ${isolated(name)}${mark}`;
     const button =
         identity && identity !== me && !by
             ? h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute")
             : null;
-    const said = h("span", { class: "said" }, extras?.drawText(line) ?? text);
-    return h("p", { key: v, class: by && "by-bot" }, h("b", null, author), aside, " ", said, button, extras?.drawMute(line, room));
+    const said = h("span", { class: "said", dir: "auto" }, extras?.drawText(line) ?? text);
+    return h("p", { key: v, class: by && "by-bot" }, h("b", null, h("bdi", null, name), mark), aside, " ", said, button, extras?.drawMute(line, room));
 }
 
 /**
@@ -175,7 +177,7 @@ function drawMutedPeople({ room, marks, muted, redraw }) {
         return h(
             "p",
             { class: "muted muted-person", key: identity },
-            `You do not see what ${name}${marks.get(identity) ?? ""} writes. `,
+            `You do not see what ${isolated(name)}${marks.get(identity) ?? ""} writes. `,
             h("button", { class: "small", onclick: unmute }, "Show it"),
         );
     });

@@ -7,6 +7,7 @@
  * @import {Sound} from "./sounds.js"
  */
 
+import { isolated } from "../../shell/isolation.js";
 import { apply, follow, headPly } from "../../shell/model.js";
 import { isOneScreen, legalMoves, mySeat } from "../../shell/viewer.js";
 import { resultFor } from "../../ui/table.js";
@@ -24,7 +25,7 @@ export function logLine(event, room, seat) {
     const board = room.description?.view;
     switch (event.kind) {
         case "seat_taken":
-            return `${event.seat === seat ? "You" : event.occupant.name} joined as ${sideName(board, event.seat)}`;
+            return `${event.seat === seat ? "You" : isolated(event.occupant.name)} joined as ${sideName(board, event.seat)}`;
         case "seat_left":
             return `${subjectOf(room, event.seat, seat)} left the seat`;
         case "started": {
@@ -46,18 +47,18 @@ export function logLine(event, room, seat) {
             return `${subjectOf(room, event.seat, seat)} ${action}`;
         }
         case "ai_took_over":
-            return `${event.occupant.name} plays on for ${event.occupant.kept_for?.name ?? subjectOf(room, event.seat, seat)}`;
+            return `${event.occupant.name} plays on for ${isolated(event.occupant.kept_for?.name ?? subjectOf(room, event.seat, seat))}`;
         case "player_returned":
-            return `${event.occupant.name} is back and plays on`;
+            return `${isolated(event.occupant.name)} is back and plays on`;
         case "configured":
             if (event.help == null || event.help === room.help) return null;
             return event.help ? "The bot may help both players now" : "The bot no longer helps with positions";
         case "muted":
         case "unmuted":
-            return `The host has ${event.kind} ${event.name}`;
+            return `The host has ${event.kind} ${isolated(event.name)}`;
         case "renamed": {
             const before = room.seats.map((each) => each?.kept_for ?? each).find((each) => each?.identity === event.identity);
-            return `${before?.name ?? "A player"} is now ${event.name}`;
+            return `${isolated(before?.name ?? "A player")} is now ${isolated(event.name)}`;
         }
         case "moved":
             if (declinesTakeback(event, room)) return `${subjectOf(room, event.seat, seat)} moved and so declined the takeback`;

@@ -10,6 +10,7 @@
 
 import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { isolated } from "../../shell/isolation.js";
 import { MAX_NAME_CHARACTERS } from "../../shell/frame.js";
 import { mySeat, permits } from "../../shell/viewer.js";
 import { sideName } from "../../shell/words.js";
@@ -117,6 +118,7 @@ export class Invitation {
         };
         return h("input", {
             name: "name",
+            dir: "auto",
             value: this.#app.model.you?.name ?? "",
             maxlength: MAX_NAME_CHARACTERS,
             autocomplete: "nickname",
@@ -172,7 +174,7 @@ function invitationText({ description, seats }) {
     const game = title.charAt(0).toLowerCase() + title.slice(1);
     const occupant = seats.find((other) => other !== null);
     if (!occupant) return `You are invited to ${game}.`;
-    return occupant.kind === "ai" ? `${occupant.name} plays ${game} with you.` : `${occupant.name} invites you to ${game}.`;
+    return occupant.kind === "ai" ? `${occupant.name} plays ${game} with you.` : `${isolated(occupant.name)} invites you to ${game}.`;
 }
 
 /** Moves the focus to the page's content: the focused button has gone. */

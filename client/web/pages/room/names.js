@@ -6,8 +6,8 @@
 
 /**
  * For each identity in the room, what to add to the name: nothing, or " (2)" if one other person of
- * that name comes first. The order is that of the seats, then of the lines of chat. Case makes no
- * difference.
+ * that name comes first. The order is that of the seats, then of the lines of chat. Neither case nor
+ * joiners make a difference.
  * @param {Pick<Room, "seats" | "chat">} room
  * @returns {Map<string, string>}
  */
@@ -22,7 +22,7 @@ export function nameMarks({ seats, chat }) {
     const counts = new Map();
     for (const { identity, name } of [...seated, ...chat]) {
         if (!identity || marks.has(identity)) continue;
-        const key = name.normalize("NFKC").toLocaleLowerCase();
+        const key = name.replace(/\p{Default_Ignorable_Code_Point}/gu, "").normalize("NFKC").toLowerCase();
         const count = (counts.get(key) ?? 0) + 1;
         counts.set(key, count);
         marks.set(identity, count === 1 ? "" : ` (${count})`);

@@ -16,6 +16,7 @@ import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
+import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
 import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
@@ -189,7 +190,7 @@ export class RoomPage {
         const { room } = this.#app.model;
         if (!room) return;
         if (event.key === "?") openKeysHelp(this.#app);
-        else if (event.key === "f" && this.#canTurnBoard(room)) this.#turnBoard();
+        else if (keyOf(event) === "f" && this.#canTurnBoard(room)) this.#turnBoard();
         else {
             const ply = plyForKey(event.key, this.#shown ?? headPly(room), headPly(room));
             if (ply === null) return;

@@ -18,7 +18,7 @@ export function drawMatch(match, now_ms) {
         h(
             "span",
             { class: match.over?.winner === seat ? "player-name winner" : "player-name" },
-            playersOfSeat(match, seat),
+            h("bdi", null, playersOfSeat(match, seat)),
         ),
     );
     return h(
