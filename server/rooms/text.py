@@ -101,12 +101,18 @@ def _visible(character: str) -> str:
 def _without_idle(text: str) -> Iterator[str]:
     """Yields the characters that can be seen, and the ignorable ones that change how."""
     flags = {index for tags in _FLAG_TAGS.finditer(text) for index in range(*tags.span())}
+    after, next_visible = "", [""] * len(text)
+    for index in range(len(text) - 1, -1, -1):
+        next_visible[index] = after
+        after = after if IGNORABLE.match(text[index]) else text[index]
     kept: list[str] = []
     for index, character in enumerate(text):
-        if IGNORABLE.match(character) and index not in flags:
-            after = next((c for c in text[index + 1 :] if not IGNORABLE.match(c)), "")
-            if not kept or not _changes_form(kept, character, after):
-                continue
+        if (
+            IGNORABLE.match(character)
+            and index not in flags
+            and not (kept and _changes_form(kept, character, next_visible[index]))
+        ):
+            continue
         kept.append(character)
         yield character
 
