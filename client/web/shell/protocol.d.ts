@@ -732,7 +732,7 @@ export interface TookBack {
     digest: string;
 }
 
-/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a player claimed the win or a draw because the opponent had gone. `points` are those of both seats, if the match ended on the board of a game with points: discs in Othello. Old logs have none. */
+/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a player claimed the win or a draw because the opponent had gone. `points` are those of both seats, if the match ended on the board of a game with points: in Othello the discs, with the empty cells for the winner. Old logs have none, or discs alone. */
 export interface Finished {
     kind: "finished";
     match: string;

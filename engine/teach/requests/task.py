@@ -17,7 +17,7 @@ from engine.teach.states.graph_text import is_graph_text, is_tree_text, parse_gr
 from engine.teach.states.players import GameForBoth
 from engine.teach.states.state import GameState, Scale, State, TreeState
 from engine.teach.states.tree import Tree, decode_tree, walk
-from engine.teach.states.tree_text import parse_tree
+from engine.teach.states.tree_text import is_json_text, parse_tree
 from engine.teach.states.utilities import parse_scale, parse_utilities
 from engine.teach.trace import MAX_TRACE_NODES
 
@@ -138,8 +138,8 @@ def _needs_material(tree: Tree) -> bool:
 
 def tree_of(text: str) -> Tree:
     """Parses a tree from its text, or from JSON; raises TreeError."""
-    if text.lstrip().startswith("{"):
-        return decode_tree(text.encode())
+    if is_json_text(text):
+        return decode_tree(text.removeprefix("\ufeff").encode())
     if is_graph_text(text):
         raise TreeError("this is a graph, whose states have names: choose a graph")
     return parse_tree(text)
