@@ -187,6 +187,15 @@ def test_trees_of_any_text_editor(encoding: str, tmp_path: Path, capsys: Output)
         assert printed.err == note
 
 
+def test_the_moves_of_a_match_are_read_as_people_write_them(capsys: Output) -> None:
+    """`--match` takes what a terminal takes."""
+    printed = []
+    for move in ("3x2", "3 2", "3X2!"):
+        assert main(["--game", "sticks", "--match", move, "--depth", "2"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] == printed[2]
+
+
 #: The expected part of the message by arguments.
 WRONG = {
     "--depth 2": "give exactly one of a lesson, --game, --tree and --graph",
@@ -214,6 +223,7 @@ WRONG = {
     "--game sticks --compare minimax fast": "there is no algorithm 'fast'",
     "--game sticks --utilities 1,0/1,0": "a win, a draw and a loss for each player",
     "--game sticks --utilities 1,0,-1/1,x,0": "a utility is a number, inf or -inf, not 'x'",
+    "--game sticks --match 3": "3 can be any of: 3x1, 3x2, 3x3",
     "--tree TREE --match 1": "--match goes with --game",
     "sticks --match 3x3": "a lesson has its own search options: --match",
     "--game connect-four --depth 4 --max-nodes 100": "more than 100 nodes",
