@@ -304,7 +304,10 @@ def _refusal(position: Position, plain: str) -> str:
     check = " (you are in check)" if view.marks.get("check") else ""
     kinds = {cell: board.kinds[kind] for cell, kind in view.pieces.items() if kind in board.kinds}
     start, target = cells[0], cells[-1]
+    paths = [each.path for each in position.move_views()]
     if len(cells) > 1:
+        if all(len(path) == 1 for path in paths):
+            return ""
         if start not in kinds:
             return f"there is no piece on {start}"
         if kinds[start].side not in (view.turn, None):
@@ -313,7 +316,6 @@ def _refusal(position: Position, plain: str) -> str:
     for kind in board.kinds.values():
         if kind.side == view.turn and kind.text and letters == kind.text.lower() + target:
             return f"no {kind.name} may go to {target}{check}"
-    paths = [each.path for each in position.move_views()]
     if target in kinds and all(len(path) == 1 and path[0] not in kinds for path in paths):
         return f"{target} is taken"
     return f"{target} is not allowed here{check}"
