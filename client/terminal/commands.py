@@ -129,7 +129,7 @@ NOTATION = re.compile(r"(?=.*\d)[\w+#=@*!:-]{2,16}|[O0o]-[O0o](-[O0o])?[+#]?")
 #: Text that may be a move as people write it, which only the server can read: it has a number, a
 #: figurine or a few letters: "1. e4 {good}", "e2 e4", "O-O!", "exd".
 WRITTEN = re.compile(
-    r"(?=.*[\d\u2654-\u265f]).{1,80}|[^\W\d_](?:\W?[^\W\d_]){1,2}\W{0,3}", re.DOTALL
+    r"(?=.*[\d\u2654-\u265f]).{1,80}|[^\W\d_](?:\W?[^\W\d_]){0,2}\W{0,3}", re.DOTALL
 )
 
 #: Text for the chat, as people type it.

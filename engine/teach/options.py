@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UnsetType
 
 from engine.command_line import option
+from engine.position_text import read_position
 from engine.rules.registry import load_game
 from engine.teach.algorithms.cutoffs import CUT_OFFS
 from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan
@@ -194,7 +195,9 @@ def _game_task(options: argparse.Namespace) -> Task:
     game = load_game(options.game)
     rules = dict(options.option or ())
     position = (
-        game.start(rules) if options.position is None else game.position(options.position, rules)
+        game.start(rules)
+        if options.position is None
+        else read_position(game, options.position, rules)
     )
     return game_task(position, _choices(options), has_values=not options.states)
 
