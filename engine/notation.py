@@ -35,6 +35,12 @@ BARE_NUMBER = re.compile(r"\s*\d+\s+(?=[^\W\d])")
 SUFFIX = re.compile(
     r"(?:\s*(?:[+#!?*.,]|\(=\)|(?<=\d)=|(?<=[\d\s])(?:e\.?\s?p\.?|ch(?:eck)?|mate)))+\s*$", re.I
 )
+#: Words of a move and the signs that stand for them: "knight to f3", "11 takes 18".
+WORDS = {
+    "king": "K", "queen": "Q", "rook": "R", "bishop": "B", "knight": "N", "pawn": "P",
+    "to": "-", "takes": "x", "captures": "x",
+}  # fmt: skip
+WORD = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(WORDS)})(?![^\W\d_])", re.IGNORECASE)
 #: Castling: two or three letters O or zeros.
 CASTLING = re.compile(r"[O0][-\s]?[O0]([-\s]?[O0])?", re.I)
 #: Standard algebraic notation, without the signs after it: piece, origin, target and promotion.
@@ -118,7 +124,8 @@ def _plain(text: str) -> str:
         each for each in unicodedata.normalize("NFKC", text)
         if unicodedata.category(each) != "Cf" and not "\ufe00" <= each <= "\ufe0f"
     ).translate(SIGNS)  # fmt: skip
-    text = " ".join(COMMENT.sub(" ", text).split())
+    text = WORD.sub(lambda word: WORDS[word[0].lower()], COMMENT.sub(" ", text))
+    text = " ".join(text.split())
     text = SUFFIX.sub("", text) or text
     castling = CASTLING.fullmatch(NUMBER.sub("", text, count=1))
     return ("O-O-O" if castling[1] else "O-O") if castling else text
