@@ -299,7 +299,7 @@ def _refusal(position: Position, plain: str) -> str:
     board = position.game.board(position.options)
     view = position.view()
     names = sorted(cell_ids(board.board), key=len, reverse=True)
-    text = plain.casefold()
+    text = re.sub(r"(?<=[^\W\d_])[\W_]+(?=\d)", "", plain.casefold())  # d 3 is d3
     pattern = "|".join(rf"(?<!\d){re.escape(name)}(?!\d)" for name in names)
     pattern += r"|\d+" if names[0].isdecimal() else r"|[a-z]\d+"
     cells = re.findall(pattern, text)

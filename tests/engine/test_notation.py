@@ -161,7 +161,8 @@ REFUSED = {
               "Ra8": "no white rook may go to a8 (you are in check)"},
     "draughts": {"33-34": "there is no 33 on this board", "11-18": "may not go to 18",
                  "22-18": "the white man on 22 is not yours"},
-    "othello": {"d4": "d4 is taken", "a1": "a1 is not allowed here", "PASS": "not allowed here"},
+    "othello": {"d4": "d4 is taken", "D 4": "d4 is taken", "d-5": "d5 is taken",
+                "a1": "a1 is not allowed here", "PASS": "not allowed here"},
     "kalah": {"c2": "c2 is not allowed here"},
     "gomoku": {"p1": "there is no p1 on this board"},
 }  # fmt: skip
