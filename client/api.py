@@ -2,6 +2,7 @@
 
 import json
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import TypeVar
 
@@ -113,6 +114,13 @@ class Line(Struct, frozen=True):
     over: str | None = None
 
 
+class Reading(Struct, frozen=True):
+    """The legal move that a text means; `says` is how it was read, "" where that is plain."""
+
+    move: str
+    says: str = ""
+
+
 class _Games(Struct):
     games: tuple[GameInfo, ...]
 
@@ -154,6 +162,15 @@ def fetch_views(address: Address, match: str, first: int, last: int) -> list[Pos
 def fetch_position(address: Address, match: str, ply: int) -> Line:
     """Returns the position of a match after `ply` plies; raises Refused when there is none."""
     return _get(address, f"matches/{match}/variation?ply={ply}", Line)
+
+
+def fetch_reading(address: Address, match: str, ply: int, text: str) -> Reading:
+    """Returns the move that a person means by a text at a ply of a match.
+
+    Raises Refused, with a code that begins with "move.", for a text that means none, or several.
+    """
+    query = urllib.parse.urlencode({"ply": ply, "text": text})
+    return _get(address, f"matches/{match}/reading?{query}", Reading)
 
 
 def fetch_assessments(

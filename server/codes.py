@@ -89,6 +89,10 @@ class Code(StrEnum):
     MATCH_STARTED = "match.started", "Too many moves have been played to abort the match."
     MATCH_UNKNOWN = "match.unknown", "There is no such match (HTTP only)."
     MOVE_MALFORMED = "move.malformed", "The text is not a move of this game in any position."
+    MOVE_AMBIGUOUS = (
+        "move.ambiguous",
+        "The text may be several moves, which the message names (HTTP only).",
+    )
     MOVE_ILLEGAL = "move.illegal", "The move is not legal in this position."
     MOVE_STALE = "move.stale", "That ply has already been played."
     MOVE_EARLY = "move.early", "An earlier ply has not been played yet."

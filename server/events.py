@@ -163,8 +163,8 @@ class Finished(Event, frozen=True, tag="finished"):
     draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a
     player claimed the win or a draw because the opponent had gone.
 
-    `points` are those of both seats, if the match ended on the board of a game with points: discs
-    in Othello. Old logs have none.
+    `points` are those of both seats, if the match ended on the board of a game with points: in
+    Othello the discs, with the empty cells for the winner. Old logs have none, or discs alone.
     """
 
     match: str

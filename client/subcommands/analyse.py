@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: The suffixes of files with games: a name with one of them is not the id of a match.
+FILE_SUFFIXES = (".pgn", ".pdn", ".txt")
+
 
 @click.command()
 @click.argument("match_or_file", metavar="MATCH_OR_FILE")
@@ -42,6 +45,10 @@ def analyse(match_or_file: str, url: Address | None, data: Path | None, as_json:
     if file.is_file():
         _print_file(file, as_json)
         return
+    if file.is_dir():
+        raise click.UsageError(f"{file} is a folder: name a file in it, or a match")
+    if file.suffix.lower() in FILE_SUFFIXES and "://" not in match_or_file:
+        raise click.UsageError(f"there is no file {file}")
     linked_server, match_id = parse_link_argument(match_or_file)
     if data is None or linked_server is not None or url is not None:
         _print_match(linked_server or url or parse_address(DEFAULT_SERVER), match_id, as_json)
@@ -113,13 +120,15 @@ def _print(record: "MatchRecord", report: "AnalysisReport", as_json: bool) -> No
     from client.terminal.analysis import report_lines
     from client.terminal.output import standard_output
     from client.terminal.replay import title_lines
+    from client.terminal.words import result_text
 
     output = standard_output()
     if as_json:
         output.print(msgspec.json.encode(report).decode())
         return
     analysis = report_lines(record, report, output.width, output.has_blocks)
-    for line in (*title_lines(record), "", *analysis):
+    result = [] if record.over is None else [result_text(record.view, record.over)]
+    for line in (*title_lines(record), *result, "", *analysis):
         output.print(line)
 
 

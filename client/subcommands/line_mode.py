@@ -24,9 +24,15 @@ async def run_line_mode(
     text_at_end: "Callable[[Model], str]",
 ) -> None:
     """Runs line mode in a room to its end, then prints `text_at_end`."""
+    import asyncio
+
+    from client.api import Reading, fetch_reading
     from client.terminal.keyboard import Lines
     from client.terminal.line import InputEnded, LineMode
     from client.terminal.output import standard_output
+
+    async def read_move(match: str, ply: int, text: str) -> Reading:
+        return await asyncio.to_thread(fetch_reading, address, match, ply, text)
 
     output = standard_output()
     mode = LineMode(
@@ -38,6 +44,7 @@ async def run_line_mode(
         sit=sit,
         brief=brief,
         invite=invite,
+        read_move=read_move,
     )
     try:
         await mode.run()

@@ -126,6 +126,11 @@ MAX_LISTED_MOVES = 12
 
 #: Text that may be a move in a game's notation: "Nf3", "exd8=Q+", "0-0".
 NOTATION = re.compile(r"(?=.*\d)[\w+#=@*!:-]{2,16}|[O0o]-[O0o](-[O0o])?[+#]?")
+#: Text that may be a move as people write it, which only the server can read: it has a number, a
+#: figurine or a few letters: "1. e4 {good}", "e2 e4", "O-O!", "exd".
+WRITTEN = re.compile(
+    r"(?=.*[\d\u2654-\u265f]).{1,80}|[^\W\d_](?:\W?[^\W\d_]){0,2}\W{0,3}", re.DOTALL
+)
 
 #: Text for the chat, as people type it.
 SPOKEN = re.compile(r"(?:chat|say)\s+(.+)", re.IGNORECASE)
@@ -189,7 +194,7 @@ def parse_line(line: str, model: Model) -> Action | None:
         return SendChat(spoken[1])
     moves = matching_moves(text, model.moves)
     if len(moves) == 1:
-        return PlayMove(moves[0])
+        return TryMove(text) if _may_be_another(text, moves[0], model) else PlayMove(moves[0])
     if moves:
         choices = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
         return Unclear(f"{text} can be any of: {', '.join(choices)}")
@@ -228,6 +233,17 @@ def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
     return []
 
 
+def _may_be_another(text: str, move: MoveView, model: Model) -> bool:
+    """Whether a text that names a move without its separators and case may be another move too: a
+    capital may be a piece ("B2c3"), and two numbers together a cell ("15").
+    """
+    view = model.description.view if model.description else None
+    if view is None or text in (move.id, move.text):
+        return False
+    letters = {kind.text.upper() for kind in view.kinds.values() if kind.text}
+    return text[0] in letters or text in cell_ids(view.board)
+
+
 def _without_separators(text: str) -> str:
     """The text in lower case without the separators that people write between cells."""
     return text.lower().replace(" ", "").replace("-", "").replace("x", "")
@@ -246,6 +262,12 @@ def _parse_command(text: str, model: Model) -> Action:
         return TryMove(text)
     if name in model.chat_commands and " " not in argument.strip():
         return SendChat(f"/{text}")
+    if model.moves and re.search(r"[^!?]\?$", text) and WRITTEN.fullmatch(text):
+        return Unclear(
+            f"{text!r} may be a question: leave out the question mark, or type say {text}"
+        )
+    if model.moves and WRITTEN.fullmatch(text):
+        return TryMove(text)
     if model.moves:
         return Unclear(f"{text!r} is neither a move nor a command here. {moves_hint(model)}")
     if name in move_words(model):

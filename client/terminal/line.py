@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from client.address import Address
+from client.api import Reading
 from client.connection import Connection
 from client.errors import PlyroomError, Refused
 from client.messages import LoggedEvent, RoomMessage
@@ -27,6 +28,7 @@ from client.terminal.commands import (
     TryMove,
     Unclear,
     is_permitted,
+    matching_moves,
     moves_hint,
     parse_line,
     plain_command,
@@ -43,6 +45,7 @@ from server.commands import (
     Move,
     Sit,
 )
+from server.protocol.codes import Code
 from server.protocol.messages import CommandFrame, Snapshot, View
 
 #: What may follow the command `hint`.
@@ -66,11 +69,21 @@ class LineSource(Protocol):
         """Returns the next line; None at the end of the input."""
 
 
+class MoveReader(Protocol):
+    """Reads moves as people write them, which takes the rules of a game."""
+
+    async def __call__(self, match: str, ply: int, text: str, /) -> Reading:
+        """Returns the legal move that a text means. Raises PlyroomError, with the code of a
+        refusal where the text is no move or may be several.
+        """
+
+
 class LineMode:
     """Shows one room on a terminal and executes the user's lines.
 
     With `sit` the user takes a free seat. `brief` leaves the boards out. `invite` prints how to
-    invite an opponent.
+    invite an opponent. `read_move` reads what is neither a move by its id nor a command; without it
+    only the game's own notation is a move.
     """
 
     def __init__(
@@ -84,7 +97,9 @@ class LineMode:
         sit: bool = False,
         brief: bool = False,
         invite: bool = False,
+        read_move: MoveReader | None = None,
     ) -> None:
+        self._read_move = read_move
         self._connection = connection
         self._lines = lines
         self._output = output
@@ -216,14 +231,39 @@ class LineMode:
         return False
 
     async def _try_move(self, text: str) -> None:
-        """Lets the server parse a move; if it refuses, the user may have meant a command."""
+        """Lets the server read a move; if it refuses, the user may have meant a command."""
         try:
-            move = Move(id=self._connection.new_id(), ply=self._model.ply, move=text)
+            token = await self._token(text)
+            move = Move(id=self._connection.new_id(), ply=self._model.ply, move=token)
             ack = await self._connection.command(CommandFrame(self._model.room, move))
             await self._wait_for_event(ack.v)
         except Refused as refused:
-            self._output.report(f"error: {refused.message}. {moves_hint(self._model)}")
+            is_question = refused.code == Code.MOVE_AMBIGUOUS
+            hint = "" if is_question else f" {moves_hint(self._model)}"
+            self._output.report(f"error: {refused.message}.{hint}")
             self._transcript.prompt(self._model)
+
+    async def _token(self, text: str) -> str:
+        """The move that a text means as the server reads it. Raises Refused if it means none.
+
+        A server that cannot read it now, or is of an earlier version, gets the text as it is.
+        """
+        model = self._model
+        if self._read_move is not None and model.match is not None:
+            try:
+                reading = await self._read_move(model.match.id, model.ply, text)
+            except PlyroomError as error:
+                if isinstance(error, Refused) and error.code.startswith("move."):
+                    if error.code != Code.MOVE_MALFORMED:
+                        raise
+                    problem = f"{text!r} is neither a move nor a command here"
+                    raise Refused(error.code, problem) from error
+            else:
+                if reading.says:
+                    self._output.report(reading.says)
+                return reading.move
+        matches = matching_moves(text, model.moves)
+        return matches[0].id if len(matches) == 1 else text
 
     async def _answer_question(self, name: CommandName, line: str) -> None:
         """Executes the command if the user confirms it."""

@@ -38,7 +38,7 @@ def title_lines(record: MatchRecord) -> list[str]:
         players,
     ]
     if record.over is None:
-        lines.append("The match is still running.")
+        lines.append("The match is still running." if record.room else "The text has no result.")
     if record.withheld:
         lines.append(record.withheld)
     return lines

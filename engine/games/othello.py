@@ -42,7 +42,8 @@ Discs that were turned over enclose no others in the same move.
 
 A player who cannot enclose anything must pass, and the other side moves again. You may not pass
 when you have a move. When neither side has a move, usually because the board is full, the match
-is over, and the player with more discs of their colour wins. Equal numbers are a draw.
+is over, and the player with more discs of their colour wins. Equal numbers are a draw. In the
+points of the result the empty cells count for the winner, and for both sides alike in a draw.
 
 Discs in the corners can never be turned over again. Having many moves when the other side has
 few is worth more than having many discs, until the end is near."""
@@ -400,8 +401,13 @@ def ending(s: State) -> str:
 
 
 def points(s: State) -> tuple[int, int]:
-    black, white = _sides(s)
-    return (black.bit_count(), white.bit_count())
+    """The discs of both sides; the empty cells count for the winner, half for each in a draw
+    (World Othello Federation, tournament rules).
+    """
+    black, white = (side.bit_count() for side in _sides(s))
+    if black == white:
+        return (32, 32)
+    return (64 - white, white) if black > white else (black, 64 - black)
 
 
 def board(options: Mapping[str, str]) -> BoardView:
@@ -427,11 +433,14 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
     last_path = (format_move(*last),) if last else ()
     marks: dict[str, tuple[str, ...]] = {"last": last_path}
     side = turn(s)
-    score = f"{black.bit_count()} to {white.bit_count()}"
     if count(s, ()) == 0:
-        lead = black.bit_count() - white.bit_count()
-        text = f"{NAMES[lead < 0]} wins, {score}" if lead else f"Draw, {score}"
+        ours, theirs = points(s)
+        result = f"{NAMES[ours < theirs]} wins" if ours != theirs else "Draw"
+        empty = 64 - len(pieces)
+        note = f", {empty} empty cell{'s' * (empty > 1)} included" if empty else ""
+        text = f"{result}, {ours} to {theirs}{note}"
         return PositionView(pieces, None, text, marks, last_path)
+    score = f"{black.bit_count()} to {white.bit_count()}"
     must_pass = mobility(s[0], s[1]) == ZERO
     text = f"{NAMES[side]} to {'pass' if must_pass else 'move'}, {score}"
     return PositionView(pieces, side, text, marks, last_path)

@@ -2,26 +2,37 @@
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 
 import msgspec
 from msgspec import UnsetType
 
 from engine.command_line import option
+from engine.position_text import read_position
 from engine.rules.registry import load_game
 from engine.teach.algorithms.cutoffs import CUT_OFFS
 from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan
 from engine.teach.algorithms.order import ORDERS
 from engine.teach.errors import NotPossible, TreeError
 from engine.teach.output.text import LOGS
-from engine.teach.requests.task import GAME_DEPTH, Choices, Task, game_task, graph_task, tree_task
+from engine.teach.requests.task import (
+    GAME_DEPTH,
+    Choices,
+    Task,
+    game_task,
+    graph_task,
+    tree_of,
+    tree_task,
+)
 from engine.teach.states.evaluators import EVALUATORS
 from engine.teach.states.graph import Graph
 from engine.teach.states.graph_text import is_graph_text, is_tree_text, parse_graph
 from engine.teach.states.state import Scale
-from engine.teach.states.tree import MAX_TREE_TEXT, Tree, decode_tree
-from engine.teach.states.tree_text import parse_tree
+from engine.teach.states.tree import MAX_TREE_TEXT, Tree
+from engine.teach.states.tree_text import format_tree, is_list_text
 from engine.teach.states.utilities import make_scale, parse_utilities, parse_utility
+from engine.text_files import NotText, decode_text
 
 #: The options that go with --game, --tree or --graph, and not with a lesson.
 SEARCH_OPTIONS = (
@@ -184,7 +195,9 @@ def _game_task(options: argparse.Namespace) -> Task:
     game = load_game(options.game)
     rules = dict(options.option or ())
     position = (
-        game.start(rules) if options.position is None else game.position(options.position, rules)
+        game.start(rules)
+        if options.position is None
+        else read_position(game, options.position, rules)
     )
     return game_task(position, _choices(options), has_values=not options.states)
 
@@ -241,14 +254,18 @@ def _scale(options: argparse.Namespace, evaluator: str | None) -> Scale | None:
 
 
 def read_tree(options: argparse.Namespace) -> Tree:
-    """Reads a tree from a file, or from stdin for "-"; content that begins with a brace is JSON."""
-    content = _read(options, options.tree)
-    if content.lstrip().startswith(b"{"):
-        return decode_tree(content)
-    text = _decode(content, options.tree)
+    """Reads a tree, as text or JSON, from a file, or from stdin for "-".
+
+    It says on stderr how it has read nested lists.
+    """
+    text = _decode(_read(options, options.tree), options.tree)
     if is_graph_text(text):
         raise TreeError("this is a graph, whose states have names: use --graph")
-    return parse_tree(text)
+    tree = tree_of(text)
+    if is_list_text(text):
+        read = textwrap.shorten(format_tree(tree), 80, placeholder=" …")
+        print(f"teach: the lists are read as {read}", file=sys.stderr)
+    return tree
 
 
 def read_graph(options: argparse.Namespace) -> Graph:
@@ -261,9 +278,9 @@ def read_graph(options: argparse.Namespace) -> Graph:
 
 def _decode(content: bytes, name: str) -> str:
     try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise TreeError(f"{name} is not text in UTF-8") from error
+        return decode_text(content)
+    except NotText as error:
+        raise TreeError(f"{name} cannot be read: {error}") from error
 
 
 def _read(options: argparse.Namespace, name: str) -> bytes:

@@ -18,7 +18,8 @@ from engine.pool.pool import Pool
 from engine.rules.numbering import length_text, move_number
 from engine.rules.registry import load_game
 from engine.search.job import SearchError
-from server.analysis.game_text import BadGameText, ParsedGame, parse_game
+from engine.text_files import NotText, decode_text
+from server.analysis.game_text import MAX_TEXT, BadGameText, ParsedGame, parse_game
 from server.analysis.positions import NODES, PlyResult, Subject, ply_result
 from server.analysis.report import AnalysisReport
 from server.analysis.words import Analysed, make_entry, make_summary, side_name
@@ -32,8 +33,12 @@ _encode = msgspec.json.Encoder().encode
 def main(file: Path) -> None:
     """Analyse a game in a file; print lines of JSON."""
     try:
-        parsed = parse_game(file.read_text("utf-8-sig"), load_game)
-    except (BadGameText, UnicodeDecodeError, OSError) as error:
+        with file.open("rb") as opened:
+            content = opened.read(4 * MAX_TEXT + 4)  # a character has at most four bytes
+        parsed = parse_game(decode_text(content), load_game)
+    except OSError as error:
+        raise click.ClickException(f"{file} cannot be read: {error.strerror}") from error
+    except (BadGameText, NotText) as error:
         raise click.ClickException(f"{file}: {error}") from error
     if parsed.game.rules.SEARCH == "teach":
         raise click.ClickException(f"{parsed.game.title} has no search that could analyse a match")
@@ -94,6 +99,10 @@ def match_entry(parsed: ParsedGame, name: str) -> dict[str, Any]:
     over = None
     if outcome is not None:
         over = {"winner": outcome.winner, "how": "board", "reason": outcome.reason}
+    elif parsed.result:
+        how = "agreement" if parsed.winner is None else "resign"
+        reason = parsed.reason or "as the file says"
+        over = {"winner": parsed.winner, "how": how, "reason": f"{parsed.result}, {reason}"}
     return {
         "match": name, "room": "", "game": game.id, "title": game.title, "number": 1,
         "seats": [{"identity": f"{seat}", "name": name} for seat, name in enumerate(names)],

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from engine.game import Game, OptionError, Position, PositionError
+from engine.position_text import read_position
 from engine.view import SEATS
 from server.codes import Code
 from server.rooms.model import CommandRejected
@@ -17,13 +18,13 @@ def start_position(game: Game, options: Mapping[str, str], start: str | None) ->
 
 
 def check_start(game: Game, options: Mapping[str, str], start: str | None) -> Position:
-    """Returns the position in which the matches of a new room start.
+    """Returns the position in which the matches of a new room start, from a text as people have it.
 
     Raises CommandRejected, which says what was expected, if the text is not a position of the game
     or the match would be over in it.
     """
     try:
-        position = start_position(game, options, start and start.strip())
+        position = game.start(options) if start is None else read_position(game, start, options)
     except OptionError as error:
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
     except PositionError as error:

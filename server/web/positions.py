@@ -41,7 +41,8 @@ class Positions:
         game's own start, and `placeable`: whether the game accepts `?pieces=e1:K,e8:k&turn=0`, the
         cells with the kinds of their pieces and the seat to move, in place of a text. Any other
         parameter is an option of the game. The answer has the text as the log would store it, the
-        board and the view.
+        board and the view. The text may be a FEN with fields left out, an EPD, a position of PDN
+        without counters, or a board of 64 discs.
         """
         query = request.query
         start = query.get("start")

@@ -1,4 +1,4 @@
-"""The HTTP API for variations: lines of moves that branch off from a match."""
+"""The HTTP API for what people try beside a match: variations, and moves as they write them."""
 
 import asyncio
 from http import HTTPStatus
@@ -6,7 +6,8 @@ from http import HTTPStatus
 import msgspec
 from aiohttp import web
 
-from engine.game import GameError, GameFault, Position
+from engine.game import GameError, GameFault, MalformedMove, Position
+from engine.notation import AmbiguousMove, read_move
 from engine.rules.numbering import move_number
 from server.codes import Code
 from server.commands import MAX_MOVE
@@ -31,7 +32,7 @@ REPLAY_BATCH = 20
 
 
 class Variations:
-    """The handler, documented in docs/reference/protocol.md."""
+    """The handlers, documented in docs/reference/protocol.md."""
 
     def __init__(self, ports: Ports, matches: Matches) -> None:
         self._ports = ports
@@ -40,10 +41,18 @@ class Variations:
         self._rate = RateLimit(
             "lines beside a match", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
+        self._readings = RateLimit(
+            "moves as people write them",
+            settings.limit_commands_address_burst,
+            settings.limit_commands_address_per_minute,
+        )
 
     def routes(self) -> list[web.RouteDef]:
-        """The route of the handler."""
-        return [web.get("/api/matches/{match}/variation", self.variation)]
+        """The routes of the handlers."""
+        return [
+            web.get("/api/matches/{match}/variation", self.variation),
+            web.get("/api/matches/{match}/reading", self.reading),
+        ]
 
     async def variation(self, request: web.Request) -> web.Response:
         """Answers with a variation that branches off from a match at ply `?ply=`.
@@ -68,6 +77,33 @@ class Variations:
             raise _malformed(str(error)) from error
         except GameFault as fault:
             raise rules_failed(fault, "the rules of this game failed on this line") from fault
+
+    async def reading(self, request: web.Request) -> web.Response:
+        """Answers with the legal move that a person means by `?text=` at ply `?ply=` of a match.
+
+        It reads more than the command `move`, which takes tokens and the notation of the game: any
+        case, dashes and spaces, numbers and annotations, figurines, the letters of other languages.
+        `move` is the token to play, and `says` how the text was read, or empty where that is plain.
+        Where the text may be several moves the code is `move.ambiguous`, and the message names
+        them.
+        """
+        text = request.query.get("text", "")
+        match, moves = await self._matches.find_with_moves(request.match_info["match"])
+        ply = query_number(request, "ply", len(moves), 0, len(moves))
+        try:
+            self._readings.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+            read = read_move(await self._position(match, moves[:ply]), text)
+        except LimitExceeded as limit:
+            raise too_many_requests(limit) from limit
+        except AmbiguousMove as error:
+            raise ApiError(HTTPStatus.BAD_REQUEST, Code.MOVE_AMBIGUOUS, str(error)) from error
+        except MalformedMove as error:
+            raise ApiError(HTTPStatus.BAD_REQUEST, Code.MOVE_MALFORMED, str(error)) from error
+        except GameError as error:
+            raise ApiError(HTTPStatus.BAD_REQUEST, Code.MOVE_ILLEGAL, str(error)) from error
+        except GameFault as fault:
+            raise rules_failed(fault, "the rules of this game failed on this move") from fault
+        return json_answer({"move": read.token, "says": read.says})
 
     async def _position(self, match: StoredMatch, moves: list[str]) -> Position:
         """The position of a match after these moves. Raises ApiError if its rules are gone."""

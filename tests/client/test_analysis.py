@@ -140,3 +140,10 @@ def test_a_file_that_is_no_game(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "move 2, 'e4', is not legal" in result.output
     assert command.analyse.help is not None
+
+
+def test_a_folder_and_a_missing_file_are_no_matches(tmp_path: Path) -> None:
+    """The command says so, and asks no server."""
+    for name, reason in ((".", "is a folder"), ("none.pgn", "there is no file")):
+        result = CliRunner().invoke(main, ["analyse", str(tmp_path / name)])
+        assert (result.exit_code, reason in result.output) == (2, True)

@@ -264,6 +264,32 @@ def test_a_move_is_printed_with_its_number_side_and_notation() -> None:
     assert words.move_line(None, 8, 0, Played("pass", forced=True)) == "9. First: pass (forced)"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["1. e4", "1.e4", "e4!", "e4 {good}", "♘f3", "♙ e5", "O\u2013O", "0 - 0", "exd", "ed!", "1)Nf3",
+     "e4?!", "e4??", "\uff45\uff15", "b8 = Q"],
+)  # fmt: skip
+def test_what_looks_like_a_move_is_read_by_the_server(text: str) -> None:
+    """A number, a figurine or a few letters may be a move; words are not."""
+    assert parse_line(text, room(CHESS, PROMOTIONS[0])) == TryMove(text)
+    for words_of_a_person in ("hello", "e4?", "1. e4?", "what a game", "x" * 90):
+        assert isinstance(parse_line(words_of_a_person, room(CHESS, PROMOTIONS[0])), Unclear)
+
+
+def test_what_may_be_another_move_is_read_by_the_server() -> None:
+    """B2c3 may be a bishop of row 2, and 15 a cell: neither is played as b2c3 or 1-5 at once."""
+    chess, draughts = load_game("chess"), load_game("draughts")
+    pawn = MoveView("b2c3", ("b2", "c3"), "b2xc3")
+    at_chess = room(chess.board({}), pawn)
+    assert parse_line("b2-c3", at_chess) == parse_line("b2c3", at_chess) == PlayMove(pawn)
+    for text in ("B2c3", "B2-C3"):
+        assert parse_line(text, at_chess) == TryMove(text)
+    man = MoveView("1-5", ("1", "5"), "1-5")
+    at_draughts = room(draughts.board({}), man)
+    assert parse_line("1 5", at_draughts) == PlayMove(man)
+    assert parse_line("15", at_draughts) == TryMove("15")
+
+
 @pytest.mark.parametrize("text", ["Nf3", "exd8=Q+", "O-O", "0-0-0", "e9", "12x19", "Bb5#"])
 def test_text_that_may_be_notation_is_sent_to_the_server(text: str) -> None:
     assert parse_line(text, room(CHESS, PAWN)) == TryMove(text)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from client.address import parse_address
-from client.errors import Refused
+from client.api import Reading
+from client.errors import Refused, Unreachable
 from client.terminal.line import InputEnded, LineMode, print_messages
 from client.terminal.output import Output
 from server.commands import (
@@ -186,6 +187,41 @@ def test_an_invalid_line_is_reported_on_stderr_and_the_prompt_repeated() -> None
     assert run.messages.count("error: ") == 2
     assert "error: no: move.malformed. Moves: a1, a2, a3, b1, b2, b3, c1, c2, c3." in run.messages
     assert run.data.count("? Crosses to move") == 5
+
+
+def test_what_people_write_is_read_by_the_server() -> None:
+    """The reader's move is played and what it says is printed; its refusals are shown, a question
+    without the list of moves. Without an answer the server gets the text.
+    """
+    asked = []
+
+    async def read_move(match: str, ply: int, text: str) -> Reading:
+        asked.append((match, ply, text))
+        match text:
+            case "1. b2!":
+                return Reading("b2")
+            case "Nc2":
+                return Reading("c2", "Nc2 is read as c2")
+            case "2":
+                raise Refused("move.ambiguous", "2 can be any of: a2, c2")
+            case "zz9":
+                raise Refused("move.malformed", "'zz9' is not a move of Tic-tac-toe")
+            case "A9":
+                raise Refused("move.illegal", "there is no a9 on this board")
+        raise Unreachable("no server")
+
+    lines = TypedLines("zz9", "A9", "1. b2!", "2", "Nc2", "a 2!")
+    with pytest.raises(InputEnded):
+        play(FakeRoom(), lines.end(), read_move=read_move)
+    lines = TypedLines("zz9", "A9", "1. b2!", "2", "Nc2", "a2")
+    run = play(FakeRoom(), lines, read_move=read_move)
+    assert "error: 'zz9' is neither a move nor a command here. Moves: a1, a2" in run.messages
+    assert "error: there is no a9 on this board. Moves: a1, a2" in run.messages
+    assert "error: 2 can be any of: a2, c2.\n" in run.messages
+    assert "Nc2 is read as c2\n" in run.messages
+    assert "b2 is read" not in run.messages
+    assert {(ply, text) for _, ply, text in asked} >= {(0, "zz9"), (0, "1. b2!"), (2, "Nc2")}
+    assert run.data.endswith("You won: three in a row.\n")
 
 
 def test_commands_that_show_something_print_to_stdout() -> None:

@@ -166,6 +166,8 @@ async def test_the_api_shows_a_start_position() -> None:
         assert (shown["start"], shown["view"]["turn"]) == (text, 1)
         assert shown["view"]["pieces"]["e5"] == "k"
         assert shown["board"]["board"]["kind"] == "grid"
+        pasted = (await node.get(target(game="chess", start=text.rpartition(" - ")[0]))).json
+        assert pasted["start"] == text.replace("0 40", "0 1"), "a FEN with fields left out"
         own = (await node.get(target(game="sticks", rows="1-2"))).json
         assert own["start"] == "1-2 first"
         for query, code, words in (

@@ -56,3 +56,33 @@ async def test_lines_beside_matches_are_limited_by_address() -> None:
         assert refused.headers["retry-after"] == "10"
         there = {"X-Forwarded-For": "192.0.2.2"}
         assert (await node.get(f"{target}?ply=2&moves=c3", **there)).status == 200
+
+
+async def test_a_move_is_read_as_people_write_it() -> None:
+    """The answer has the token of the move, and how the text was read where that is not plain; a
+    text that is no move, is not legal or may be several moves gets a 400 of its own.
+    """
+    async with matches(game="chess", count=0) as (node, _room, ids):
+        target = f"/api/matches/{ids[0]}/reading?ply=0&text="
+        for text in ("1. nf3", "♘f3", "G1-F3"):
+            assert await get(node, target + quote(text)) == {"move": "g1f3", "says": ""}
+        german = {"move": "g1f3", "says": "Sf3 is read as Nf3"}
+        assert await get(node, target + "Sf3") == german
+        for text, code in (
+            ("n", Code.MOVE_AMBIGUOUS), ("e5", Code.MOVE_ILLEGAL), ("hello", Code.MOVE_MALFORMED),
+            ("", Code.MOVE_MALFORMED),
+        ):  # fmt: skip
+            assert await refusal(node, target + text) == (400, code)
+        late = f"/api/matches/{ids[0]}/reading?ply=1&text=e4"
+        assert await refusal(node, late) == (400, Code.MESSAGE_MALFORMED)
+        unknown = await refusal(node, "/api/matches/nothing/reading?text=e4")
+        assert unknown == (404, Code.MATCH_UNKNOWN)
+
+
+async def test_readings_are_limited_by_address() -> None:
+    """Beyond the limit of an address's commands a text gets a 429."""
+    limits = {"limit_commands_address_burst": 1, "limit_commands_address_per_minute": 6}
+    async with matches(settings=limits) as (node, _room, ids):
+        target = f"/api/matches/{ids[0]}/reading?ply=2&text=C3"
+        assert (await get(node, target))["move"] == "c3"
+        assert await refusal(node, target) == (429, Code.RATE_EXCEEDED)

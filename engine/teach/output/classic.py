@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.game import Position
+from engine.notation import read_move
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.algorithms.meaning import GUARANTEED_WIN
 from engine.teach.errors import NotPossible
@@ -213,8 +214,9 @@ def classic_match(position: Position, plan: Plan, moves: Sequence[str]) -> Itera
     for move in moves:
         if position.outcome() is not None:
             raise NotPossible(f"the game is over before {move[:40]}")
-        position = position.play(position.parse_move(move))
-        yield f"{PERSON} : {move_text(position.game.id, move)}"
+        token = read_move(position, move).token
+        position = position.play(position.parse_move(token))
+        yield f"{PERSON} : {move_text(position.game.id, token)}"
         yield from ("", *board_lines(position), "")
         if position.outcome() is None:
             root = GameState.at_root(position, plan.utilities)

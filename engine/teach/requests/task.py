@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UnsetType
 
 from engine.game import Position
+from engine.position_text import read_position
 from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan
 from engine.teach.algorithms.study import MAX_NODES
@@ -17,7 +18,7 @@ from engine.teach.states.graph_text import is_graph_text, is_tree_text, parse_gr
 from engine.teach.states.players import GameForBoth
 from engine.teach.states.state import GameState, Scale, State, TreeState
 from engine.teach.states.tree import Tree, decode_tree, walk
-from engine.teach.states.tree_text import parse_tree
+from engine.teach.states.tree_text import is_json_text, parse_tree
 from engine.teach.states.utilities import parse_scale, parse_utilities
 from engine.teach.trace import MAX_TRACE_NODES
 
@@ -138,8 +139,8 @@ def _needs_material(tree: Tree) -> bool:
 
 def tree_of(text: str) -> Tree:
     """Parses a tree from its text, or from JSON; raises TreeError."""
-    if text.lstrip().startswith("{"):
-        return decode_tree(text.encode())
+    if is_json_text(text):
+        return decode_tree(text.removeprefix("\ufeff").encode())
     if is_graph_text(text):
         raise TreeError("this is a graph, whose states have names: choose a graph")
     return parse_tree(text)
@@ -199,7 +200,7 @@ def position_of(request: TraceRequest, is_recorded: bool) -> Position:
     position = (
         game.start(request.options)
         if request.position is None
-        else game.position(request.position, request.options)
+        else read_position(game, request.position, request.options)
     )
     return play_line(position, request.moves, is_recorded)
 

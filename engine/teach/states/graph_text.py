@@ -22,7 +22,14 @@ from engine.teach.states.tree import (
     is_name,
     value_of,
 )
-from engine.teach.states.tree_text import KIND, NUMBER, Parser, format_node
+from engine.teach.states.tree_text import (
+    CLOSING,
+    KIND,
+    NUMBER,
+    Parser,
+    format_node,
+    plain_number,
+)
 from engine.teach.trace import Value
 
 
@@ -32,9 +39,9 @@ def is_graph_text(text: str) -> bool:
 
 
 def is_tree_text(text: str) -> bool:
-    """Returns whether a text begins as a tree does: with the kind of the root."""
+    """Returns whether a text begins as a tree does: with the kind of the root, or as a list."""
     parser = Parser(text[:4096])
-    return bool(KIND.fullmatch(parser.peek())) and parser.peek(1) in ("(", "~", "[")
+    return parser.is_list() or (bool(parser.kind()) and parser.peek(1) in (*CLOSING, "~"))
 
 
 def parse_graph(text: str, title: str = "") -> Graph:
@@ -81,24 +88,24 @@ class _GraphParser(Parser):
     def _state(self, name: str, index: int, level: int) -> None:
         """Parses a state after its name, whose token has the given index."""
         if level > MAX_LEVELS:
-            self.fail(f"at most {MAX_LEVELS} levels")
+            self.fail_at(self.index, f"a graph has at most {MAX_LEVELS} levels")
         if name in self.states:
             self.fail_at(index, f"the state {name} is defined twice")
         if len(self.states) >= MAX_STATES:
             self.fail_at(index, f"a graph has at most {MAX_STATES} states")
         self.definitions[name] = index
         self.states[name] = Vertex()  # keeps its place in the order of the text
-        if not KIND.fullmatch(self.peek()):
+        kind = self.kind()
+        if not kind:
             self.states[name] = self._final_state()
             return
-        kind = self.peek()
         self.index += 1
         estimate = self._checked_value() if self.take_if_next("~") else None
-        pieces = self.pieces() if self.peek() == "[" else None
+        pieces = self.pieces() if self.has_pieces() else None
         self.take("(")
         transitions: dict[str, str] = {}
         self._transition(name, transitions, level)
-        while self.take_if_next(","):
+        while self.take_if_next(",") and self.peek() != ")":
             self._transition(name, transitions, level)
         self.take(")")
         self.states[name] = Vertex(kind, tuple(transitions.items()), None, estimate, pieces)
@@ -118,7 +125,7 @@ class _GraphParser(Parser):
                 self.fail("a name of 1 to 24 characters")
             self.index += 2
         target = self.peek()
-        is_reference = _is_state_name(target)
+        is_reference = _is_state_name(target) and not self.kind()
         if is_reference:
             self.references.append((target, self.index))
             self.index += 1
@@ -173,7 +180,7 @@ class _GraphParser(Parser):
 
 def _is_state_name(word: str) -> bool:
     """Whether a word names a state: not a number, and not who moves."""
-    return is_name(word) and not KIND.fullmatch(word) and not NUMBER.fullmatch(word)
+    return is_name(word) and not KIND.fullmatch(word) and not NUMBER.fullmatch(plain_number(word))
 
 
 def _format_state(state: Vertex) -> str:

@@ -9,10 +9,16 @@ kind    = max | min | mean | p1 … p8
 number  = 12 | -0.5 | 1e-3 | inf | -inf
 value   = number | "<" number ("," number)+ ">"         one utility, or one for each player
 pieces  = "[" names "|" names "]"                       MAX's, MIN's: [king bishop*2 | king queen]
+
+It also reads trees as textbooks and programs write them: nested lists, whose root is MAX and whose
+levels take turns, in any brackets, with commas or spaces ([[3, 12, 8], [2, 4, 6], [14, 5, 2]],
+((3 5) (2 9)), max{{3, 12}, {2, 4}}); MAX, Min and CHANCE; minus signs and dashes of
+any form, and ∞; a comma before a closing bracket; a byte order mark.
 """
 
 import math
 import re
+import unicodedata
 from typing import NoReturn
 
 from engine.teach.errors import TreeError
@@ -31,11 +37,29 @@ from engine.teach.states.tree import (
 )
 
 #: White space, a comment, a word or a mark.
-TOKEN = re.compile(r"\s+|#[^\n]*|(?P<word>[^\s,:()\[\]<>|~#*]+)|(?P<mark>[,:()\[\]<>|~*])")
+TOKEN = re.compile(r"\A\ufeff|\s+|#[^\n]*|(?P<word>[^\s,:()\[\]<>|~#*]+)|(?P<mark>[,:()\[\]<>|~*])")
+#: The start of a tree whose brackets are braces, which the names of other trees may contain.
+BRACED = re.compile(r"\ufeff?(?:\s|#[^\n]*\n)*(?:[^\W\d_]+[1-8]?\s*)?\{")
+#: TOKEN of a text with braces.
+BRACED_TOKEN = re.compile(
+    r"\A\ufeff|\s+|#[^\n]*|(?P<word>[^\s,:()\[\]{}<>|~#*]+)|(?P<mark>[,:()\[\]{}<>|~*])"
+)
+#: The start of a tree as JSON.
+JSON = re.compile(r'\ufeff?\s*\{\s*["}]')
 #: A utility or an estimate, before its limit is checked; inf is infinite.
-NUMBER = re.compile(r"[+-]?\d{1,10}(\.\d{1,20})?(e[+-]?\d{1,3})?|[+-]?inf")
+NUMBER = re.compile(r"[+-]?(\d{1,10}(\.\d{0,20})?|\.\d{1,20})(e[+-]?\d{1,3})?|[+-]?inf")
+#: Minus signs and dashes, and infinity, as numbers contain them.
+NUMBER_SIGNS = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-") | {"∞": "inf"}
+)
 #: Who chooses at a node.
 KIND = re.compile(r"max|min|mean|p[1-8]")
+#: Other words for chance.
+CHANCE = ("chance", "average", "avg", "exp")
+#: Brackets around the children of a node or around a list, each with its closing one.
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+#: Who chooses at a list that is a child of a node of this kind.
+NEXT_KIND = {"max": "min", "min": "max"}
 
 
 def parse_tree(text: str, title: str = "") -> Tree:
@@ -49,6 +73,22 @@ def parse_tree(text: str, title: str = "") -> Tree:
     return check_tree(Tree(root, title[:80]))
 
 
+def is_list_text(text: str) -> bool:
+    """Returns whether the root of a tree is a list, without the word for who chooses there."""
+    return not is_json_text(text) and Parser(text[:4096]).is_list()
+
+
+def is_json_text(text: str) -> bool:
+    """Returns whether a text begins as an object of JSON does, not as a list in braces."""
+    return bool(JSON.match(text))
+
+
+def plain_number(word: str) -> str:
+    """Returns a number of the text in the form of NUMBER; any other word only in small letters."""
+    plain = unicodedata.normalize("NFKC", word).translate(NUMBER_SIGNS).casefold()
+    return plain.replace("infinity", "inf")
+
+
 def format_tree(tree: Tree) -> str:
     """Returns the tree as one line of text that `parse_tree` reads back."""
     return format_node(tree.root)
@@ -60,7 +100,8 @@ class Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, int]] = []
-        for match in TOKEN.finditer(text):
+        token = BRACED_TOKEN if BRACED.match(text) else TOKEN
+        for match in token.finditer(text):
             if match.lastgroup:
                 self.tokens.append((match[0], match.start()))
         self.index = 0
@@ -93,35 +134,69 @@ class Parser:
         column = offset - self.text.rfind("\n", 0, offset)
         raise TreeError(problem, line, column)
 
-    def node(self, move: str, level: int) -> Node:
-        if level > MAX_LEVELS:
-            self.fail(f"at most {MAX_LEVELS} levels")
+    def kind(self) -> str:
+        """The kind of a node, if the next token says one: in any case before a bracket or "~", so
+        that a state of a graph may have the name Max. Empty otherwise.
+        """
         word = self.peek()
-        if not KIND.fullmatch(word):
-            return self.leaf(move)
-        self.index += 1
-        estimate = self.value() if self.take_if_next("~") else None
-        pieces = self.pieces() if self.peek() == "[" else None
-        self.take("(")
-        children = [self.branch(level + 1)]
-        while self.take_if_next(","):
-            children.append(self.branch(level + 1))
-        self.take(")")
-        return Node(word, tuple(children), move, None, estimate, pieces)
+        if KIND.fullmatch(word):
+            return word
+        if self.peek(1) != "~" and self.peek(1) not in CLOSING:
+            return ""
+        folded = word.casefold()
+        return folded if KIND.fullmatch(folded) else "mean" if folded in CHANCE else ""
 
-    def branch(self, level: int) -> Node:
+    def is_list(self) -> bool:
+        """Whether the next token opens a list, not the pieces of a leaf."""
+        return self.peek() in CLOSING and not self.has_pieces()
+
+    def node(self, move: str, level: int, list_kind: str = "max") -> Node:
+        """Parses a node; `list_kind` chooses where it is a list."""
+        if level > MAX_LEVELS:
+            self.fail_at(self.index, f"a tree has at most {MAX_LEVELS} levels")
+        kind = self.kind()
+        if kind:
+            self.index += 1
+            estimate = self.value() if self.take_if_next("~") else None
+            pieces = self.pieces() if self.has_pieces() else None
+            children = self.branches(kind, level, needs_commas=self.peek() == "(")
+            return Node(kind, children, move, None, estimate, pieces)
+        if self.is_list():
+            if not list_kind:
+                self.fail("max, min, mean or p1 … p8 before the list")
+            return Node(list_kind, self.branches(list_kind, level), move)
+        return self.leaf(move)
+
+    def branches(self, kind: str, level: int, *, needs_commas: bool = False) -> tuple[Node, ...]:
+        """Parses the children of a node in their brackets; in a list spaces may divide them."""
+        closing = CLOSING.get(self.peek(), "")
+        if not closing:
+            self.fail("'('")
+        self.index += 1
+        next_kind = NEXT_KIND.get(kind, "")
+        children = [self.branch(level + 1, next_kind)]
+        while self.peek() != closing:
+            is_end = needs_commas or self.peek() in ("", *CLOSING.values())
+            if not self.take_if_next(",") and is_end:
+                self.fail(repr(closing))
+            if self.peek() != closing:
+                children.append(self.branch(level + 1, next_kind))
+        self.take(closing)
+        return tuple(children)
+
+    def branch(self, level: int, list_kind: str) -> Node:
         if self.peek(1) != ":":
-            return self.node("", level)
+            return self.node("", level, list_kind)
         move = self.peek()
         if not is_name(move):
             self.fail("a name of 1 to 24 characters")
         self.index += 2
-        return self.node(move, level)
+        return self.node(move, level, list_kind)
 
     def leaf(self, move: str) -> Node:
         utility = None if self.peek() in ("~", "[") else self.value()
         estimate = self.value() if self.take_if_next("~") else None
-        pieces = self.pieces() if self.peek() == "[" else None
+        pieces = self.pieces() if self.has_pieces() else None
         return Node(None, (), move, utility, estimate, pieces)
 
     def value(self) -> Utility:
@@ -137,7 +212,7 @@ class Parser:
         return tuple(numbers)
 
     def number(self) -> Single:
-        word = self.peek()
+        word = plain_number(self.peek())
         if not NUMBER.fullmatch(word):
             self.fail("a number, or max, min, mean, p1 … p8 with children")
         number = float(word)
@@ -145,6 +220,15 @@ class Parser:
             self.fail(f"a number up to {MAX_NUMBER}")
         self.index += 1
         return int(word) if word.lstrip("+-").isdigit() else number
+
+    def has_pieces(self) -> bool:
+        """Whether the next token opens a list of pieces: a "|" comes before any other bracket."""
+        if self.peek() != "[":
+            return False
+        ahead = 1
+        while self.peek(ahead) not in ("", "|", ")", "]", *CLOSING):
+            ahead += 1
+        return self.peek(ahead) == "|"
 
     def pieces(self) -> Sides:
         self.take("[")

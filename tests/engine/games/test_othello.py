@@ -8,6 +8,7 @@ import pytest
 
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.othello import EXTRAS, phase_of
+from engine.jit import U
 from engine.rules.data import load_data
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
@@ -121,8 +122,8 @@ def test_pass() -> None:
     assert after.view().last == ("pass",)
     assert after.view().marks == {"last": ("pass",)}
     end = after.play(after.parse_move("c1"))
-    assert end.outcome() == Outcome(0, "neither side can move", (7, 0))
-    assert end.view().text == "Black wins, 7 to 0"
+    assert end.outcome() == Outcome(0, "neither side can move", (64, 0))
+    assert end.view().text == "Black wins, 64 to 0, 57 empty cells included"
 
 
 def whole_board(white: int) -> str:
@@ -142,6 +143,54 @@ def test_full_board(white: int, winner: int | None, text: str) -> None:
         assert outcome.winner == winner
         assert position.view().text == text
         assert position.view().turn is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "points", "text"),
+    [
+        ("X" * 40 + "-" * 8 + "O" * 16, (48, 16), "Black wins, 48 to 16, 8 empty cells included"),
+        ("X" * 8 + "-" * 8 + "O" * 48, (8, 56), "White wins, 8 to 56, 8 empty cells included"),
+        ("X" * 63 + "-", (64, 0), "Black wins, 64 to 0, 1 empty cell included"),
+        ("O" * 40 + "-" * 24, (0, 64), "White wins, 0 to 64, 24 empty cells included"),
+        ("X" * 36 + "O" * 28, (36, 28), "Black wins, 36 to 28"),
+    ],
+)
+def test_empty_cells_count_for_the_winner(cells: str, points: tuple[int, int], text: str) -> None:
+    """The points of a result are 64 in all, in the view and in the outcome, for either side to
+    move.
+    """
+    for side in "XO":
+        position = load_game("othello").position(f"{cells} {side}")
+        outcome = position.outcome()
+        assert outcome is not None
+        assert outcome.points == points
+        assert position.view().text == text
+
+
+def test_the_points_of_random_matches() -> None:
+    """The points are 64 in all, the lead is that of the discs and of all empty cells, and the
+    result is that of the discs.
+    """
+    game, rng, with_empty = load_game("othello"), random.Random(7), 0
+    for _ in range(30):
+        position = game.start()
+        while (outcome := position.outcome()) is None:
+            position = position.play(rng.choice(position.moves()))
+        assert outcome.points is not None
+        black, white = outcome.points
+        assert black + white == 64
+        lead = sum({"X": 1, "O": -1}.get(kind, 0) for kind in position.view().pieces.values())
+        empty = 64 - len(position.view().pieces)
+        with_empty += empty > 0
+        assert black - white == lead + empty * ((lead > 0) - (lead < 0))
+        assert outcome.winner == (None if lead == 0 else int(lead < 0))
+    assert with_empty
+
+
+def test_the_sides_share_the_empty_cells_of_a_draw() -> None:
+    """Equal discs are 32 to 32, whatever is empty."""
+    game = load_game("othello")
+    assert game.points((U(0x00FF), U(0xFF00), U(0))) == (32, 32)
 
 
 def test_previews() -> None:

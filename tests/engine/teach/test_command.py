@@ -171,6 +171,31 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
     assert "value: <1, 5>" in out
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_trees_of_any_text_editor(encoding: str, tmp_path: Path, capsys: Output) -> None:
+    """Lists, text and JSON are read in any encoding; stderr says how the lists were read."""
+    file = tmp_path / "tree.txt"
+    for text, note in (
+        ("# à Noël\r\n((3 5) (2 9))", "teach: the lists are read as max(min(3, 5), min(2, 9))\n"),
+        ("# à Noël\r\nMAX(Min(3, 5), Min(2, 9))", ""),
+        ('{"title": "Noël", "root": {"kind": "max", "children": [1, 3]}}', ""),
+    ):
+        file.write_bytes(text.encode(encoding))
+        assert main(["--tree", str(file), "--summary"]) == 0
+        printed = capsys.readouterr()
+        assert "value: 3" in printed.out
+        assert printed.err == note
+
+
+def test_the_moves_of_a_match_are_read_as_people_write_them(capsys: Output) -> None:
+    """`--match` takes what a terminal takes."""
+    printed = []
+    for move in ("3x2", "3 2", "3X2!"):
+        assert main(["--game", "sticks", "--match", move, "--depth", "2"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] == printed[2]
+
+
 #: The expected part of the message by arguments.
 WRONG = {
     "--depth 2": "give exactly one of a lesson, --game, --tree and --graph",
@@ -198,6 +223,7 @@ WRONG = {
     "--game sticks --compare minimax fast": "there is no algorithm 'fast'",
     "--game sticks --utilities 1,0/1,0": "a win, a draw and a loss for each player",
     "--game sticks --utilities 1,0,-1/1,x,0": "a utility is a number, inf or -inf, not 'x'",
+    "--game sticks --match 3": "3 can be any of: 3x1, 3x2, 3x3",
     "--tree TREE --match 1": "--match goes with --game",
     "sticks --match 3x3": "a lesson has its own search options: --match",
     "--game connect-four --depth 4 --max-nodes 100": "more than 100 nodes",
@@ -206,7 +232,8 @@ WRONG = {
     "--tree TREE --win 3": "goes with --game",
     "--tree TREE --depth 1": "the node A has no estimate",
     "--tree BAD": "line 1, column 5",
-    "--tree BINARY": "is not text in UTF-8",
+    "--tree BINARY": "it is not the text in UTF-16 that it says",
+    "--tree PICTURE": "it is not a text file",
     "--tree JSON": "not a tree",
     "--graph TREE": "this is a tree: use --tree",
     "--tree GRAPH": "this is a graph, whose states have names: use --graph",
@@ -228,6 +255,7 @@ def test_wrong_commands(command: str, tmp_path: Path, capsys: Output) -> None:
         "TREE": TREE.encode(),
         "BAD": b"max(?)",
         "BINARY": b"\xff\xfe\x00",
+        "PICTURE": b"\x89PNG\r\n\x1a\n\x00\x00",
         "JSON": b'{"root": 3}',
         "GRAPH": b"a: max(b, 1) b: min(a, 2)",
     }

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.teach.errors import TreeError
+from engine.teach.requests.task import graph_of_text, tree_of
+from engine.teach.states.graph_text import parse_graph
 from engine.teach.states.state import TreeState
 from engine.teach.states.tree import (
     MAX_CHILDREN,
@@ -120,6 +122,75 @@ def test_bad_texts(text: str) -> None:
         parse_tree(text)
 
 
+#: Trees as textbooks, programs and text editors write them, each with the same tree in our form.
+AS_WRITTEN = {
+    "\ufeff((3 5) (2 9))": "max(min(3, 5), min(2, 9))",
+    "[[3, 12, 8], [2, 4, 6], [14, 5, 2]]": "max(min(3, 12, 8), min(2, 4, 6), min(14, 5, 2))",
+    "((3, 12), (2, 4))": "max(min(3, 12), min(2, 4))",
+    "{{3,12},{2,4}}": "max(min(3, 12), min(2, 4))",
+    "\ufeff # braces\n {{3 12} {2 4}}": "max(min(3, 12), min(2, 4))",
+    "[[[1, 2], [3]], [[4], 5]]": "max(min(max(1, 2), max(3)), min(max(4), 5))",
+    "[A: [3, 12], B: [2, 4]]": "max(A: min(3, 12), B: min(2, 4))",
+    "[[3, 12,], [2, 4,],]": "max(min(3, 12), min(2, 4))",
+    "max(3, 5,)": "max(3, 5)",
+    "MAX(Min(3, 12), MIN(2, 4))": "max(min(3, 12), min(2, 4))",
+    "max{{3, 12} {2, 4}}": "max(min(3, 12), min(2, 4))",
+    "Min[[3 12] [2 4]]": "min(max(3, 12), max(2, 4))",
+    "CHANCE(MAX(1, 2), average(3, 4))": "mean(max(1, 2), mean(3, 4))",
+    "mean(max([1, 2], 3), 4)": "mean(max(min(1, 2), 3), 4)",
+    "max(\u22123, \u20135, \u22121.5)": "max(-3, -5, -1.5)",
+    "max(\u2212∞, +∞, Infinity, -INF)": "max(-inf, inf, inf, -inf)",
+    "max(\uff13, .5, 1E3, +4)": "max(3, 0.5, 1000.0, 4)",
+    "MIN~5[king|](3, [queen|king*2])": "min~5[king|](3, [queen|king*2])",
+    "[[king|queen], [rook|]]": "max([king|queen], [rook|])",
+    "[\n\t3\u00a05\r\n]": "max(3, 5)",
+    "max({: 1, }: 2)": "max({: 1, }: 2)",
+}
+
+
+@pytest.mark.parametrize("text", AS_WRITTEN)
+def test_trees_are_read_as_people_write_them(text: str) -> None:
+    """Lists of any brackets, kinds in any case, signs of any form and spare commas are read, by
+    the command as by the page.
+    """
+    assert parse_tree(text) == tree_of(text) == parse_tree(AS_WRITTEN[text])
+
+
+#: Part of the message by text.
+BAD_LISTS = {
+    "[[3, 12], [2, 4)]": "line 1, column 16: ']' was expected, not '\\)'",
+    "[[3, 12]": "line 1, column 9: ']' was expected, not the end",
+    "[[3, 12]]]": "the end of the text was expected, not ']'",
+    "{{3, 12}": "'}' was expected, not the end",
+    "[]": "a number",
+    "[3,, 5]": "a number",
+    "max(3 5)": "column 7: .\\). was expected, not '5'",
+    "[3, x]": "column 5: a number, or max",
+    "mean([1, 2], 3)": "column 6: max, min, mean or p1 … p8 before the list",
+    "[" * 5000: "a tree has at most 64 levels",
+    "(" * 5000 + "1" + ")" * 5000: "a tree has at most 64 levels",
+    "{" * 5000: "a tree has at most 64 levels",
+    "Max": "a number, or max",
+    "[" + "1 " * 257 + "]": "256 children",
+}
+
+
+@pytest.mark.parametrize("text", BAD_LISTS)
+def test_bad_lists(text: str) -> None:
+    """A list that is not a tree is refused with the place and what was expected."""
+    with pytest.raises(TreeError, match=BAD_LISTS[text]):
+        tree_of(text)
+
+
+def test_a_state_may_have_the_name_max() -> None:
+    """In a graph Max is who chooses only before a bracket."""
+    graph = parse_graph("\ufeffMax: MAX(Min: 3, max: r,)\nr: Min(1, \u22122)")
+    assert graph == parse_graph("Max: max(Min: 3, max: r)\nr: min(1, -2)")
+    for text in ("[[3, 5], [2, 9]]", "MAX(3, 5)", "max{3, 5}"):
+        with pytest.raises(TreeError, match="this is a tree"):
+            graph_of_text(text)
+
+
 #: Part of the message by content.
 BAD_JSON = {
     b"{}": "root",
@@ -149,7 +220,7 @@ def test_bad_json(content: bytes) -> None:
         decode_tree(content)
 
 
-@given(st.text(max_size=60) | st.text("maxinep12 ,:()<>[]|~*#", max_size=40))
+@given(st.text(max_size=60) | st.text("maxMINep12 ,:(){}<>[]|~*#\ufeff\u2212∞", max_size=40))
 def test_any_text_is_a_tree_or_refused(text: str) -> None:
     """A text is a tree that can be formatted and parsed again, or it raises TreeError."""
     try:
