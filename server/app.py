@@ -244,8 +244,9 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         async def serve_socket(socket: Connection) -> None:
             headers = socket.request.headers if socket.request else Headers()
             credentials = parse_credentials(
-                headers.get_all("Cookie"), headers.get_all("Authorization")
-            )
+                headers.get_all("Cookie"), headers.get_all("Authorization"),
+                ports.store.installation,
+            )  # fmt: skip
             address = origin_of(socket, proxies).address
             # The handshake's headers are no longer needed. They would take 5 KB per connection.
             for handshake in (socket.request, socket.response):

@@ -15,7 +15,7 @@ import structlog.testing
 from websockets.exceptions import InvalidStatus
 
 from server.app import open_server
-from server.identity.credentials import parse_credentials
+from server.identity.credentials import Credentials, parse_credentials
 from server.net.listener import PortTaken, is_host_allowed, is_origin_allowed, is_upgrade
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
@@ -393,12 +393,12 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
     async with serve() as node, node.http() as http:
         answer = await request_guest(http, b'{"name": "Ada"}')
         assert answer.status == 200
-        cookie = answer.cookies["plyroom"]
+        cookie = answer.cookies[node.cookie]
         assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
         assert int(cookie["max-age"]) > 30 * 24 * 3600
         assert answer.json.keys() == {"identity", "name"}
         assert cookie.value not in answer.body.decode()
-        header = f"plyroom={cookie.value}"
+        header = f"{node.cookie}={cookie.value}"
         async with node.socket({"Cookie": header}) as client:
             welcome = await client.hello()
             assert (welcome["identity"], welcome["name"]) == (answer.json["identity"], "Ada")
@@ -408,14 +408,14 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
         assert not again.cookies
         unknown = await request_guest(http, b"", Cookie="plyroom=nobodys")
         assert unknown.json["identity"] != answer.json["identity"]
-        assert unknown.cookies["plyroom"].value
+        assert unknown.cookies[node.cookie].value
 
 
 async def test_a_token_in_hello_takes_precedence_over_the_cookie() -> None:
     """A token in hello takes precedence over the cookie."""
     async with serve() as node, node.http() as http, node.guest(name="Ben") as ben:
-        cookie = (await request_guest(http)).cookies["plyroom"].value
-        async with node.socket({"Cookie": f"plyroom={cookie}"}) as client:
+        cookie = (await request_guest(http)).cookies[node.cookie].value
+        async with node.socket({"Cookie": f"{node.cookie}={cookie}"}) as client:
             assert (await client.hello(token=ben.token))["identity"] == ben.identity
 
 
@@ -454,19 +454,26 @@ async def test_foreign_pages_make_no_guests() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "token"),
+    ("header", "own", "old"),
     [
-        (None, None), ("", None), ("a=b", None), ("plyroom=abc", "abc"),
-        ("a=b; plyroom=abc; c=d", "abc"),
-        ("plyroom=", None), ('plyroom="abc"', "abc"), ("plyroom", None), (";;;", None),
-        ("\xff=\xff; plyroom=\xff", "\xff"), ("plyroom=a; plyroom=b", "b"),
-        ('other=[1,2]"{x}; plyroom=abc; more=\\"', "abc"), ("xplyroom=abc; plyroomx=abc", None),
+        (None, None, None), ("", None, None), ("a=b", None, None), (";;;", None, None),
+        ("plyroom_00c0ffee=abc", "abc", None), ("a=b; plyroom_00c0ffee=abc; c=d", "abc", None),
+        ("plyroom_00c0ffee=", None, None), ('plyroom_00c0ffee="abc"', "abc", None),
+        ("plyroom_00c0ffee", None, None), ("plyroom_00c0ffee=a; plyroom_00c0ffee=b", "b", None),
+        ("\xff=\xff; plyroom_00c0ffee=\xff", "\xff", None),
+        ('other=[1,2]"{x}; plyroom_00c0ffee=abc; more=\\"', "abc", None),
+        ("xplyroom_00c0ffee=a; plyroom_00c0ffeex=a; plyroom_00c0ffe=a", None, None),
+        ("plyroom_0badcafe=other", None, None), ("plyroom=abc", None, "abc"),
+        ("plyroom=abc; plyroom_00c0ffee=def; plyroom_0badcafe=x", "def", "abc"),
+        ("xplyroom=abc; plyroomx=abc", None, None), ("plyroom=", None, None),
     ],
 )  # fmt: skip
-def test_the_cookie_header_is_read(header: str | None, token: str | None) -> None:
-    """The token is found among other cookies of any form."""
+def test_the_cookie_header_is_read(header: str | None, own: str | None, old: str | None) -> None:
+    """The tokens of the installation's cookie and of the one of earlier versions are found among
+    other cookies of any form, those of other installations among them.
+    """
     cookies = [] if header is None else [header]
-    assert parse_credentials(cookies, []).cookie == token
+    assert parse_credentials(cookies, [], "00c0ffee12345678") == Credentials(None, own, old)
 
 
 @pytest.mark.parametrize("cookie", ["plyroom=\xff\xfe", "a" * 3000, "plyroom=" + "x" * 3000])
