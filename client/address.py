@@ -48,13 +48,17 @@ class Address:
         return f"{self}/api/{path}"
 
     @property
+    def host(self) -> str:
+        """The host in lower case, without port and brackets."""
+        return urlsplit(str(self)).hostname or ""
+
+    @property
     def is_local(self) -> bool:
         """Whether the host is this machine; the client then uses no proxy."""
-        host = urlsplit(str(self)).hostname or ""
         try:
-            return ip_address(host).is_loopback
+            return ip_address(self.host).is_loopback
         except ValueError:
-            return host == "localhost"
+            return self.host == "localhost"
 
 
 def parse_address(text: str) -> Address:
