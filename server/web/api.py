@@ -23,6 +23,7 @@ from server.ids import IdentityId
 from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, is_origin_allowed
 from server.ports import Ports
+from server.process.network import browser_names
 from server.rooms.model import CommandRejected
 from server.store.base import StoreDamaged, StoreReadOnly, StoreUnavailable
 from server.web.analyses import Analyses
@@ -303,12 +304,13 @@ def _origin_middleware(proxies: Proxies) -> Any:
 
 def _error_middleware(ports: Ports) -> Any:
     """The middleware that turns exceptions into JSON; the log has the details of server errors."""
+    names = browser_names(ports.settings.names)
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             if request.method not in ("GET", "HEAD") and not is_origin_allowed(
-                request.headers.get("Origin"), request.headers.get("Host"), ports.settings.names
+                request.headers.get("Origin"), request.headers.get("Host"), names
             ):
                 raise ApiError(
                     HTTPStatus.FORBIDDEN,

@@ -134,8 +134,8 @@ export class Navigation {
     }
 }
 
-/** The ply in the page's address; 0 without one. */
+/** The ply in the page's address, as in `?ply=12` or, where a text goes on behind it, `?ply=12).`; 0 without one. */
 function plyInAddress() {
-    const ply = new URLSearchParams(location.search).get("ply");
-    return ply !== null && /^\d{1,6}$/.test(ply) ? Number(ply) : 0;
+    const ply = new URLSearchParams(location.search).get("ply") ?? "";
+    return Number(/^(\d{1,6})\W*$/.exec(ply)?.[1] ?? 0);
 }
