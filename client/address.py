@@ -99,7 +99,9 @@ def parse_link(text: str) -> tuple[Address | None, str]:
         parts = urlsplit(link if "://" in link else f"http://{link}")
     except ValueError as error:
         raise BadAddress(f"{text!r} is not a link: {error}") from error
-    segments = [bare for segment in unquote(parts.path).split("/") if (bare := segment.strip(_AROUND))]
+    segments = [
+        bare for segment in unquote(parts.path).split("/") if (bare := segment.strip(_AROUND))
+    ]
     last = segments[-1].lower() if segments else ""
     if not _ID.fullmatch(last):
         raise BadAddress(

@@ -15,6 +15,8 @@ import click
 from server.process import lean
 
 # isort: split
+import structlog
+
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from server.app import RunningServer, data_location, open_server
@@ -27,10 +29,12 @@ from server.settings import (
     SettingError,
     Settings,
     expand_user,
-    log_ignored,
+    ignored_settings,
     settings_from_env,
 )
 from server.store.base import StoreUnavailable
+
+log = structlog.get_logger()
 
 
 @click.command()
@@ -84,7 +88,8 @@ def main(
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     log_to_stderr(settings.log)
-    log_ignored()
+    for variable in ignored_settings(os.environ):
+        log.warning("setting ignored", variable=variable, set_by="Kubernetes")
     # The store's threads run for fractions of a millisecond. With the default switch interval of
     # 5 ms they would wait longer for the interpreter lock than for the disk.
     sys.setswitchinterval(0.0005)

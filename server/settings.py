@@ -10,11 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import cast
 
-import structlog
-
 from server.address import parse_names, parse_proxies, parse_url
-
-log = structlog.get_logger()
 
 #: Newest lines of chat whose author and time a room keeps, for the chat's rate limits.
 CHAT_STAMPS = 64
@@ -299,12 +295,6 @@ def ignored_settings(environ: Mapping[str, str]) -> list[str]:
     """
     ports = ("PLYROOM_PORT", "PLYROOM_METRICS_PORT")
     return [name for name in ports if _SERVICE.fullmatch(environ.get(name, "").strip())]
-
-
-def log_ignored(environ: Mapping[str, str] = os.environ) -> None:
-    """Warns of the variables in the environment that are ignored."""
-    for name in ignored_settings(environ):
-        log.warning("setting ignored", variable=name, value=environ[name], set_by="Kubernetes")
 
 
 def expand_user(path: Path) -> Path:

@@ -26,7 +26,7 @@ CACHE = "private, max-age=300"
 #: What to do where a page has no link, and the server runs in a container.
 SET_URL = (
     "This address works on this computer only: the server runs in a container, and cannot know how"
-    f" others reach it. Its operator can set PLYROOM_URL, as in {EXAMPLE_URL}"
+    f" others reach it. Its operator can set that address, as in {EXAMPLE_URL}"
 )
 
 
