@@ -78,7 +78,19 @@ def parse_address(text: str) -> Address:
         raise BadAddress(f"{text!r} is not an address: {error}") from error
     if parts.scheme not in _SCHEMES or not host:
         raise BadAddress(f"{text!r} is not the address of a server; an example is {DEFAULT_SERVER}")
-    return Address(_SCHEMES[parts.scheme], parts.netloc.rpartition("@")[2])
+    return Address(_SCHEMES[parts.scheme], _in_ascii(parts.netloc.rpartition("@")[2]))
+
+
+def _in_ascii(netloc: str) -> str:
+    """A host and port as networks know it: umlauts as in xn--mller-kva. Raises BadAddress."""
+    if netloc.isascii():
+        return netloc
+    from yarl import URL  # most addresses need none
+
+    try:
+        return URL(f"http://{netloc}").raw_authority
+    except ValueError as error:
+        raise BadAddress(f"{netloc!r} is not the name of a server: {error}") from error
 
 
 def parse_link(text: str) -> tuple[Address | None, str]:

@@ -80,6 +80,10 @@ def parse_proxies(texts: Iterable[str]) -> Proxies:
             raise ValueError(
                 f"networks as in 10.0.0.0/8,fd00::/8 were expected: {error}"
             ) from error
+    # A proxy on this machine reaches the server by either family.
+    for one, other in (("127.0.0.1", "::1"), ("::1", "127.0.0.1")):
+        if any(ipaddress.ip_address(one) in network for network in networks):
+            networks.append(ipaddress.ip_network(other))
     return Proxies(tuple(networks))
 
 

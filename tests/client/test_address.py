@@ -16,6 +16,11 @@ from client.address import BadAddress, linked_ply, parse_address, parse_link
         ("ws://host:1/ws", "http://host:1", "ws://host:1/ws"),
         ("wss://host/ws", "https://host", "wss://host/ws"),
         ("http://[::1]:8000/", "http://[::1]:8000", "ws://[::1]:8000/ws"),
+        (
+            "https://spiele.MÜLLER.example:8443/room/abc",
+            "https://spiele.xn--mller-kva.example:8443",
+            "wss://spiele.xn--mller-kva.example:8443/ws",
+        ),
         ("http://ann:secret@host:8000", "http://host:8000", "ws://host:8000/ws"),
     ],
 )
