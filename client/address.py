@@ -6,12 +6,16 @@ This module does no I/O.
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 #: The address of a server that runs on this machine with the default port.
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 #: The id of a room or of a match.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+#: Characters around a link in a text, which are in no link.
+_AROUND = " \t\r\n.,;:!?\"'`()[]{}<>*"
+#: Those that stand before a link. A bracket may begin an IPv6 address.
+_BEFORE = " \t\r\n\"'`({<*"
 #: The HTTP scheme for each scheme that a user may type.
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
@@ -48,13 +52,17 @@ class Address:
         return f"{self}/api/{path}"
 
     @property
+    def host(self) -> str:
+        """The host in lower case, without port and brackets."""
+        return urlsplit(str(self)).hostname or ""
+
+    @property
     def is_local(self) -> bool:
         """Whether the host is this machine; the client then uses no proxy."""
-        host = urlsplit(str(self)).hostname or ""
         try:
-            return ip_address(host).is_loopback
+            return ip_address(self.host).is_loopback
         except ValueError:
-            return host == "localhost"
+            return self.host == "localhost"
 
 
 def parse_address(text: str) -> Address:
@@ -70,21 +78,43 @@ def parse_address(text: str) -> Address:
         raise BadAddress(f"{text!r} is not an address: {error}") from error
     if parts.scheme not in _SCHEMES or not host:
         raise BadAddress(f"{text!r} is not the address of a server; an example is {DEFAULT_SERVER}")
-    return Address(_SCHEMES[parts.scheme], parts.netloc.rpartition("@")[2])
+    return Address(_SCHEMES[parts.scheme], _in_ascii(parts.netloc.rpartition("@")[2]))
+
+
+def _in_ascii(netloc: str) -> str:
+    """A host and port as networks know it: umlauts as in xn--mller-kva. Raises BadAddress."""
+    if netloc.isascii():
+        return netloc
+    from yarl import URL  # most addresses need none
+
+    try:
+        return URL(f"http://{netloc}").raw_authority
+    except ValueError as error:
+        raise BadAddress(f"{netloc!r} is not the name of a server: {error}") from error
 
 
 def parse_link(text: str) -> tuple[Address | None, str]:
     """Parses a link to a room or match, or its bare id. Returns the server and the id.
 
+    What stands around a link in a text, as in `(see http://host/room/abc).`, does not count.
+
     The server is None for a bare id. Raises BadAddress for anything else.
     """
-    if _ID.fullmatch(text):
-        return None, text
     if "/" not in text:
-        raise BadAddress(f"{text!r} is neither an id nor a link")
-    parts = urlsplit(text if "://" in text else f"http://{text}")
-    segments = [segment for segment in parts.path.split("/") if segment]
-    last = segments[-1] if segments else ""
+        bare = text.strip(_AROUND)
+        if not _ID.fullmatch(bare):
+            raise BadAddress(f"{text!r} is neither an id nor a link")
+        # Servers make ids of lower-case letters and digits.
+        return None, bare.lower() if bare.isalnum() else bare
+    link = text.lstrip(_BEFORE)
+    try:
+        parts = urlsplit(link if "://" in link else f"http://{link}")
+    except ValueError as error:
+        raise BadAddress(f"{text!r} is not a link: {error}") from error
+    segments = [
+        bare for segment in unquote(parts.path).split("/") if (bare := segment.strip(_AROUND))
+    ]
+    last = segments[-1].lower() if segments else ""
     if not _ID.fullmatch(last):
         raise BadAddress(
             f"{text!r} is not a link to a room or a match; an example is {DEFAULT_SERVER}/room/ID"
@@ -95,4 +125,5 @@ def parse_link(text: str) -> tuple[Address | None, str]:
 def linked_ply(text: str) -> int | None:
     """The ply in a match link such as `…/match/ID?ply=12`, or None."""
     ply = parse_qs(urlsplit(text).query).get("ply", [""])[0] if "/" in text else ""
+    ply = ply.rstrip(_AROUND)
     return int(ply) if ply.isascii() and ply.isdigit() and len(ply) < 6 else None

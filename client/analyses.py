@@ -5,7 +5,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -86,17 +86,18 @@ OnReport = Callable[[AnalysisReport], None]
 
 
 def analyse_match(
-    address: Address, match: str, token: str | None, on_report: OnReport
+    address: Address, match: str, tokens: Sequence[str], on_report: OnReport
 ) -> tuple[AnalysisReport, str | None]:
-    """Requests the analysis of a match and waits for its end.
+    """Requests the analysis of a match, if it has none, and waits for its end.
 
-    Returns the whole report, and the token of the guest that was created if `token` was None or
-    unknown. Raises Refused with the reason, Unreachable and ProtocolMismatch.
+    The request is that of the first of the tokens that the server knows, or of a new guest. Returns
+    the whole report, and the token of that guest. Raises Refused with the reason, Unreachable and
+    ProtocolMismatch.
     """
     report = _read(address, match)
-    new_token = None
+    used_token = None
     if report.state in ("none", "failed"):
-        report, new_token = _request(address, match, token)
+        report, used_token = _request(address, match, tokens)
     lost = 0
     while report.state in UNFINISHED:
         on_report(report)
@@ -112,7 +113,7 @@ def analyse_match(
             time.sleep(RETRY_S)
     if report.state != "done":
         raise Refused("analysis.refused", report.reason or "the match cannot be analysed")
-    return _read(address, match), new_token
+    return _read(address, match), used_token
 
 
 def analyse_file(file: Path, on_report: OnReport) -> tuple[MatchRecord, AnalysisReport]:
@@ -146,11 +147,11 @@ def _read(address: Address, match: str) -> AnalysisReport:
         return _decode(response.read(MAX_BODY_BYTES))
 
 
-def _request(address: Address, match: str, token: str | None) -> tuple[AnalysisReport, str | None]:
-    """Requests an analysis, as a new guest if there is no token or the token is unknown."""
-    if token is not None:
+def _request(address: Address, match: str, tokens: Sequence[str]) -> tuple[AnalysisReport, str]:
+    """Requests an analysis, as a new guest if the server knows none of the tokens."""
+    for token in tokens:
         with contextlib.suppress(_UnknownGuest):
-            return _post(address, match, token), None
+            return _post(address, match, token), token
     new_token = _new_guest(address)
     return _post(address, match, new_token), new_token
 

@@ -4,10 +4,11 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import TypeVar
+from http import HTTPStatus
+from typing import Annotated, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
@@ -121,6 +122,10 @@ class Reading(Struct, frozen=True):
     says: str = ""
 
 
+class _Installation(Struct):
+    installation: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
+
+
 class _Games(Struct):
     games: tuple[GameInfo, ...]
 
@@ -131,6 +136,16 @@ class _Views(Struct):
 
 class _Assessments(Struct):
     assessments: dict[str, Assessment]
+
+
+def fetch_installation(address: Address) -> str | None:
+    """Returns the id of a server's installation; None for a server of an earlier version."""
+    try:
+        return _get(address, "installation", _Installation).installation
+    except Refused as refusal:
+        if refusal.code != f"http.{HTTPStatus.NOT_FOUND}":
+            raise
+        return None
 
 
 def fetch_games(address: Address) -> tuple[GameInfo, ...]:

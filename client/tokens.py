@@ -7,7 +7,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-#: Tokens by server, then by the user's requested name ("" for none).
+from client.address import Address
+
+#: Tokens by server (`installation_key`), then by the user's requested name ("" for none).
 Tokens = dict[str, dict[str, str]]
 
 
@@ -18,6 +20,40 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
     if sys.platform == "win32" and environ.get("LOCALAPPDATA"):
         return Path(environ["LOCALAPPDATA"]) / "plyroom"
     return Path(environ.get("HOME") or Path.home()) / ".local" / "state" / "plyroom"
+
+
+def installation_key(installation: str, address: Address) -> str:
+    """The key of a server in the token file: its installation and its host, without the port.
+
+    The host is part of it, as it is of a browser's cookie: a server that only claims to be another
+    installation gets none of its tokens. All names of this machine itself are one host.
+    """
+    host = "localhost" if address.is_local else address.host
+    return f"{installation} {address.scheme}://{host}"
+
+
+class GuestTokens:
+    """The tokens of one guest at a server: that of its `key`, and that of its key in earlier
+    versions, which is read, but never written: it may belong to another server.
+
+    Without a key there is none, and none is kept.
+    """
+
+    def __init__(
+        self, file: "TokenFile", key: str | None, old_key: str | None, name: str | None
+    ) -> None:
+        self._file = file
+        self._key = key
+        self._name = name
+        keys = [each for each in (key, old_key) if each is not None]
+        found = [file.find(each, name) for each in keys]
+        #: The tokens to try, in this order.
+        self.known = tuple(dict.fromkeys(token for token in found if token is not None))
+
+    def keep(self, token: str) -> None:
+        """Stores the guest's token; raises OSError when writing fails."""
+        if self._key is not None and self._file.find(self._key, self._name) != token:
+            self._file.store(self._key, self._name, token)
 
 
 class TokenFile:
@@ -39,12 +75,6 @@ class TokenFile:
         tokens = self._read()
         tokens.setdefault(server, {})[name or ""] = token
         self._write(tokens)
-
-    def remove(self, server: str, name: str | None) -> None:
-        """Removes the token for a server and a name, if there is one."""
-        tokens = self._read()
-        if tokens.get(server, {}).pop(name or "", None) is not None:
-            self._write(tokens)
 
     def _read(self) -> Tokens:
         try:

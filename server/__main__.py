@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -15,23 +15,32 @@ import click
 from server.process import lean
 
 # isort: split
+import structlog
+
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from server.app import RunningServer, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
 from server.process.logs import log_to_stderr, stderr
-from server.process.network import network_addresses
-from server.settings import SettingError, Settings, settings_from_env
+from server.process.network import ALL_IPV4, ALL_NETWORKS, is_container, shared_addresses
+from server.settings import (
+    EXAMPLE_URL,
+    SettingError,
+    Settings,
+    expand_user,
+    ignored_settings,
+    settings_from_env,
+)
 from server.store.base import StoreUnavailable
 
-#: Hosts that stand for all networks of this machine, each with its loopback address.
-WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
+log = structlog.get_logger()
 
 
 @click.command()
 @click.option(
-    "--host", help="Address to listen on.  [default: 0.0.0.0, every network of this machine]"
+    "--host",
+    help="Address to listen on.  [default: every network of this machine, IPv4 and IPv6]",
 )
 @click.option(
     "--port",
@@ -68,14 +77,19 @@ def main(
     until_eof: bool,
 ) -> None:
     """Serves Plyroom to browsers, terminals and bots on one port."""
-    options = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
     try:
+        options = {
+            "host": host, "port": port, "data": data and expand_user(data), "database": database,
+            "workers": workers,
+        }  # fmt: skip
         changes = {name: value for name, value in options.items() if value is not None}
         settings = replace(settings_from_env(), **changes)  # type: ignore[arg-type]
         broker_of(settings)
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     log_to_stderr(settings.log)
+    for variable in ignored_settings(os.environ):
+        log.warning("setting ignored", variable=variable, set_by="Kubernetes")
     # The store's threads run for fractions of a millisecond. With the default switch interval of
     # 5 ms they would wait longer for the interpreter lock than for the disk.
     sys.setswitchinterval(0.0005)
@@ -110,7 +124,8 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
     if until_eof:
         _stop_at_eof(loop, stop)
     async with _pool(settings) as pool, open_server(settings, pool) as running:
-        _announce(settings, running)
+        for line in announcement(settings, running, is_container()):
+            click.echo(line)
         lean.enable_gc()
         await stop.wait()
         stderr.write("Stopping.\n")
@@ -132,20 +147,33 @@ def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
         loop.add_reader(0, on_readable)
 
 
-def _announce(settings: Settings, running: RunningServer) -> None:
-    """Prints the addresses of the server, for this machine and for others on its network."""
+def announcement(settings: Settings, running: RunningServer, is_container: bool) -> Iterator[str]:
+    """Yields what a server prints at its start: its addresses, for this machine and for others."""
     port = running.port
-    local_host = WILDCARD_HOSTS.get(settings.host, settings.host)
-    click.echo(f"Plyroom is at http://{_in_url(local_host)}:{port}/")
+    yield f"Plyroom is at http://{_in_url(_local_host(settings, running))}:{port}/"
     if settings.url:
-        click.echo(f"Others open {settings.url}/")
-    elif settings.host in WILDCARD_HOSTS and (addresses := network_addresses(":" in local_host)):
-        click.echo(f"Others on your network open http://{_in_url(addresses[0])}:{port}/")
+        yield f"Others open {settings.url}/"
+    elif addresses := shared_addresses(settings.host):
+        if is_container:
+            yield (
+                "It is in a container, whose own address others cannot open. Set PLYROOM_URL to"
+                f" the address of its host that they open, as in {EXAMPLE_URL}"
+            )
+        else:
+            yield f"Others on your network open http://{_in_url(addresses[0])}:{port}/"
     if running.metrics_port is not None:
-        click.echo(
+        yield (
             f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics"
         )
-    click.echo(f"Everything is kept in {data_location(settings)}. Ctrl-C stops the server.")
+    yield f"Everything is kept in {data_location(settings)}. Ctrl-C stops the server."
+
+
+def _local_host(settings: Settings, running: RunningServer) -> str:
+    """The host by which this machine itself opens the server."""
+    if settings.host not in (*ALL_NETWORKS, ALL_IPV4):
+        return settings.host
+    is_ipv6 = "::" in running.addresses and (settings.host == "::" or len(running.addresses) == 1)
+    return "::1" if is_ipv6 else "127.0.0.1"
 
 
 def _in_url(host: str) -> str:

@@ -70,9 +70,12 @@ SHUTDOWN_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that accepts connections on `port` and serves its metrics on `metrics_port`."""
+    """A server that accepts connections on `port` of its `addresses`, and serves its metrics on
+    `metrics_port`.
+    """
 
     port: int
+    addresses: tuple[str, ...]
     metrics_port: int | None
     hub: Hub
     sessions: Sessions
@@ -244,8 +247,9 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         async def serve_socket(socket: Connection) -> None:
             headers = socket.request.headers if socket.request else Headers()
             credentials = parse_credentials(
-                headers.get_all("Cookie"), headers.get_all("Authorization")
-            )
+                headers.get_all("Cookie"), headers.get_all("Authorization"),
+                ports.store.installation,
+            )  # fmt: skip
             address = origin_of(socket, proxies).address
             # The handshake's headers are no longer needed. They would take 5 KB per connection.
             for handshake in (socket.request, socket.response):
@@ -261,13 +265,13 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         try:
             async with (
                 _serve_metrics_port(hub, sessions, api) as metrics_port,
-                listen(
-                    settings, runner, http, serve_socket, gate.admit, gate.release, drain
-                ) as server,
+                listen(settings, runner, http, serve_socket, gate.admit, gate.release, drain) as (
+                    port,
+                    addresses,
+                ),
             ):
-                port = next(iter(server.sockets)).getsockname()[1]
                 try:
-                    yield RunningServer(port, metrics_port, hub, sessions)
+                    yield RunningServer(port, addresses, metrics_port, hub, sessions)
                 finally:
                     draining.set()
         finally:

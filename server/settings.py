@@ -4,16 +4,24 @@ The environment variable PLYROOM_<NAME> sets each of them.
 """
 
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import cast
 
-from server.address import parse_proxies
+from server.address import parse_names, parse_proxies, parse_url
 
 #: Newest lines of chat whose author and time a room keeps, for the chat's rate limits.
 CHAT_STAMPS = 64
 #: The values of `log`.
 LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+#: An example of `url`, for advice.
+EXAMPLE_URL = "PLYROOM_URL=http://192.168.1.7:8000"
+#: The address of a service of Kubernetes.
+_SERVICE = re.compile(r"(?:tcp|udp|sctp)://\S+")
 
 
 class SettingError(Exception):
@@ -24,14 +32,16 @@ class SettingError(Exception):
 class Settings:
     """A server's settings. The defaults suit one machine and a group of friends."""
 
-    #: Address to listen on; 0.0.0.0 is every IPv4 network of this machine.
-    host: str = "0.0.0.0"
+    #: Address to listen on. Empty or :: is every network of this machine, IPv4 and IPv6; 0.0.0.0 is
+    #: every IPv4 network.
+    host: str = ""
     #: Port to listen on; 0 takes a free one.
     port: int = 8000
     #: Folder of the SQLite file.
     data: Path = Path("data")
-    #: Host names that browsers may use besides IP addresses, localhost and *.local (a guard against
-    #: DNS rebinding).
+    #: Host names that browsers may use besides IP addresses, names without a dot, this machine's
+    #: name, localhost, *.local, *.lan, *.home.arpa, *.internal and fritz.box (a guard against DNS
+    #: rebinding). *.example.org stands for the names below example.org.
     names: tuple[str, ...] = ()
     #: The address of this server for people elsewhere, as in https://play.example.org. Invitations
     #: contain it, and browsers may use its host name. Without it they contain the address of the
@@ -230,18 +240,35 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
     changes: dict[str, object] = {}
     for setting in fields(Settings):
         variable = f"PLYROOM_{setting.name.upper()}"
-        if variable not in environ:
+        if variable not in environ or variable in ignored_settings(environ):
             continue
         try:
             changes[setting.name] = _parse_value(str(setting.type), environ[variable])
         except ValueError as error:
             raise SettingError(f"{variable} is {environ[variable]!r}; {error}") from error
+    if "names" in changes:
+        try:
+            changes["names"] = parse_names(environ["PLYROOM_NAMES"])
+        except ValueError as error:
+            raise SettingError(
+                f"PLYROOM_NAMES is {environ['PLYROOM_NAMES']!r}; {error};"
+                " names as in play.example.org, *.example.net were expected"
+            ) from error
     try:
         parse_proxies(changes.get("proxies", ()))  # type: ignore[arg-type]
     except ValueError as error:
         raise SettingError(f"PLYROOM_PROXIES is {environ['PLYROOM_PROXIES']!r}; {error}") from error
-    if changes.get("url"):
-        changes |= _parse_url(environ["PLYROOM_URL"], changes.get("names", ()))  # type: ignore[arg-type]
+    if "url" in changes and not environ["PLYROOM_URL"].strip():
+        del changes["url"]
+    elif "url" in changes:
+        try:
+            changes["url"], name = parse_url(environ["PLYROOM_URL"])
+        except ValueError as error:
+            raise SettingError(
+                f"PLYROOM_URL is {environ['PLYROOM_URL']!r}; {error};"
+                " an address as in https://play.example.org was expected"
+            ) from error
+        changes["names"] = (*cast(tuple[str, ...], changes.get("names", ())), name)
     for name in ("port", "metrics_port"):
         if changes.get(name, 0) not in range(65536):
             raise SettingError(
@@ -262,6 +289,22 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
     return with_database(Settings(**changes))  # type: ignore[arg-type]
 
 
+def ignored_settings(environ: Mapping[str, str]) -> list[str]:
+    """The variables of ports that Kubernetes sets in each pod beside a service `plyroom` or
+    `plyroom-metrics` ("Discovering services"): their values are no ports.
+    """
+    ports = ("PLYROOM_PORT", "PLYROOM_METRICS_PORT")
+    return [name for name in ports if _SERVICE.fullmatch(environ.get(name, "").strip())]
+
+
+def expand_user(path: Path) -> Path:
+    """The path with `~` or `~name` as that user's home folder. Raises SettingError without one."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise SettingError(f"{path}: the folder of a user of this machine was expected") from error
+
+
 def with_database(settings: Settings) -> Settings:
     """The settings with the database's address from `database_file`, if that is set."""
     if settings.database_file is None:
@@ -280,23 +323,6 @@ def with_database(settings: Settings) -> Settings:
     if not address:
         raise SettingError(f"PLYROOM_DATABASE_FILE is {settings.database_file}, which is empty")
     return replace(settings, database=address, database_file=None)
-
-
-def _parse_url(text: str, names: tuple[str, ...]) -> dict[str, object]:
-    """The settings `url` and `names` for an address; its host joins the names.
-
-    Raises SettingError unless it is a scheme, a host and at most a port.
-    """
-    try:
-        parts = urlsplit(text.strip())
-        is_whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        is_whole = False
-    if not is_whole or parts.path.strip("/") or parts.query or parts.fragment or "@" in text:
-        raise SettingError(
-            f"PLYROOM_URL is {text!r}; an address as in https://play.example.org was expected"
-        )
-    return {"url": f"{parts.scheme}://{parts.netloc}", "names": (*names, str(parts.hostname))}
 
 
 def _parse_value(kind: str, text: str) -> object:
@@ -321,5 +347,8 @@ def _parse_value(kind: str, text: str) -> object:
     if "tuple" in kind:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if "Path" in kind:
-        return Path(text)
+        try:
+            return expand_user(Path(text))
+        except SettingError as error:
+            raise ValueError(str(error)) from error
     return text

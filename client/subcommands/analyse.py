@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from client.address import DEFAULT_SERVER, Address, parse_address
-from client.subcommands.connecting import server_address, token_key
+from client.subcommands.connecting import guest_tokens, server_address
 from client.subcommands.options import (
     data_option,
     json_option,
@@ -99,18 +99,17 @@ def wait_for_analysis(address: Address, match_id: str, data: Path | None) -> "An
     `data` is the data folder of the server, if this command has started it.
     """
     from client.analyses import analyse_match
-    from client.tokens import TokenFile, state_folder
 
-    tokens = TokenFile(state_folder() / "tokens.json")
-    key = token_key(address, data is not None, data) or str(address)
-    token = tokens.find(key, None)
+    tokens = call_api(lambda: guest_tokens(address, None, data is not None, data))
     progress = Progress()
-    report, new_token = call_api(
-        lambda: progress.during(lambda: analyse_match(address, match_id, token, progress.show))
+    report, used_token = call_api(
+        lambda: progress.during(
+            lambda: analyse_match(address, match_id, tokens.known, progress.show)
+        )
     )
-    if new_token is not None:
+    if used_token is not None:
         with suppress(OSError):
-            tokens.store(key, None, new_token)
+            tokens.keep(used_token)
     return report
 
 

@@ -13,6 +13,7 @@ from client.errors import WrongToken
 
 if TYPE_CHECKING:
     from client.connection import Connection
+    from client.tokens import GuestTokens
 
 #: Time for which a lost connection to the server that this command started is retried, in seconds.
 #: It is short, because nothing restarts that server.
@@ -50,10 +51,11 @@ async def connect_as_guest(
     When there is no token, or the server does not know it, the server creates a new guest; in the
     second case a message says so. `room` is the room that the command will follow, if it is known.
     """
+    import asyncio
+
     from client.connection import State, connect
     from client.terminal import words
     from client.terminal.output import standard_output
-    from client.tokens import TokenFile, state_folder
 
     output = standard_output()
     is_down = False
@@ -71,9 +73,7 @@ async def connect_as_guest(
             )
             output.report(f"{problem}; trying again …")
 
-    tokens = TokenFile(state_folder() / "tokens.json")
-    key = token_key(address, is_own_server, data)
-    stored_token = tokens.find(key, name) if key else None
+    tokens = await asyncio.to_thread(guest_tokens, address, name, is_own_server, data)
     limit_s = RECONNECT_LIMIT_S if not output.interactive else None
     if is_own_server:
         limit_s = OWN_SERVER_RECONNECT_LIMIT_S
@@ -85,26 +85,40 @@ async def connect_as_guest(
         )
 
     async with AsyncExitStack() as stack:
-        try:
-            connection = await stack.enter_async_context(connect_with(stored_token))
-        except WrongToken:
+        for token in tokens.known:
+            with suppress(WrongToken):
+                connection = await stack.enter_async_context(connect_with(token))
+                break
+        else:
             connection = await stack.enter_async_context(connect_with(None))
-            output.report(
-                "Your earlier guest was not found on this server."
-                f" You are a new guest now: {words.quoted(connection.name)}."
-            )
-        if key and connection.token is not None and connection.token != stored_token:
+            if tokens.known:
+                output.report(
+                    "Your earlier guest was not found on this server."
+                    f" You are a new guest now: {words.quoted(connection.name)}."
+                )
+        if connection.token is not None:
             with suppress(OSError):
-                tokens.store(key, name, connection.token)
+                tokens.keep(connection.token)
         yield connection
 
 
-def token_key(address: Address, is_own_server: bool, data: Path | None) -> str | None:
-    """The key under which the token file stores the tokens for a server.
+def guest_tokens(
+    address: Address, name: str | None, is_own_server: bool, data: Path | None
+) -> "GuestTokens":
+    """The stored tokens of the user's guest with this name at a server.
 
-    The server that this command starts is identified by its data folder. Without such a folder the
-    key is None, and the tokens are not stored.
+    A server that this command starts keeps no guest without a data folder. Raises Unreachable,
+    Refused and ProtocolMismatch.
     """
-    if not is_own_server:
-        return str(address)
-    return f"data:{data.absolute()}" if data is not None else None
+    from client.api import fetch_installation
+    from client.tokens import GuestTokens, TokenFile, installation_key, state_folder
+
+    file = TokenFile(state_folder() / "tokens.json")
+    if is_own_server and data is None:
+        return GuestTokens(file, None, None, name)
+    # Earlier versions kept the tokens under the address, or under the folder of an own server.
+    old_key = str(address) if not is_own_server or data is None else f"data:{data.absolute()}"
+    installation = fetch_installation(address)
+    if installation is None:
+        return GuestTokens(file, old_key, None, name)
+    return GuestTokens(file, installation_key(installation, address), old_key, name)

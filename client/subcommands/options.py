@@ -22,8 +22,20 @@ url_option = click.option(
     envvar="PLYROOM_URL",
     help=f"The server, for example {DEFAULT_SERVER}.  [env: PLYROOM_URL]",
 )
+
+
+def _expand_user(
+    context: click.Context, parameter: click.Parameter, value: Path | None
+) -> Path | None:
+    try:
+        return None if value is None else value.expanduser()
+    except RuntimeError as error:
+        raise click.BadParameter(f"{value}: there is no such user") from error
+
+
 data_option = click.option(
     "--data",
+    callback=_expand_user,
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the matches of your own server (without --url).  [default: none is saved]",
 )

@@ -25,13 +25,15 @@ class TokenUnknown(CommandRejected):
 class Authenticated(Struct, frozen=True):
     """The actor of a request.
 
-    If the request made a new guest, `new_token` is that guest's token. `notice` is a sentence to
-    show to the person once. `is_renamed` says that the request gave a known guest another name. The
-    repr hides the token.
+    If the request made a new guest, `new_token` is that guest's token. If only the cookie of the
+    old name names the guest, `old_cookie` is its token. `notice` is a sentence to show to the
+    person once. `is_renamed` says that the request gave a known guest another name. The repr hides
+    the tokens.
     """
 
     actor: Actor
     new_token: str | None = None
+    old_cookie: str | None = None
     notice: str | None = None
     is_renamed: bool = False
 
@@ -42,25 +44,38 @@ class Authenticated(Struct, frozen=True):
 async def authenticate(
     ports: Ports, limits: Limits, credentials: Credentials, address: str, name: str | None
 ) -> Authenticated:
-    """Returns the guest of the token or of the cookie, or makes a new guest.
+    """Returns the guest of the token or of a cookie, or makes a new guest.
 
     A client names its token on purpose, so an unknown token is refused. A browser sends its cookie
     automatically, so an unknown cookie gives a new guest, with a notice. A name renames the guest.
     Raises TokenUnknown, LimitExceeded for too many new guests of the address or names of the guest,
     CommandRejected for the name, and StoreError.
     """
-    has_token = credentials.token is not None
-    secret = credentials.token if has_token else credentials.cookie
-    guest = await find_guest(ports, secret) if secret is not None else None
+    guest, secret = await known_guest(ports, credentials)
     if guest is not None:
         named = await rename_guest(ports, limits, guest, name) if name else guest
-        return Authenticated(_person(named), is_renamed=named != guest)
-    if has_token:
+        is_old = secret not in (credentials.token, credentials.cookie)
+        return Authenticated(
+            _person(named), old_cookie=secret if is_old else None, is_renamed=named != guest
+        )
+    if credentials.token is not None:
         raise TokenUnknown
     guest, token = await new_guest(ports, limits, address, name)
-    return Authenticated(
-        _person(guest), token, _lost_guest_notice(guest.name) if secret is not None else None
-    )
+    notice = _lost_guest_notice(guest.name) if credentials.secrets else None
+    return Authenticated(_person(guest), token, notice=notice)
+
+
+async def known_guest(
+    ports: Ports, credentials: Credentials
+) -> tuple[Identity, str] | tuple[None, None]:
+    """Returns the guest of the token or of a cookie, and the secret that names it; None if no
+    guest has them. Raises StoreError.
+    """
+    for secret in credentials.secrets:
+        guest = await find_guest(ports, secret)
+        if guest is not None:
+            return guest, secret
+    return None, None
 
 
 def _person(identity: Identity) -> Actor:

@@ -6,10 +6,9 @@ one of them and takes no further part.
 
 import asyncio
 import errno
-import ipaddress
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from http import HTTPStatus
@@ -20,8 +19,16 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from server.address import Proxies, limit_key, parse_address, parse_proxies
+from server.address import (
+    DEFAULT_PORTS,
+    Proxies,
+    limit_key,
+    parse_address,
+    parse_host,
+    parse_proxies,
+)
 from server.net.connection import Connection
+from server.process.network import bind_sockets, browser_names
 from server.protocol.codes import Close
 from server.protocol.messages import MAX_FRAME_BYTES
 from server.settings import Settings
@@ -210,42 +217,49 @@ def is_head_within_limits(head: bytes) -> bool:
     return len(lines) <= HEAD_LINES and all(len(line) <= HEAD_LINE_BYTES for line in lines)
 
 
+#: Domains of private networks, in which nobody can register a name: mDNS (RFC 6762), this machine
+#: (RFC 6761), home networks (RFC 8375), private use (ICANN, 2024), the usual domain of routers.
+#: fritz.box is the manufacturer's since 2024, and its routers answer for it. No other public domain
+#: belongs here, however usual: strangers may buy names in it.
+PRIVATE_DOMAINS = ("local", "localhost", "home.arpa", "internal", "lan", "fritz.box")
+
+
 def is_origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...]) -> bool:
     """Whether a browser page with this origin may connect: only pages of this server may.
 
     Equal Host and Origin headers are not enough: with DNS rebinding, a foreign name resolves to
-    this machine. So the name must also be an IP address, localhost, *.local, or a configured name.
-    Programs other than browsers send no Origin.
+    this machine. So the name must also be one of `is_host_allowed`. Programs other than browsers
+    send no Origin.
     """
     if origin is None:
         return True
-    if host is None:
-        return False
     scheme, separator, authority = origin.lower().partition("://")
-    if scheme not in ("http", "https") or not separator or authority != host.lower():
+    page, server = parse_host(authority), parse_host(host or "")
+    if page is None or server is None or scheme not in DEFAULT_PORTS or not separator:
         return False
-    return is_host_allowed(host, names)
+    port = DEFAULT_PORTS[scheme]
+    is_own = page.name == server.name and (page.port or port) == (server.port or port)
+    return is_own and is_host_allowed(host or "", names)
 
 
 def is_host_allowed(host: str, names: tuple[str, ...]) -> bool:
-    """Whether the name in the Host header cannot belong to a foreign site."""
-    name_or_ip = host.lower()
-    name_or_ip = (
-        name_or_ip[: name_or_ip.index("]") + 1]
-        if name_or_ip.startswith("[") and "]" in name_or_ip
-        else name_or_ip.rsplit(":", 1)[0]
-    )
-    if (
-        name_or_ip == "localhost"
-        or name_or_ip.endswith((".local", ".localhost"))
-        or name_or_ip in (name.lower() for name in names)
-    ):
-        return True
-    try:
-        ipaddress.ip_address(name_or_ip.strip("[]"))
-    except ValueError:
+    """Whether the name in the Host header cannot belong to a foreign site.
+
+    It is an address, a name without a dot, a name in one of PRIVATE_DOMAINS, or one of `names`, in
+    which `*.example.org` stands for the names below example.org.
+    """
+    parsed = parse_host(host)
+    if parsed is None:
         return False
-    return True
+    name = parsed.name
+    if parsed.is_address or "." not in name:
+        return True
+    if any(name == domain or name.endswith(f".{domain}") for domain in PRIVATE_DOMAINS):
+        return True
+    return any(
+        name.endswith(known[1:]) if known.startswith("*.") else name == known
+        for known in (each.lower().removesuffix(".") for each in names)
+    )
 
 
 @asynccontextmanager
@@ -257,9 +271,10 @@ async def listen(
     admit: Callable[[ServerConnection], Response | None],
     on_disconnect: Callable[[ServerConnection], None],
     drain: Callable[[], Awaitable[None]],
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[tuple[int, tuple[str, ...]]]:
     """Serves WebSockets and HTTP until the block ends. Then it accepts no more connections, calls
-    `drain` to close the sessions, and closes the remaining connections with 1012.
+    `drain` to close the sessions, and closes the remaining connections with 1012. It yields the
+    port and the addresses on which it listens.
 
     `admit` decides on each valid handshake: it returns None to accept it, or the HTTP answer that
     refuses it. `on_disconnect` is called when a connection that asked for a WebSocket ends, even if
@@ -268,8 +283,10 @@ async def listen(
 
     slots = ConnectionSlots(settings.max_http, parse_proxies(settings.proxies))
 
+    names = browser_names(settings.names)
+
     def check_handshake(connection: ServerConnection, request: Request) -> Response | None:
-        return handshake_refusal(request.path, request.headers, settings.names) or admit(connection)
+        return handshake_refusal(request.path, request.headers, names) or admit(connection)
 
     def make_detector(protocol: Any, server: Any, **options: Any) -> ProtocolDetector:
         make_websocket = partial(Connection, on_disconnect, protocol, server, **options)
@@ -281,34 +298,46 @@ async def listen(
         )
 
     try:
-        server = await serve(
-            cast(Any, handler), settings.host, settings.port,
-            create_connection=cast(Any, make_detector), process_request=check_handshake,
-            process_response=_add_headers, compression=None, close_timeout=CLOSE_TIMEOUT_S,
-            ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
-        )  # fmt: skip
+        bound = await asyncio.to_thread(bind_sockets, settings.host, settings.port)
     except OSError as error:
         failure = f"cannot listen on {settings.host} port {settings.port}"
         if error.errno == errno.EADDRINUSE:
             raise PortTaken(f"{failure}: another program uses it") from error
         raise CannotListen(f"{failure}: {error.strerror or error}") from error
+    servers = [
+        await serve(
+            cast(Any, handler), sock=each,
+            create_connection=cast(Any, make_detector), process_request=check_handshake,
+            process_response=_add_headers, compression=None, close_timeout=CLOSE_TIMEOUT_S,
+            ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
+        )
+        for each in bound
+    ]  # fmt: skip
     try:
-        yield server
+        yield bound[0].getsockname()[1], tuple(each.getsockname()[0] for each in bound)
     finally:
-        server.server.close()
+        for server in servers:
+            server.server.close()
         await drain()
-        server.close(code=Close.RESTARTING, reason="the server is restarting")
+        for server in servers:
+            server.close(code=Close.RESTARTING, reason="the server is restarting")
         # From Python 3.12 on, wait_closed() waits for all connections, including idle HTTP ones and
         # those without a complete head.
         slots.abort_incomplete()
         await runner.cleanup()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S + 0.5):
-                await server.wait_closed()
+                await _all_closed(servers)
         # The closing handshake has a time limit, but sending the remaining data to a slow reader
         # has none.
-        for connection in tuple(server.all_connections):
-            connection.transport.abort()
+        for server in servers:
+            for connection in tuple(server.all_connections):
+                connection.transport.abort()
+        await _all_closed(servers)
+
+
+async def _all_closed(servers: Sequence[Server]) -> None:
+    for server in servers:
         await server.wait_closed()
 
 
@@ -328,7 +357,7 @@ def handshake_refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Re
     if not is_origin_allowed(origins[0] if origins else None, hosts[0] if hosts else None, names):
         return plain_response(
             HTTPStatus.FORBIDDEN,
-            "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name",
+            "this page may not connect here (Origin): add the name in its address to PLYROOM_NAMES",
         )
     return None
 

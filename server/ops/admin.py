@@ -23,7 +23,7 @@ from engine.rules.registry import load_game
 from server.app import DATABASE_FILE, data_location
 from server.ops.calibration import calibrate, format_calibration
 from server.ops.verify import verify as verify_store
-from server.settings import SettingError, Settings, settings_from_env
+from server.settings import SettingError, Settings, expand_user, settings_from_env
 from server.store import backup as backups
 from server.store import schema
 from server.store.base import StoreError, StoreUnavailable
@@ -55,8 +55,8 @@ def database_options(command: Command) -> Command:
 
 def effective_settings(data: Path | None, database: str | None) -> Settings:
     """Returns the settings of the environment, overridden by the command line."""
-    given: dict[str, Any] = {"data": data, "database": database}
     try:
+        given: dict[str, Any] = {"data": data and expand_user(data), "database": database}
         settings = replace(
             settings_from_env(),
             **{name: value for name, value in given.items() if value is not None},

@@ -6,7 +6,8 @@ so that a truncated file is detected. A backup reads one snapshot: all its rooms
 were at one time, and each log is complete up to its head.
 
 The file contains no heartbeats, no bus key and no epoch: a restored store gets a new epoch, which
-makes clients resync from scratch.
+makes clients resync from scratch. The header has the installation's id: a restored store is the
+same installation, whose cookies and tokens stay valid.
 """
 
 import gzip
@@ -33,6 +34,12 @@ from sqlalchemy import (
 from server.store import schema
 from server.store import tables as t
 from server.store.base import StoreError, wall_clock_ms
+from server.store.installation import (
+    INSTALLATION,
+    INSTALLATION_ID,
+    store_installation,
+    stored_installation,
+)
 
 #: The version of the file's format.
 FORMAT = 1
@@ -75,8 +82,11 @@ def backup(
     with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as gzip_file:
         _write_line(
             gzip_file,
-            {"plyroom": "backup", "format": FORMAT, "schema": revision, "at_ms": wall_clock_ms()},
-        )
+            {
+                "plyroom": "backup", "format": FORMAT, "schema": revision, "at_ms": wall_clock_ms(),
+                INSTALLATION: stored_installation(connection),
+            },
+        )  # fmt: skip
         for table in tables:
             _write_line(
                 gzip_file,
@@ -158,6 +168,9 @@ def restore(
     revision = str(header.get("schema"))
     if header.get("format") != FORMAT or revision > schema.HEAD:
         raise BadBackup(f"this backup was made by a newer Plyroom (its schema is {revision})")
+    installation = header.get(INSTALLATION)  # backups of earlier versions have none
+    if installation is not None and not INSTALLATION_ID.fullmatch(str(installation)):
+        raise BadBackup(f"the backup is damaged: its installation is {str(installation)[:40]!r}")
     _create_empty_tables(connection, where, revision)
     tables = {table.name: table for table in _reflect_tables(connection)}
     row_counts = _fill_tables(connection, tables, lines, report_progress)
@@ -167,6 +180,8 @@ def restore(
         connection.execute(update(table).values(seen_day=None))
     connection.execute(t.meta.delete().where(t.meta.c.key == "epoch"))
     connection.execute(insert(t.meta).values(key="epoch", value=secrets.token_hex(8)))
+    if installation is not None:
+        store_installation(connection, installation)
     return row_counts
 
 

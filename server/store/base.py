@@ -592,6 +592,13 @@ class Store(Protocol):
         """
 
     @property
+    def installation(self) -> str:
+        """The id of this installation, 16 hexadecimal digits, which no restore changes.
+
+        It is made once, and in every backup. It names what clients keep: cookies, tokens.
+        """
+
+    @property
     def logs(self) -> LogStore: ...
 
     @property

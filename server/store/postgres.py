@@ -23,6 +23,7 @@ from server.store import schema
 from server.store.base import Append, NewRoom, StoreError, StoreReadOnly, StoreUnavailable
 from server.store.condition import store_fault
 from server.store.group import Contended
+from server.store.installation import INSTALLATION, first_installation
 from server.store.postgres_group import commit_appends, commit_rooms
 from server.store.postgres_link import FAULTS, Fault, Limits, PostgresUrl, connect, fault_of
 from server.store.sql import SqlStore
@@ -56,8 +57,8 @@ async def open_postgres(address: str, limits: Limits | None = None) -> AsyncIter
     pool = _Pool(url, limits)
     writer = _Writer(url, limits)
     try:
-        epoch = await writer.open()
-        store = SqlStore(writer.commit, pool.write, pool.read, epoch, _server_clock)
+        epoch, installation = await writer.open()
+        store = SqlStore(writer.commit, pool.write, pool.read, epoch, installation, _server_clock)
         task = asyncio.create_task(store.logs.writer.run(), name="store writer")
         try:
             yield store
@@ -200,10 +201,11 @@ class _Writer:
         self._link: Any = None
         self._epoch: str | None = None
 
-    async def open(self) -> str:
-        """Connects, checks the schema and returns the store's epoch, which it creates if needed.
+    async def open(self) -> tuple[str, str]:
+        """Connects and checks the schema; returns the store's epoch and the installation's id.
 
-        Each statement may take the whole time of an answer: their sum may be longer.
+        It makes both if needed. Each statement may take the whole time of an answer: their sum may
+        be longer.
         """
         link = await self._ensure_link()
         try:
@@ -214,11 +216,29 @@ class _Writer:
                 timeout=self._limits.answer_s,
             )
             self._epoch = str(await self._value(link, SELECT_EPOCH))
-            return self._epoch
+            return self._epoch, await self._installation(link, self._epoch)
         except FAULTS as error:
             raise StoreUnavailable(
                 f"cannot use the database {self._url}: {_reason(error)}"
             ) from error
+
+    async def _installation(self, link: Any, epoch: str) -> str:
+        """The installation's id, stored on first use if the store takes writes."""
+        query = "SELECT value FROM meta WHERE key = $1"
+        stored = await self._value(link, query, INSTALLATION)
+        if stored is not None:
+            return str(stored)
+        first = first_installation(epoch)
+        try:
+            await link.execute(
+                "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                INSTALLATION, first, timeout=self._limits.answer_s,
+            )  # fmt: skip
+        except FAULTS as error:
+            # A full disk. The next start that can write it stores the same id.
+            if not isinstance(store_fault("", error), StoreReadOnly):
+                raise
+        return first
 
     async def _check_schema(self, link: Any) -> None:
         revision = needs = None

@@ -88,11 +88,13 @@ class SqlStore:
         write: TransactionRunner,
         read: TransactionRunner,
         epoch: str,
+        installation: str,
         clock: Callable[[], ColumnElement[int]],
     ) -> None:
         self._record = record = ConditionRecord()
         self.database = database = SqlDatabase(write, read, record)
         self.epoch = epoch
+        self.installation = installation
         self.logs = SqlLogs(database, _recording(commit, record))
         self.projections = SqlProjections(database)
         self.nodes = SqlNodes(database, clock)

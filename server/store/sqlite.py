@@ -30,6 +30,7 @@ from server.store.base import StoreUnavailable, wall_clock_ms
 from server.store.condition import store_fault
 from server.store.folder import make_folder
 from server.store.group import Contended, commit_on_sqlite, prepare_commits
+from server.store.installation import INSTALLATION, first_installation, store_installation
 from server.store.schema import upgrade_sqlite
 from server.store.sql import SqlStore
 from server.store.writer import Op, Outcome
@@ -82,7 +83,8 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator[SqlSt
             epoch = await writer.run(_epoch)
         except DBAPIError as error:
             raise StoreUnavailable(f"cannot use the database {path}: {error.orig}") from error
-        store = SqlStore(commit, writer.run, reader.run, epoch, _local_clock)
+        installation = await _installation(writer, epoch)
+        store = SqlStore(commit, writer.run, reader.run, epoch, installation, _local_clock)
         task = asyncio.create_task(store.logs.writer.run(), name="store writer")
         try:
             yield store
@@ -184,6 +186,24 @@ def _epoch(connection: Connection) -> str:
         epoch = secrets.token_hex(8)
         connection.execute(insert(t.meta), {"key": "epoch", "value": epoch})
     return str(epoch)
+
+
+async def _installation(writer: _Threads, epoch: str) -> str:
+    """The installation's id, stored on first use if the store takes writes."""
+
+    def find(connection: Connection) -> str | None:
+        return connection.execute(
+            select(t.meta.c.value).where(t.meta.c.key == INSTALLATION)
+        ).scalar()
+
+    try:
+        stored = await writer.run(find)
+        if stored is None:
+            await writer.run(partial(store_installation, installation=first_installation(epoch)))
+        return stored or first_installation(epoch)
+    except DBAPIError:
+        # A full disk or a damaged page. The next start that can write it stores the same id.
+        return first_installation(epoch)
 
 
 def _local_clock() -> ColumnElement[int]:

@@ -11,13 +11,12 @@ from server.analysis.positions import CannotAnalyse
 from server.analysis.report import AnalysisReport, Reports
 from server.analysis.requests import AnalysisLimit, request_analysis
 from server.codes import Code
-from server.identity.credentials import parse_credentials
-from server.identity.guests import find_guest
 from server.ids import IdentityId, MatchId
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.store.base import StoredMatch
 from server.web.answers import ORIGIN, ApiError, json_answer, too_many_requests
+from server.web.senders import guest_of
 
 #: The content type of a followed analysis: one report per line.
 NDJSON = "application/x-ndjson"
@@ -122,12 +121,7 @@ class Analyses:
 
     async def _identity(self, request: web.Request) -> IdentityId:
         """The guest who sent a request. Raises ApiError and StoreError."""
-        headers = request.headers
-        credentials = parse_credentials(
-            headers.getall("Cookie", ()), headers.getall("Authorization", ())
-        )
-        secret = credentials.token if credentials.token is not None else credentials.cookie
-        guest = await find_guest(self._ports, secret) if secret is not None else None
+        guest = await guest_of(request, self._ports)
         if guest is None:
             raise ApiError(
                 HTTPStatus.UNAUTHORIZED, Code.TOKEN_UNKNOWN, "only a guest may request an analysis"

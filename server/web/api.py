@@ -18,11 +18,12 @@ from server.analysis.feed import AnalysisFeed
 from server.bot.registry import all_commands
 from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
-from server.identity.credentials import COOKIE, parse_credentials
+from server.identity.credentials import cookie_name
 from server.ids import IdentityId
 from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, is_origin_allowed
 from server.ports import Ports
+from server.process.network import browser_names
 from server.rooms.model import CommandRejected
 from server.store.base import StoreDamaged, StoreReadOnly, StoreUnavailable
 from server.web.analyses import Analyses
@@ -42,6 +43,7 @@ from server.web.match_events import MatchEvents
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
 from server.web.positions import Positions
+from server.web.senders import credentials_of
 from server.web.studies import StudyAnswers
 from server.web.traces import BOARDS_BODY_BYTES, TRACE_BODY_BYTES, Traces
 from server.web.variations import Variations
@@ -106,6 +108,7 @@ def make_app(
             web.get("/livez", api.livez),
             web.get("/readyz", api.readyz),
             web.get(WS_PATH, api.socket),
+            web.get("/api/installation", api.installation),
             web.post("/api/guest", api.guest),
             *Games(api.ports).routes(),
             *matches.routes(),
@@ -197,11 +200,20 @@ class Api:
             details |= {"store": condition.name, "error": condition.reason}
         return HTTPStatus.OK, details
 
+    async def installation(self, request: web.Request) -> web.Response:
+        """Answers with the id of this `installation`, which no restart and no restore changes.
+
+        A program keeps its tokens under it: another server may take over the address.
+        """
+        return json_answer({"installation": self.ports.store.installation})
+
     async def guest(self, request: web.Request) -> web.Response:
         """Answers with the guest of the token or the cookie, or creates one and sets a cookie.
 
         The token is in `Authorization: Bearer …`; an unknown one gets a 401. An unknown cookie
-        creates a guest, and the answer's `notice` says so to the person.
+        creates a guest, and the answer's `notice` says so to the person. The cookie is
+        `plyroom_` and the first 8 digits of the installation. `plyroom`, its name in earlier
+        versions, is read too, and its token set as the cookie.
         """
         guest_request = await read_body(
             request, GuestRequest, self.ports.settings.silence_s, '{"name": text}'
@@ -210,16 +222,15 @@ class Api:
         if sender.is_renamed and self._on_rename is not None:
             await self._on_rename(sender.actor.identity, request[ORIGIN].address)
         response = json_answer(Guest(sender.actor.identity, sender.actor.name, sender.notice))
-        if sender.new_token is not None:
-            set_guest_cookie(response, sender.new_token, is_https(request))
+        token = sender.new_token or sender.old_cookie
+        if token is not None:
+            name = cookie_name(self.ports.store.installation)
+            set_guest_cookie(response, name, token, is_https(request))
         return response
 
     async def _authenticate(self, request: web.Request, name: str | None) -> Authenticated:
         """The sender of a request, as `authenticate` finds it. Raises ApiError and StoreError."""
-        headers = request.headers
-        credentials = parse_credentials(
-            headers.getall("Cookie", ()), headers.getall("Authorization", ())
-        )
+        credentials = credentials_of(request, self.ports)
         address = request[ORIGIN].address
         try:
             return await authenticate(self.ports, self._limits, credentials, address, name)
@@ -266,10 +277,10 @@ def is_https(request: web.Request) -> bool:
     return request.secure or (origin is not None and origin.is_https)
 
 
-def set_guest_cookie(response: web.Response, token: str, is_https: bool) -> None:
+def set_guest_cookie(response: web.Response, name: str, token: str, is_https: bool) -> None:
     """Makes the browser keep the token where no script can read it, for this site only."""
     response.set_cookie(
-        COOKIE, token, max_age=COOKIE_AGE_S, httponly=True, samesite="Strict", secure=is_https,
+        name, token, max_age=COOKIE_AGE_S, httponly=True, samesite="Strict", secure=is_https,
         path="/",
     )  # fmt: skip
 
@@ -293,12 +304,13 @@ def _origin_middleware(proxies: Proxies) -> Any:
 
 def _error_middleware(ports: Ports) -> Any:
     """The middleware that turns exceptions into JSON; the log has the details of server errors."""
+    names = browser_names(ports.settings.names)
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             if request.method not in ("GET", "HEAD") and not is_origin_allowed(
-                request.headers.get("Origin"), request.headers.get("Host"), ports.settings.names
+                request.headers.get("Origin"), request.headers.get("Host"), names
             ):
                 raise ApiError(
                     HTTPStatus.FORBIDDEN,

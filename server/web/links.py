@@ -11,7 +11,8 @@ from aiohttp import web
 from server.address import public_urls
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
-from server.process.network import network_addresses
+from server.process.network import is_container, shared_addresses
+from server.settings import EXAMPLE_URL
 from server.web.answers import ORIGIN, ApiError, json_answer, too_many_requests
 
 #: An id of a room or match as the browser's pages accept it.
@@ -22,8 +23,11 @@ CACHED_CODES = 256
 MAX_URL = 300
 #: Cache-Control of a QR code: this machine may get another address.
 CACHE = "private, max-age=300"
-#: Hosts to listen on that stand for all networks of this machine.
-WILDCARD_HOSTS = ("", "0.0.0.0", "::")
+#: What to do where a page has no link, and the server runs in a container.
+SET_URL = (
+    "This address works on this computer only: the server runs in a container, and cannot know how"
+    f" others reach it. Its operator can set that address, as in {EXAMPLE_URL}"
+)
 
 
 class Links:
@@ -32,6 +36,7 @@ class Links:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._settings = settings = ports.settings
+        self._is_container = is_container()
         #: A room has one code, and a new code takes milliseconds: the limit is that of new rooms.
         self._rate = RateLimit(
             "QR codes", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute
@@ -48,9 +53,12 @@ class Links:
     async def links(self, request: web.Request) -> web.Response:
         """Answers with `links`: the addresses of a page for other people, the most likely first.
 
-        It is empty if only this machine can reach the server.
+        It is empty if only this machine can reach the server, or if the server runs in a container
+        and cannot know how others reach it: then `advice` is a sentence for the person.
         """
-        return json_answer({"links": self._links(request)})
+        links = self._links(request)
+        is_advised = not links and self._is_container and shared_addresses(self._settings.host)
+        return json_answer({"links": links} | ({"advice": SET_URL} if is_advised else {}))
 
     async def qr_code(self, request: web.Request) -> web.Response:
         """Answers with a QR code of the first of the page's `links`, as SVG; 404 if it has none.
@@ -77,8 +85,8 @@ class Links:
             raise ApiError(HTTPStatus.NOT_FOUND, "http.404", f"there is no such {page}")
         path = page if page_id is None else f"{page}/{page_id}"
         settings = self._settings
-        is_wildcard = settings.host in WILDCARD_HOSTS
-        addresses = network_addresses(settings.host == "::") if is_wildcard else ()
+        # The addresses of a container are those of a network inside its host.
+        addresses = () if self._is_container else shared_addresses(settings.host)
         urls = public_urls(settings.url, request.host, request[ORIGIN].is_https, addresses)
         return [f"{url}/{path}" for url in urls]
 

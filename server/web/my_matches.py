@@ -9,14 +9,13 @@ import msgspec
 from aiohttp import web
 
 from server.codes import Code
-from server.identity.credentials import parse_credentials
-from server.identity.guests import find_guest
 from server.ids import IdentityId, MatchId
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.store.base import DAY_MS, StoredMatch
 from server.web.answers import ApiError, json_answer
 from server.web.matches import Matches
+from server.web.senders import guest_of
 
 #: Maximum number of running matches in the answer.
 MAX_RUNNING = 20
@@ -69,12 +68,7 @@ class MyMatches:
 
     async def _identity(self, request: web.Request) -> IdentityId:
         """The guest of a request. Raises ApiError and StoreError."""
-        headers = request.headers
-        credentials = parse_credentials(
-            headers.getall("Cookie", ()), headers.getall("Authorization", ())
-        )
-        secret = credentials.token if credentials.token is not None else credentials.cookie
-        guest = await find_guest(self._ports, secret) if secret is not None else None
+        guest = await guest_of(request, self._ports)
         if guest is None:
             raise ApiError(HTTPStatus.UNAUTHORIZED, Code.TOKEN_UNKNOWN, "only a guest has matches")
         return guest.id

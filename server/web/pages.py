@@ -12,9 +12,12 @@ from pathlib import Path, PurePosixPath
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from yarl import URL
 
+from server.address import parse_host
 from server.net.listener import is_host_allowed
 from server.ports import Ports
+from server.process.network import browser_names
 from server.web.api import is_https
 from server.web.bundles import bundle_of
 from server.web.client_files import APP, MIME, ClientPage, read_client
@@ -32,15 +35,18 @@ from server.web.previews import (
 
 log = structlog.get_logger()
 
-#: The page that the server sends under an unknown host name.
+#: What the server sends under an unknown host name to programs; browsers get a page.
 UNKNOWN_NAME = """This Plyroom does not have the name {host}.
 
-Open it by its IP address or a name that ends in .local; or start it with its name:
+Open it by its IP address, by a name without a dot, or by one that ends in .local, .lan, .home.arpa
+or .internal. If you run it, and this is its name, start it with this setting:
 
-    PLYROOM_NAMES=play.example.org make run
+    {setting}
 
 (Otherwise any page on the web could pretend to be a page of this server: DNS rebinding.)
 """
+#: The longest host that is shown, in characters.
+MAX_SHOWN_HOST = 253
 
 #: Cache-Control of a file whose path changes with its content.
 IMMUTABLE = "public, max-age=31536000, immutable"
@@ -67,10 +73,14 @@ class Pages:
 
     def __init__(self, folder: Path, ports: Ports) -> None:
         self._ports = ports
+        self._names = browser_names(ports.settings.names)
         self._client = read_client(folder)
         self._encoded = {name: Encoded(body) for name, body in self._client.contents.items()}
         self.base = f"/static/{self._client.version}"
         self._html = self._client.contents.get("index.html", b"").decode()
+        self._unknown_name_html = self._client.contents.get("unknown-name.html", b"").decode()
+        paths = [*(page.path for page in self._client.pages), f"/embed/learn/{_CLIENT_ID}"]
+        self._page_paths = [re.compile(path, re.ASCII) for path in paths]
         self._embed_html = self._client.contents.get("embed/index.html", b"").decode()
 
     async def encode_files(self, cache_folder: Callable[[], Path]) -> None:
@@ -112,12 +122,22 @@ class Pages:
     async def answer_missing_page(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
-        """The middleware that answers a browser at an unknown address with a page."""
+        """The middleware that answers a browser at an unknown address with a page, and leads a link
+        that was changed on its way (`page_path`) to its page.
+        """
+        path = request.rel_url.raw_path
+        if request.method in ("GET", "HEAD") and not path.startswith(_NOT_PAGES):
+            meant = page_path(request.path)
+            if meant not in (None, path) and any(
+                page.fullmatch(meant) for page in self._page_paths
+            ):
+                query = request.rel_url.raw_query_string
+                location = f"{meant}?{query}" if query else meant
+                raise web.HTTPFound(location, headers={"Cache-Control": "no-cache"})
         try:
             return await handler(request)
         except web.HTTPNotFound:
-            accepts_html = "text/html" in request.headers.get("Accept", "")
-            if not accepts_html or request.path.startswith(_NOT_PAGES):
+            if not accepts_html(request) or request.path.startswith(_NOT_PAGES):
                 raise
         return self._answer(request, MISSING, "", HTTPStatus.NOT_FOUND)
 
@@ -133,11 +153,8 @@ class Pages:
         Under an unknown host name, explains why the client could not connect.
         """
         host = request.headers.get("Host", "")
-        if not is_host_allowed(host, self._ports.settings.names):
-            # 421 (RFC 9110, section 15.5.20): the server is not configured for that authority.
-            return web.Response(
-                status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100])
-            )
+        if not is_host_allowed(host, self._names):
+            return self._refuse_name(request, host)
         scheme = "https" if is_https(request) else "http"
         origin = self._ports.settings.url or f"{scheme}://{host}"
         text = fill(
@@ -151,6 +168,18 @@ class Pages:
         response = _encoded_page(text).response(request, "text/html; charset=utf-8", "no-cache")
         response.set_status(status)
         return response
+
+    def _refuse_name(self, request: web.Request, host: str) -> web.Response:
+        """The answer under an unknown host name: which setting allows it."""
+        parsed = parse_host(host)
+        name = written_name(parsed.name if parsed is not None else host)
+        setting = f"PLYROOM_NAMES={name if parsed is not None else 'play.example.org'}"
+        # 421 (RFC 9110, section 15.5.20): the server is not configured for that authority.
+        status = HTTPStatus.MISDIRECTED_REQUEST
+        if not accepts_html(request):
+            return web.Response(status=status, text=UNKNOWN_NAME.format(host=name, setting=setting))
+        text = fill(self._unknown_name_html, base=self.base, host=name, setting=setting)
+        return web.Response(status=status, text=text, content_type="text/html")
 
     async def embedded_lesson(self, request: web.Request) -> web.Response:
         """Answers with a lesson for a frame of another page: it sets no cookie, opens no socket."""
@@ -181,6 +210,48 @@ class Pages:
             raise web.HTTPNotFound(text=f"there is no file {name[:80]}\n")
         mime = MIME[PurePosixPath(name).suffix]
         return encoded.response(request, f"{mime}; charset=utf-8", IMMUTABLE)
+
+
+def accepts_html(request: web.Request) -> bool:
+    """Whether the client is a browser that opens a page."""
+    return "text/html" in request.headers.get("Accept", "")
+
+
+#: A part of a path, with what stands around it in a text: a word of letters and digits, with _ and
+#: - inside, between other characters; or nothing but these. A text may go on after a space.
+_PART = re.compile(
+    r"[\W_]*(?:([A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)[\W_]*)?(?:\s.*)?", re.DOTALL
+)
+#: Control characters that no text has which people copy.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+#: Other paths of the lobby.
+_LOBBY = ("/lobby", "/index.html")
+
+
+def page_path(path: str) -> str | None:
+    """The path that a link meant, which people have copied with something around it: `/room/abc`
+    for `/Room/ABC/`, `//room/abc).` or `/room/abc, come!`. None for a path without such a form.
+
+    Names of pages and ids have lower-case letters, and a letter or digit at both ends.
+    """
+    if path.lower() in _LOBBY:
+        return "/"
+    parts = [_PART.fullmatch(part) for part in path.split("/")]
+    if _CONTROL.search(path) or None in parts:
+        return None
+    meant = "/" + "/".join(part[1].lower() for part in parts if part is not None and part[1])
+    return "/" if meant in _LOBBY else meant
+
+
+def written_name(name: str) -> str:
+    """A host's name as people write it, with the letters of their language, for a page."""
+    shown = name[:MAX_SHOWN_HOST].encode("utf-8", "backslashreplace").decode()
+    if "xn--" not in shown:
+        return shown
+    try:
+        return URL.build(scheme="http", host=shown).host or shown
+    except ValueError:
+        return shown
 
 
 def route_path(page: ClientPage) -> str:

@@ -9,14 +9,13 @@ from aiohttp import web
 
 from engine.game import Game, GameError, GameFault, Position
 from server.events import Occupant, Started, parse_event_body
-from server.identity.credentials import parse_credentials
-from server.identity.guests import find_guest
 from server.ids import MatchId
 from server.ports import Ports
 from server.protocol.assessments import Assessment
 from server.protocol.wording import StoredThought, Wording, careless_note, with_mean
 from server.rooms.thinking import AFTER, reason_while_running, search_seed
 from server.store.base import StoredMatch, Thought
+from server.web.senders import guest_of
 
 #: Capacity of the cache of assessments, each about 500 bytes.
 CACHED_ASSESSMENTS = 10_000
@@ -130,12 +129,7 @@ class Thoughts:
 
     async def _may_be_player(self, request: web.Request, match: StoredMatch) -> bool:
         """Whether the sender holds a seat of the match, or is unknown."""
-        headers = request.headers
-        credentials = parse_credentials(
-            headers.getall("Cookie", ()), headers.getall("Authorization", ())
-        )
-        secret = credentials.cookie if credentials.token is None else credentials.token
-        guest = None if secret is None else await find_guest(self._ports, secret)
+        guest = await guest_of(request, self._ports)
         seats = _decode_seats(match.seats)
         return guest is None or guest.id in [seat.identity for seat in seats]
 

@@ -16,6 +16,11 @@ from client.address import BadAddress, linked_ply, parse_address, parse_link
         ("ws://host:1/ws", "http://host:1", "ws://host:1/ws"),
         ("wss://host/ws", "https://host", "wss://host/ws"),
         ("http://[::1]:8000/", "http://[::1]:8000", "ws://[::1]:8000/ws"),
+        (
+            "https://spiele.MÜLLER.example:8443/room/abc",
+            "https://spiele.xn--mller-kva.example:8443",
+            "wss://spiele.xn--mller-kva.example:8443/ws",
+        ),
         ("http://ann:secret@host:8000", "http://host:8000", "ws://host:8000/ws"),
     ],
 )
@@ -41,6 +46,16 @@ def test_other_texts_are_refused_as_addresses(text: str) -> None:
         ("http://host:8000/match/abc#12", "http://host:8000", "abc"),
         ("http://host:8000/match/abc?ply=3", "http://host:8000", "abc"),
         ("host:8000/room/abc/", "http://host:8000", "abc"),
+        ("http://host:8000/room/abc).", "http://host:8000", "abc"),
+        ("(http://host:8000/room/ABC)", "http://host:8000", "abc"),
+        ("<http://[::1]:8000/room/abc>", "http://[::1]:8000", "abc"),
+        ("http://host:8000/match/abc/?ply=3", "http://host:8000", "abc"),
+        ("http://host:8000/room/abc%20", "http://host:8000", "abc"),
+        ("'https://host/room/abc',", "https://host", "abc"),
+        ("http://host/Room/Abc", "http://host", "abc"),
+        (" abc123.\n", None, "abc123"),
+        ("ABC123", None, "abc123"),
+        ("Abc123", None, "abc123"),
     ],
 )
 def test_a_link_names_a_server_and_an_id(text: str, root: str | None, expected_id: str) -> None:
@@ -49,7 +64,19 @@ def test_a_link_names_a_server_and_an_id(text: str, root: str | None, expected_i
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a b", "http://host:8000", "http://host:8000/", "höhle", "x" * 65]
+    "text",
+    [
+        "",
+        "a b",
+        "http://host:8000",
+        "http://host:8000/",
+        "höhle",
+        "x" * 65,
+        ".",
+        "http://host/).",
+        "http://[::1/room/abc",
+        "http://host:x/room/abc",
+    ],
 )
 def test_other_texts_are_refused_as_links(text: str) -> None:
     with pytest.raises(BadAddress):
@@ -71,6 +98,8 @@ def test_only_this_machine_is_local(text: str, is_local: bool) -> None:
         ("host/match/abc?ply=0", 0),
         ("http://host/match/abc", None),
         ("abc", None),
+        ("http://host/match/abc?ply=12).", 12),
+        ("http://host/match/abc?ply=3,", 3),
     ]
     + [(f"http://host/match/abc?ply={wrong}", None) for wrong in ("x", "-1", "", "9999999", "٣")],
 )

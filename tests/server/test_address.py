@@ -51,6 +51,16 @@ def test_x_forwarded_proto_of_a_trusted_proxy(peer: str, protos: list[str], is_h
     assert PROXIES.origin(peer, [], protos).is_https is is_https
 
 
+@pytest.mark.parametrize("network", ["127.0.0.1", "127.0.0.0/8", "::1", "0.0.0.0/0", "::/0"])
+def test_a_proxy_on_this_machine_is_trusted_in_both_families(network: str) -> None:
+    """The server listens on IPv4 and IPv6, and localhost may be either. No other address counts."""
+    proxies = parse_proxies([network])
+    for peer in ("127.0.0.1", "::1"):
+        assert proxies.origin(peer, ["198.51.100.1"], ["https"]) == Origin("198.51.100.1", True)
+    for peer in {"192.0.2.7", "2001:db8::7"} - {"192.0.2.7" if "." in network else "2001:db8::7"}:
+        assert not proxies.origin(peer, ["198.51.100.1"], ["https"]).is_https
+
+
 @given(st.integers(0, 2**128 - 1), st.integers(0, 2**64 - 1))
 def test_an_ipv6_network_has_one_origin(number: int, host_bits: int) -> None:
     """IPv6 addresses that differ only in their last 64 bits have the same origin."""

@@ -76,7 +76,7 @@ async def identify(node: Node, channel: str, headers: dict[str, str]) -> tuple[d
         answer = await post_guest(node, headers)
         assert answer.status == 200
         cookies = answer.cookies
-        return answer.json, cookies["plyroom"].value if "plyroom" in cookies else ""
+        return answer.json, cookies[node.cookie].value if node.cookie in cookies else ""
     async with node.socket(headers) as socket:
         welcome = await socket.hello()
         return welcome, welcome.get("token", "")
@@ -88,7 +88,7 @@ async def expect_refusal(node: Node, channel: str, headers: dict[str, str]) -> d
         answer = await post_guest(node, headers)
         assert answer.status in (401, 429)
         assert (answer.headers.get("www-authenticate") == "Bearer") == (answer.status == 401)
-        assert "plyroom" not in answer.cookies
+        assert node.cookie not in answer.cookies
         return dict(answer.json)
     async with node.socket(headers) as socket:
         await socket.send(wire.Hello(protocol=wire.PROTOCOL))
@@ -109,14 +109,16 @@ async def test_a_wrong_cookie_makes_a_new_guest_with_a_notice(channel: str, secr
     """
     async with serve() as node:
         cookie = await secret(node.fake)
-        answer, token = await identify(node, channel, {"Cookie": f"plyroom={cookie}"})
+        answer, token = await identify(node, channel, {"Cookie": f"{node.cookie}={cookie}"})
         assert answer["notice"] == (
             "Your earlier guest was not found on this server."
             f" You are a new guest now: {answer['name']}."
         )
         assert answer["identity"] in node.fake.store.memory.tables.identities
         for again in ("http", "socket"):
-            later_answer, new_token = await identify(node, again, {"Cookie": f"plyroom={token}"})
+            later_answer, new_token = await identify(
+                node, again, {"Cookie": f"{node.cookie}={token}"}
+            )
             assert (later_answer["identity"], new_token) == (answer["identity"], "")
             assert "notice" not in later_answer
 
@@ -125,7 +127,7 @@ async def test_a_wrong_cookie_makes_a_new_guest_with_a_notice(channel: str, secr
 async def test_a_first_visit_has_no_notice(channel: str) -> None:
     """A browser without a cookie, or with an empty one, becomes a guest without a notice."""
     async with serve() as node:
-        for headers in ({}, {"Cookie": "plyroom="}, {"Cookie": "other=1"}):
+        for headers in ({}, {"Cookie": f"{node.cookie}=; plyroom="}, {"Cookie": "other=1"}):
             answer, token = await identify(node, channel, headers)
             assert token
             assert "notice" not in answer
@@ -145,7 +147,7 @@ async def test_a_wrong_token_is_refused(channel: str, secret: Secret) -> None:
         token = await secret(node.fake)
         _, cookie = await identify(node, "http", {})
         people = dict(node.fake.store.memory.tables.identities)
-        headers = {"Authorization": f"Bearer {token}", "Cookie": f"plyroom={cookie}"}
+        headers = {"Authorization": f"Bearer {token}", "Cookie": f"{node.cookie}={cookie}"}
         error = await expect_refusal(node, channel, headers)
         assert error["code"] == Code.TOKEN_UNKNOWN
         assert "is expected" in error["message"]
@@ -159,7 +161,7 @@ async def test_a_wrong_token_in_hello_is_refused(secret: Secret) -> None:
         token = (await secret(node.fake))[:MAX_TOKEN]
         _, cookie = await identify(node, "http", {})
         people = dict(node.fake.store.memory.tables.identities)
-        async with node.socket({"Cookie": f"plyroom={cookie}"}) as socket:
+        async with node.socket({"Cookie": f"{node.cookie}={cookie}"}) as socket:
             await socket.send(wire.Hello(protocol=wire.PROTOCOL, token=token))
             error = await socket.receive()
             assert error["code"] == Code.TOKEN_UNKNOWN
@@ -177,7 +179,7 @@ async def test_a_token_takes_precedence_over_the_cookie(channel: str) -> None:
     async with serve() as node, node.guest(name="Ada") as ada:
         _, cookie = await identify(node, "http", {})
         for scheme in ("Bearer ", "bearer  ", "BEARER\t"):
-            headers = {"Authorization": f"{scheme}{ada.token}", "Cookie": f"plyroom={cookie}"}
+            headers = {"Authorization": f"{scheme}{ada.token}", "Cookie": f"{node.cookie}={cookie}"}
             answer, token = await identify(node, channel, headers)
             assert (answer["identity"], answer["name"], token) == (ada.identity, "Ada", "")
             assert "notice" not in answer
@@ -236,7 +238,7 @@ def test_the_authorization_header_is_read(authorizations: list[str], token: str 
 
     An empty token counts as a token, so it is refused instead of ignored.
     """
-    assert parse_credentials([], authorizations).token == token
+    assert parse_credentials([], authorizations, "").token == token
 
 
 async def test_an_empty_token_is_refused() -> None:
@@ -251,7 +253,7 @@ async def test_an_empty_token_is_refused() -> None:
 def test_no_repr_shows_a_secret() -> None:
     """The repr of credentials and of an authenticated actor contains no secret."""
     ada = Actor(IdentityId("ada"), "Ada")
-    for value in (Credentials("hush", "hush"), Authenticated(ada, "hush")):
+    for value in (Credentials("hush", "hush", "hush"), Authenticated(ada, "hush", "hush")):
         assert "hush" not in repr(value)
 
 
@@ -262,7 +264,7 @@ async def count_identity_calls(node: Node, channel: str, cookie: str) -> dict[st
     """Returns the store's calls for identities during a refused request with this cookie."""
     calls = node.fake.store.calls
     before = {call: calls.get(call, 0) for call in IDENTITY_CALLS}
-    headers = {"X-Forwarded-For": "192.0.2.1", "Cookie": f"plyroom={cookie}"}
+    headers = {"X-Forwarded-For": "192.0.2.1", "Cookie": f"{node.cookie}={cookie}"}
     assert (await expect_refusal(node, channel, headers))["code"] == Code.RATE_EXCEEDED
     made = {call: calls.get(call, 0) - count for call, count in before.items()}
     return {call: count for call, count in made.items() if count}

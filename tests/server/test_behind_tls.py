@@ -33,7 +33,7 @@ async def test_the_cookie_is_secure_behind_https(
     """The cookie is Secure only if a trusted proxy reports https, as browsers drop it on HTTP."""
     async with serve(proxies=proxies) as node:
         answer = await request_guest(node, X_Forwarded_Proto=proto, X_Forwarded_For="198.51.100.1")
-        assert bool(answer.cookies["plyroom"]["secure"]) is is_https
+        assert bool(answer.cookies[node.cookie]["secure"]) is is_https
 
 
 @pytest.mark.parametrize(

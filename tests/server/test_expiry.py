@@ -23,7 +23,7 @@ from server.runtime.room.expiry import EXPIRY_STEP_S, GUEST_DAYS, ROOM_DAYS
 from server.store.base import DAY_MS, DaySpan, Projection, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, loop_ms, virtual
 from tests.support.log_entries import finished, new_room, started
-from tests.support.node import Http, serve
+from tests.support.node import Http, Node, serve
 from tests.support.two_players import ME, OPEN
 
 
@@ -313,15 +313,14 @@ async def test_a_connected_guest_does_not_expire() -> None:
         assert await find_guest(hub.ports, token) is None
 
 
-async def request_guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
+async def request_guest(node: Node, http: Http, cookie: str = "") -> tuple[str, str | None]:
     """Requests a guest; returns the identity, and the token if it is new."""
     answer = await http.request(
-        "/api/guest", "POST", {"Cookie": f"plyroom={cookie}"} if cookie else {}
+        "/api/guest", "POST", {"Cookie": f"{node.cookie}={cookie}"} if cookie else {}
     )
     assert answer.status == 200
-    return answer.json["identity"], answer.cookies[
-        "plyroom"
-    ].value if "plyroom" in answer.cookies else None
+    new = answer.cookies.get(node.cookie)
+    return answer.json["identity"], None if new is None else new.value
 
 
 async def test_a_browser_whose_guest_was_deleted_becomes_a_new_guest() -> None:
@@ -331,19 +330,19 @@ async def test_a_browser_whose_guest_was_deleted_becomes_a_new_guest() -> None:
     """
     fake = AdvancingServer()
     async with serve(fake) as node, node.http() as http:
-        before, token = await request_guest(http)
+        before, token = await request_guest(node, http)
         assert token is not None
         assert await expire_guests_after(fake) == (before,)
-        after, new_token = await request_guest(http, token)
+        after, new_token = await request_guest(node, http, token)
         assert after != before
         assert new_token is not None
-        assert await request_guest(http, new_token) == (after, None)
-        async with node.socket({"Cookie": f"plyroom={token}"}) as socket:
+        assert await request_guest(node, http, new_token) == (after, None)
+        async with node.socket({"Cookie": f"{node.cookie}={token}"}) as socket:
             welcome = await socket.hello()
             assert welcome["identity"] not in (before, after)
         async with node.guest(token=welcome["token"]) as again:
             assert again.identity == welcome["identity"]
-        async with node.socket({"Cookie": f"plyroom={new_token}"}) as socket:
+        async with node.socket({"Cookie": f"{node.cookie}={new_token}"}) as socket:
             await socket.send(wire.Hello(protocol=wire.PROTOCOL, token=token))
             await socket.expect("error", code=Code.TOKEN_UNKNOWN)
             assert await socket.wait_closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
@@ -353,11 +352,11 @@ async def test_a_guest_who_is_deleted_during_hello() -> None:
     """A guest who is deleted between the lookup and the mark is treated as unknown."""
     fake = AdvancingServer()
     async with serve(fake) as node, node.http() as http:
-        before, token = await request_guest(http)
+        before, token = await request_guest(node, http)
         assert token is not None
         fake.pass_days(GUEST_DAYS + 1)
         gate = fake.store.hold("mark_identities_seen")
-        requesting = asyncio.create_task(request_guest(http, token))
+        requesting = asyncio.create_task(request_guest(node, http, token))
         await fake.store.waiting["mark_identities_seen"].wait()
         assert await expire_guests_after(fake, 0) == (before,)
         gate.set()

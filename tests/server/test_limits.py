@@ -42,8 +42,8 @@ def forwarded_for(address: str) -> dict[str, str]:
 
 
 async def make_guest(http: Http, address: str = ADDRESS, cookie: str | None = None) -> Response:
-    """Requests a guest over HTTP."""
-    headers = forwarded_for(address) | ({"Cookie": f"plyroom={cookie}"} if cookie else {})
+    """Requests a guest over HTTP; `cookie` is a Cookie header."""
+    headers = forwarded_for(address) | ({"Cookie": cookie} if cookie else {})
     return await http.request("/api/guest", "POST", headers)
 
 
@@ -177,7 +177,7 @@ async def test_too_many_guests_of_an_address_are_refused() -> None:
         node.http() as http,
     ):
         first = await make_guest(http)
-        known = first.cookies["plyroom"].value
+        known = f"{node.cookie}={first.cookies[node.cookie].value}"
         assert (await make_guest(http)).status == 200
         for _ in range(2):
             async with node.socket(forwarded_for(ADDRESS)) as socket:
@@ -196,7 +196,7 @@ async def test_too_many_guests_of_an_address_are_refused() -> None:
                 assert "try again in" in error["message"]
                 assert await socket.wait_closed() == (Close.POLICY, Code.RATE_EXCEEDED)
         assert (await make_guest(http, ADDRESS, known)).json["identity"] == first.json["identity"]
-        async with node.socket(forwarded_for(ADDRESS) | {"Cookie": f"plyroom={known}"}) as socket:
+        async with node.socket(forwarded_for(ADDRESS) | {"Cookie": known}) as socket:
             assert (await socket.hello())["identity"] == first.json["identity"]
         assert (await make_guest(http, OTHER_ADDRESS)).status == 200
 
@@ -218,8 +218,8 @@ async def test_a_school_class_and_a_club_can_connect(people: int) -> None:
 
     async def connect_and_join(node: Node, stack: AsyncExitStack, room: str) -> None:
         async with node.http() as http:
-            cookie = (await make_guest(http)).cookies["plyroom"].value
-        headers = forwarded_for(ADDRESS) | {"Cookie": f"plyroom={cookie}"}
+            cookie = (await make_guest(http)).cookies[node.cookie].value
+        headers = forwarded_for(ADDRESS) | {"Cookie": f"{node.cookie}={cookie}"}
         socket = await stack.enter_async_context(node.socket(headers))
         await socket.hello()
         await socket.ack("join", room=room)

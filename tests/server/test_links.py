@@ -6,7 +6,6 @@ import pytest
 
 from server.address import is_local_host, public_urls
 from server.process.network import network_addresses
-from server.settings import SettingError, settings_from_env
 from server.web.links import MAX_URL, draw_qr_code
 from tests.support.node import serve
 
@@ -25,6 +24,10 @@ NETWORK = ("192.168.1.7", "10.0.0.5")
         ("", "127.0.0.1", False, ["http://192.168.1.7", "http://10.0.0.5"]),
         ("", "[::1]:8000", False, ["http://192.168.1.7:8000", "http://10.0.0.5:8000"]),
         ("", "[2001:db8::2]:8000", False, ["http://[2001:db8::2]:8000"]),
+        ("", "raspberrypi:8000", False, ["http://raspberrypi:8000"]),
+        ("", 'a"b', False, []),
+        ("", "a b", False, []),
+        ("", "", False, []),
     ],
 )
 def test_a_link_works_on_another_machine(
@@ -103,6 +106,27 @@ async def test_the_links_of_a_request() -> None:
         assert (await node.get("/api/links/room/abc/qr.svg", **too_long)).status == 404
 
 
+async def test_a_container_offers_no_address_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others cannot open it: the answer says what to set. An address that the request used works,
+    and so does PLYROOM_URL. Outside a container the machine's address is offered.
+    """
+    monkeypatch.setattr("server.web.links.shared_addresses", lambda host: NETWORK)
+    for is_container in (True, False):
+        monkeypatch.setattr("server.web.links.is_container", lambda: is_container)  # noqa: B023
+        async with serve() as node:
+            answer = (await node.get("/api/links/room/abc", Host="localhost:9000")).json
+            assert ("PLYROOM_URL" in answer.pop("advice", "")) is is_container
+            addresses = [] if is_container else [f"http://{each}:9000" for each in NETWORK]
+            assert answer == {"links": [f"{each}/room/abc" for each in addresses]}
+            code = await node.get("/api/links/room/abc/qr.svg", Host="localhost:9000")
+            assert code.status == (404 if is_container else 200)
+            answer = (await node.get("/api/links/room/abc", Host="raspberrypi:9000")).json
+            assert answer == {"links": ["http://raspberrypi:9000/room/abc"]}
+        async with serve(url="http://192.168.1.7:9000") as node:
+            answer = (await node.get("/api/links/room/abc", Host="localhost:9000")).json
+            assert answer == {"links": ["http://192.168.1.7:9000/room/abc"]}
+
+
 def test_a_qr_code_is_readable() -> None:
     """A code is black on white with a quiet zone, scales to any size and has no script."""
     svg = draw_qr_code("http://192.168.1.7:8000/room/abcdefghijkl").decode()
@@ -111,20 +135,3 @@ def test_a_qr_code_is_readable() -> None:
     assert 'fill="#fff"' in svg
     assert not re.search(r"<script| on\w+=|<style| width=", svg)
     assert draw_qr_code("http://192.168.1.7:8000/room/abcdefghijkl").decode() == svg
-
-
-def test_the_setting_of_the_address() -> None:
-    """PLYROOM_URL is a scheme and a host; browsers may use that host."""
-    settings = settings_from_env(
-        {"PLYROOM_URL": "https://Play.example.org/", "PLYROOM_NAMES": "a.example"}
-    )
-    assert settings.url == "https://Play.example.org"
-    assert settings.names == ("a.example", "play.example.org")
-    assert settings_from_env({"PLYROOM_URL": "http://192.168.1.7:8000"}).url == (
-        "http://192.168.1.7:8000"
-    )
-    assert settings_from_env({"PLYROOM_URL": ""}).url == ""
-    for text in ("play.example.org", "ftp://a", "https://", "https://a/b", "https://u@a", "http://[",
-                 "http://a:x"):  # fmt: skip
-        with pytest.raises(SettingError, match=r"PLYROOM_URL is .*expected"):
-            settings_from_env({"PLYROOM_URL": text})

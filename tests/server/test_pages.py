@@ -35,8 +35,8 @@ async def test_the_server_has_the_pages_of_the_client_s_table() -> None:
     """
     routes = ROUTE.findall((client_folder() / "pages.js").read_text("utf-8"))
     patterns = [re.compile(route.replace(r"\/", "/"), re.ASCII) for route in routes]
-    ids = ("x", "a-Z_9" * 4 + "abcd", "a" * 25, "a.b", "")
-    paths = ["/", "/replays", "/replays/", "/nothing", "/room", "/rooms/x", "/room/x/y"]
+    ids = ("x", "a-z_9" * 4 + "abcd", "a" * 25, "a.b", "")
+    paths = ["/", "/replays", "/replays.x", "/nothing", "/room", "/rooms/x", "/room/x/y"]
     paths += [f"/{kind}/{page_id}" for kind in ("room", "match") for page_id in ids]
     assert {page.path for page in ClientFiles(client_folder()).pages} == {
         pattern.pattern for pattern in patterns
@@ -48,6 +48,62 @@ async def test_the_server_has_the_pages_of_the_client_s_table() -> None:
             assert answer.status == (200 if is_page else 404), path
             assert answer.headers["content-type"] == "text/html; charset=utf-8"
             assert (MISSING in text_of(answer)) is not is_page
+
+
+#: What stands around the id of a room or a match in links as people copy them.
+AROUND_AN_ID = (
+    "ab2-c9/", "ab2-c9//", "ab2-c9.", "ab2-c9)", "ab2-c9).", "ab2-c9,", "ab2-c9]", "ab2-c9%3E",
+    "ab2-c9;", "ab2-c9:", "ab2-c9!", "ab2-c9'", "ab2-c9%22", "ab2-c9*", "ab2-c9_", "ab2-c9-",
+    "ab2-c9%20", "ab2-c9%0A", "ab2-c9%C2%A0", "ab2-c9%E2%80%9D", "ab2-c9%E2%80%8B",
+    "ab2-c9%EF%BC%89", "ab2-c9,%20come%20at%208!", "AB2-C9", "Ab2-c9", "AB2-C9/).", "%20ab2-c9",
+    "%3Cab2-c9%3E", "_ab2-c9_", "./ab2-c9", "/ab2-c9",
+)  # fmt: skip
+#: Other paths, and the pages that they mean.
+MEANT = {
+    "/Room/ab2-c9": "/room/ab2-c9", "//room/ab2-c9": "/room/ab2-c9",
+    "/room%2Fab2-c9": "/room/ab2-c9", "/(match/ab2-c9)": "/match/ab2-c9", "/replays/": "/replays",
+    "/REPLAYS.": "/replays", "/learn/": "/learn", "/Learn)": "/learn",
+    "/LEARN/First-Cut/": "/learn/first-cut", "/glass/": "/glass", "//": "/", "/.": "/", "/)": "/",
+    "/embed/learn/first-cut/": "/embed/learn/first-cut", "/%20": "/", "/lobby": "/",
+    "/Lobby/": "/", "/index.html": "/", "/lobby).": "/",
+}  # fmt: skip
+#: Paths that mean no page: the API is strict, and no link leads to another site.
+NO_PAGES = (
+    "/api/games/", "/API/games", "/api/GAMES", "/Api/games", "//api/games", "/api/links/room/ab2)",
+    "/livez/", "/Livez", "/static/", "/ws/", "/WS", "/nothing", "/nothing/", "/room", "/room/",
+    "/room/)", "/room/a/b", "/room/a.b", "/room/a%00", "/%00", "/rooms/a", "/Rooms/A", "/match",
+    "//evil.example", "//evil.example/room/a", "/%5Cevil.example", "/http://evil.example/",
+    "/robots.txt", "/replays/a", "/embed/learn/", "/m%C3%BCller", "/room/%C3%A4b%20c",
+    "/room/" + "A" * 25,
+)  # fmt: skip
+
+
+async def test_a_link_leads_where_it_meant_to() -> None:
+    """A link that was copied with something around it, or in capitals, leads to its page and keeps
+    what is asked of it. That page is no redirect itself.
+    """
+    meant_by = MEANT | {
+        f"/{kind}/{around}": f"/{kind}/ab2-c9"
+        for kind in ("room", "match")
+        for around in AROUND_AN_ID
+    }
+    async with serve() as node, node.http() as http:
+        for path, meant in meant_by.items():
+            for query in ("", "?ply=3&x=a%20b"):
+                answer = await http.request(path + query)
+                location = answer.headers.get("location")
+                assert (answer.status, location) == (302, meant + query), path
+        for meant in set(meant_by.values()):
+            assert (await http.request(meant)).status in (200, 404), meant
+
+
+async def test_no_other_address_is_redirected() -> None:
+    """It is missing, and so is a page for a request that would change something."""
+    async with serve() as node, node.http() as http:
+        for path in NO_PAGES:
+            answer = await http.request(path)
+            assert (answer.status, answer.headers.get("location")) == (404, None), path
+        assert (await http.request("/replays/", "POST")).status == 404
 
 
 @pytest.mark.parametrize("target", ["/api/nothing", "/static/nothing.js", "/ws/nothing"])

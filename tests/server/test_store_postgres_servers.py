@@ -308,12 +308,12 @@ async def test_long_dead_nodes_are_deleted(postgres: Postgres, database: str) ->
         ]
 
 
-async def test_nodes_that_start_together_agree_on_one_epoch(
+async def test_nodes_that_start_together_agree_on_epoch_and_installation(
     postgres: Postgres, database: str
 ) -> None:
-    """Nodes that start together agree on one epoch."""
+    """Nodes that start together agree on one epoch and one installation."""
     stores = [open_postgres(postgres.url(database)) for _ in range(4)]
     open_stores = await asyncio.gather(*(store.__aenter__() for store in stores))
-    assert len({store.epoch for store in open_stores}) == 1
+    assert len({(store.epoch, store.installation) for store in open_stores}) == 1
     for store in stores:
         await store.__aexit__(None, None, None)

@@ -97,6 +97,7 @@ class FaultyStore:
     def __init__(self, memory: MemoryStore | None = None) -> None:
         self.memory = memory or MemoryStore(loop_ms)
         self.epoch = self.memory.epoch
+        self.installation = self.memory.installation
         self.logs = self._with_faults(self.memory.logs)
         self.projections = self._with_faults(self.memory.projections)
         self.nodes = self._with_faults(self.memory.nodes)

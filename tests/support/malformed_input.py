@@ -285,7 +285,7 @@ class MalformedInput:
                 "Cookie: =;;=",
                 "Cookie: plyroom=\udcff",
                 'Cookie: plyroom="\\',
-                "Cookie: a[]=1; plyroom=x",
+                "Cookie: a[]=1; plyroom=x; plyroom_00c0ffee=\udcff",
                 "Upgrade: h2c",
                 "Connection: close",
                 "Sec-WebSocket-Version: 8",

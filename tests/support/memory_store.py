@@ -97,6 +97,7 @@ class MemoryStore:
 
     def __init__(self, now_ms: Callable[[], int] = wall_clock_ms) -> None:
         self.epoch = secrets.token_hex(8)
+        self.installation = secrets.token_hex(8)
         self.tables = MemoryTables()
         self.logs = MemoryLogs(self.tables)
         self.projections = MemoryProjections(self.tables)

@@ -13,6 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from server.app import RunningServer, open_node
+from server.identity.credentials import cookie_name
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.web.client_files import client_folder
@@ -171,6 +172,8 @@ class Node:
         self.running = running
         self.hub = running.hub
         self.host = f"127.0.0.1:{running.port}"
+        #: The name of the guest's cookie.
+        self.cookie = cookie_name(fake.store.installation)
 
     @asynccontextmanager
     async def socket(

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "server" / "Dockerfile").read_text("utf-8")
@@ -37,6 +38,22 @@ def test_the_compose_file_is_valid() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "8123" in done.stdout
+
+
+def test_every_server_gets_its_names() -> None:
+    """Each service that runs the image's own command passes on the address and the names that the
+    operator sets for `docker compose`, which are empty by default.
+    """
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
+    servers = {name: each for name, each in services.items()
+               if each["image"] == "plyroom" and "entrypoint" not in each}  # fmt: skip
+    assert {"plyroom", "node1"} <= servers.keys()
+    for name, service in servers.items():
+        for variable in ("PLYROOM_NAMES", "PLYROOM_URL"):
+            assert service["environment"][variable] == f"${{{variable}:-}}", name
+        # The server's own default hears IPv4 and IPv6.
+        assert "--host" not in service.get("command", []), name
+    assert '"--host"' not in DOCKERFILE
 
 
 def test_the_image_copies_existing_files_that_are_not_ignored() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from server.process.network import is_container
 from server.protocol.messages import PROTOCOL, Hello
 from tests.support.raw_websocket import raw_socket
 from tests.support.server_process import ServerProcess, assert_no_traceback, serving
@@ -63,7 +64,7 @@ async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> No
 
 
 async def test_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) -> None:
-    """A server on all networks prints its network address.
+    """A server on all networks prints its network address, or what to set in a container.
 
     Browsers that open its page there may connect and become guests. Pages of other origins may not,
     nor pages under another name that resolves to the server.
@@ -71,7 +72,8 @@ async def test_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) 
     address = own_address()
     async with serving(tmp_path / "data", host="0.0.0.0") as server:
         assert server.announced[0] == f"Plyroom is at http://127.0.0.1:{server.port}/"
-        assert "Others on your network open http://" in server.announced[1]
+        said = "Set PLYROOM_URL" if is_container() else "Others on your network open http://"
+        assert said in server.announced[1]
         own_origin = f"http://{address}:{server.port}"
         assert "<!doctype html>" in (await get(server.port, "/", address)).lower()
         guest = await get(
@@ -105,15 +107,33 @@ async def test_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) 
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
-@pytest.mark.parametrize("host", ["::1", "::"])
-async def test_an_ipv6_address_is_printed_as_a_link(tmp_path: Path, host: str) -> None:
-    """The printed link has the address in brackets, and the server answers there."""
+@pytest.mark.parametrize("host", ["::1", "::", ""])
+async def test_what_is_printed_is_heard(tmp_path: Path, host: str) -> None:
+    """A printed IPv6 address is in brackets, and the server answers there. On all networks it
+    answers on IPv4 too, on the same port.
+    """
     async with serving(tmp_path / "data", host=host) as server:
-        assert server.announced[0] == f"Plyroom is at http://[::1]:{server.port}/"
-        async with raw_socket(server.port, "::1") as connection:
-            connection.writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert await connection.reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        printed = "127.0.0.1" if host == "" else "[::1]"
+        assert server.announced[0] == f"Plyroom is at http://{printed}:{server.port}/"
+        for address in ("::1",) if host == "::1" else ("::1", "127.0.0.1"):
+            async with raw_socket(server.port, address) as connection:
+                connection.writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert await connection.reader.readline() == b"HTTP/1.1 200 OK\r\n"
         assert await server.stop() == 0
+
+
+async def test_the_port_of_a_service_is_no_setting(tmp_path: Path) -> None:
+    """Kubernetes sets PLYROOM_PORT in a pod beside a service `plyroom`: the server says that it
+    ignores it, and listens on the port of its option.
+    """
+    server = ServerProcess(tmp_path / "data")
+    await server.start(port="tcp://10.96.12.3:8000", metrics_port="tcp://10.96.12.4:9100")
+    assert not [line for line in server.announced if line.startswith("Metrics")]
+    assert await server.stop() == 0
+    for name in ("PLYROOM_PORT", "PLYROOM_METRICS_PORT"):
+        (line,) = [each for each in server.errors.splitlines() if name in each]
+        assert "setting ignored" in line
+        assert "Kubernetes" in line
 
 
 async def test_a_host_that_is_not_an_address_of_this_machine_is_reported(tmp_path: Path) -> None:

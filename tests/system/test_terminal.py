@@ -34,9 +34,9 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serve(data: Path, port: str = "0") -> Iterator[tuple[str, Screen]]:
+def serve(data: Path, port: str = "0", *options: str) -> Iterator[tuple[str, Screen]]:
     """Runs `plyroom serve`; yields the address that it prints, and its screen."""
-    command = plyroom("serve", "--host", "127.0.0.1", "--port", port, "--data", str(data))
+    command = plyroom("serve", "--host", "127.0.0.1", "--port", port, "--data", str(data), *options)
     with on_pipes(command, environ(data.parent)) as screen:
         address = ADDRESS.search(screen.expect("Ctrl-C stops the server."))
         assert address
@@ -462,23 +462,36 @@ def test_the_client_waits_for_a_killed_server_to_return(
             client.__exit__(None, None, None)
 
 
-def test_a_server_that_does_not_know_the_guest_creates_a_new_one(
-    env: dict[str, str], tmp_path: Path
-) -> None:
-    """If a server has no guest with the client's token, the client reports that once.
-
-    It then stores the new guest's token.
+def test_servers_at_one_address_keep_their_guests(env: dict[str, str], tmp_path: Path) -> None:
+    """Two servers that take turns at an address each keep the user's guest, and so does a server at
+    another port. The token that an earlier version kept for the address is tried, and left alone;
+    the client says once that a server does not know it.
     """
-    with serve(tmp_path / "one") as (address, _):
-        assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
-    with serve(tmp_path / "two", address.rpartition(":")[2]):
-        for is_new in (True, False):
-            done = run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n")
-            assert done.returncode == 0
-            notice = "Your earlier guest was not found on this server. You are a new guest now: "
-            assert (notice in done.stderr) is is_new
-    tokens = json.loads((Path(env["XDG_STATE_HOME"]) / "plyroom" / "tokens.json").read_text())
-    assert list(tokens) == [address]
+    path = Path(env["XDG_STATE_HOME"]) / "plyroom" / "tokens.json"
+    notice = "Your earlier guest was not found on this server. You are a new guest now: "
+
+    def visit(data: str, port: str) -> tuple[str, bool]:
+        """Lists the server's rooms; returns its port, and whether the guest was not found."""
+        with serve(tmp_path / data, port, "--workers", "0") as (address, _):
+            done = run(env, "rooms", "--url", address)
+        assert done.returncode == 0, done.stderr
+        return address.rpartition(":")[2], notice in done.stderr
+
+    def kept() -> dict[str, str]:
+        return {key: names[""] for key, names in json.loads(path.read_text()).items()}
+
+    port, _ = visit("one", "0")
+    ((first, token),) = kept().items()
+    old_address = f"http://127.0.0.1:{port}"
+    path.write_text(json.dumps({old_address: {"": token}}))
+    assert visit("one", port) == (port, False)
+    assert kept() == {old_address: token, first: token}
+    assert visit("two", port) == (port, True)
+    second = kept()
+    assert len(second) == 3
+    for data, wanted in (("one", "0"), ("two", port)):
+        assert visit(data, wanted)[1] is False
+        assert kept() == second
 
 
 def test_serve_prints_its_address_and_stops_on_ctrl_c(tmp_path: Path, env: dict[str, str]) -> None:

@@ -203,10 +203,10 @@ export function listMyMatches() {
  * The addresses of a room or match for other people, the most likely first; none if only this machine
  * can reach the server.
  * @param {string} path of the page, such as "/room/abc"
- * @returns {Promise<string[]>}
+ * @returns {Promise<{links: string[], advice?: string}>} `advice` says why there is none, if the server knows
  */
-export async function listLinks(path) {
-    return (await request(`/api/links${path}`)).links;
+export function listLinks(path) {
+    return request(`/api/links${path}`);
 }
 
 /**

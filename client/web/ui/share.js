@@ -19,6 +19,8 @@ export class Share {
     #announce;
     /** The links for other people, the most likely first; null until they arrive. @type {string[] | null} */
     #links = null;
+    /** Why there is no link. */
+    #advice = "This address works on this computer only: the server listens on no network.";
     /** The label of the field whose text was copied last. @type {string | null} */
     #copied = null;
 
@@ -37,7 +39,9 @@ export class Share {
 
     async load() {
         try {
-            this.#links = await listLinks(this.#path);
+            const { links, advice } = await listLinks(this.#path);
+            this.#links = links;
+            this.#advice = advice ?? this.#advice;
         } catch {
             // The address of this page is the best guess.
             this.#links = [this.#ownLink()];
@@ -73,7 +77,7 @@ export class Share {
         if (links.length === 0)
             return [
                 this.draw(),
-                h("p", { class: "muted" }, "This address works on this computer only: the server listens on no network."),
+                h("p", { class: "muted" }, this.#advice),
             ];
         return [
             h("img", { class: "qr", src: qrCodePath(this.#path), alt: "QR code of the link", width: 168, height: 168 }),

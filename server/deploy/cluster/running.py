@@ -287,7 +287,8 @@ class Cluster:
         }
         node1 = service("node1", places)
         environ = {**node1.environ, "PLYROOM_NODE": f"node{n + 1}", **extra_environ}
-        described = Service(f"node{n + 1}", node1.argv, environ)
+        argv = [*node1.argv, "--host", "127.0.0.1"]
+        described = Service(f"node{n + 1}", argv, environ)
         return Member(described, self.folder, self._metrics_ports[n], "/readyz")
 
     def _worker(self, n: int, extra_environ: Mapping[str, str]) -> Member:

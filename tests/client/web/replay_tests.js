@@ -2,6 +2,7 @@ import { render } from "/client/web/shell/elements.js";
 import { drawMoves } from "/client/web/ui/moves.js";
 import { ChanceGraph, curveOf, drawChanceBar } from "/client/web/ui/thinking/chance-graph.js";
 import { merge, nextMarked } from "/client/web/pages/replay/analysis.js";
+import { plyIn } from "/client/web/pages/replay/navigation.js";
 import { boundedStep } from "/client/web/pages/replay/playback.js";
 import { addressOf, parametersOf, parseFilter, withChanges } from "/client/web/pages/replays/filter.js";
 import { momentOf, readPage } from "/client/web/pages/replays/reading.js";
@@ -144,4 +145,9 @@ test("the list stops looking after ten requests, or when the page is left", asyn
     requests.length = 0;
     await readPage(list, parseFilter("?game=hex"), () => false);
     assertEqual(requests.length, 1);
+});
+
+test("the ply in an address is found where a text goes on behind it", () => {
+    const found = ["?ply=12", "?ply=12).", "?ply=3,", "?ply=7%20", "?x=1&ply=007", "?ply=-1", "?ply=abc", "?ply=", "", "?ply=1a", "?ply=9999999"];
+    assertEqual(found.map(plyIn), [12, 12, 3, 7, 7, 0, 0, 0, 0, 0, 0]);
 });

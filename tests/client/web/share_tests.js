@@ -26,7 +26,8 @@ async function invitation(respond) {
     }
 }
 
-const answer = (links) => () => new Response(JSON.stringify({ links }), { headers: { "Content-Type": "application/json" } });
+const answer = (links, more = {}) => () =>
+    new Response(JSON.stringify({ links, ...more }), { headers: { "Content-Type": "application/json" } });
 const facts = (card) => ({
     code: card.querySelectorAll(".qr").length,
     promised: card.textContent.includes("scan the code"),
@@ -42,6 +43,13 @@ test("a server without a network has a link and no code", async () => {
     const card = await invitation(answer([]));
     assertEqual(facts(card), { code: 0, promised: false, link: `${location.origin}/room/r` });
     assertEqual(card.textContent.includes("works on this computer only"), true);
+});
+
+test("where the server knows why there is no link, the invitation says it", async () => {
+    const card = await invitation(answer([], { advice: "Its operator can set PLYROOM_URL." }));
+    assertEqual(facts(card), { code: 0, promised: false, link: `${location.origin}/room/r` });
+    assertEqual(card.textContent.includes("Its operator can set PLYROOM_URL."), true);
+    assertEqual(card.textContent.includes("works on this computer only"), false);
 });
 
 test("without an answer the link is this page's own", async () => {

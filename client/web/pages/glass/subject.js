@@ -20,7 +20,7 @@ import { drawTextField } from "./text-field.js";
 /** The kinds of subjects. @type {Record<Subject, string>} */
 const SUBJECTS = { game: "Game", tree: "Tree", graph: "Graph", lesson: "Lesson" };
 /** A link to a match, with its id and perhaps a ply. */
-const MATCH_LINK = /\/match\/([\w-]{1,24})(?:\?ply=(\d{1,6}))?/;
+const MATCH_LINK = /\/match\/([\w-]{1,24})\/?(?:\?ply=(\d{1,6}))?/i;
 /** Maximum length of a position's text, in characters (server/commands.py). */
 const MAX_POSITION = 1000;
 
@@ -154,7 +154,7 @@ function drawMatchLink({ change }) {
     const onInput = (/** @type {Event} */ event) => {
         if (!(event.currentTarget instanceof HTMLInputElement)) return;
         const found = MATCH_LINK.exec(event.currentTarget.value);
-        if (found) change({ ...NO_SUBJECT, match: found[1] ?? null, ply: Number(found[2] ?? 0) });
+        if (found) change({ ...NO_SUBJECT, match: found[1]?.toLowerCase() ?? null, ply: Number(found[2] ?? 0) });
     };
     return h(
         "div",

@@ -29,7 +29,7 @@ export class Navigation {
         this.#app = app;
         this.#loaded = loaded;
         this.#analysis = analysis;
-        this.#shown = plyInAddress();
+        this.#shown = plyIn(location.search);
         this.line = new Variation(id, () => app.update());
         this.playback = new Playback(
             () => this.#playStep(),
@@ -134,8 +134,11 @@ export class Navigation {
     }
 }
 
-/** The ply in the page's address; 0 without one. */
-function plyInAddress() {
-    const ply = new URLSearchParams(location.search).get("ply");
-    return ply !== null && /^\d{1,6}$/.test(ply) ? Number(ply) : 0;
+/**
+ * The ply in an address, as in `?ply=12`, or `?ply=12).` where a text goes on behind it; 0 without one.
+ * @param {string} search of the address
+ */
+export function plyIn(search) {
+    const ply = new URLSearchParams(search).get("ply") ?? "";
+    return Number(/^(\d{1,6})\W*$/.exec(ply)?.[1] ?? 0);
 }
