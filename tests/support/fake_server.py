@@ -462,6 +462,9 @@ class FakeServer:
     def now_ms(self) -> int:
         return loop_ms()
 
+    def uptime_ms(self) -> int:
+        return loop_ms() - START_MS
+
     def new_id(self) -> str:
         return f"id{next(self._ids)}"
 
@@ -476,6 +479,7 @@ class FakeServer:
             find_game=self.find_game,
             now_ms=self.now_ms,
             new_id=self.new_id,
+            uptime_ms=self.uptime_ms,
         )
         ports = replace(ports, **changes)
         if "background" in changes:
