@@ -83,7 +83,7 @@ async def page() -> AsyncIterator[Page]:
 
 
 #: Commands without arguments.
-PLAIN_COMMANDS = (
+PLAIN_COMMANDS: tuple[type[Command], ...] = (
     Stand, Resign, Abort, Rematch, Decline, OfferDraw, Accept,
     Claim, ClaimWin, CallDraw, *[LetAiPlay] * 4, *[ReclaimSeat] * 4,
 )  # fmt: skip
