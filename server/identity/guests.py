@@ -82,7 +82,7 @@ async def rename_guest(
     if not name or guest.name == clean_text(name):
         return guest
     renamed = Identity(guest.id, clean_name(name), guest.seen_day, guest.created_ms)
-    limits.guests.take(address, ports.now_ms() / 1000)
+    limits.guests.take(address, ports.uptime_ms() / 1000)
     await ports.store.identities.rename(renamed.id, renamed.name)
     return renamed
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pytest
@@ -14,6 +14,7 @@ from server.commands import LetAiPlay, ReclaimSeat
 from server.ids import RoomId
 from server.net.session import Session, Sessions
 from server.protocol.codes import Code
+from server.rooms.model import CommandRejected
 from server.runtime.followers.listening import LISTEN_S, MAX_GAP_MS, MAX_SETTLING_MS, ListeningClock
 from server.runtime.node.hub import Hub
 from tests.server.test_absences import (
@@ -135,6 +136,28 @@ def test_a_jump_of_the_time_of_day_neither_grants_nor_delays_a_claim(jump_s: flo
             assert abs(left_ms / 1000 - (CLOSED_PAGE_S - 10)) < 0.5
             await may_claim_after(ada, room, CLOSED_PAGE_S - 10)
             await ada.ack(claim_win(ada, room))
+
+    run()
+
+
+@pytest.mark.parametrize("jump_s", [24 * HOUR_S, -24 * HOUR_S])
+def test_a_jump_of_the_time_of_day_moves_no_other_duration(jump_s: float) -> None:
+    """It refills no limit and empties none for a day, and closes no room that was in use."""
+
+    @virtual
+    async def run() -> None:
+        fake = TurnedClocks()
+        fake.settings = replace(fake.settings, rooms_burst=1, rooms_per_minute=6)
+        async with fake.hub() as hub:
+            ada = Client(hub, "ada")
+            room = await ada.create()
+            fake.turned_ms += int(jump_s * 1000)
+            with pytest.raises(CommandRejected):
+                await ada.create()
+            hub.close_idle_rooms(fake.settings.room_idle_s)
+            assert hub.runner(room) is not None
+            await asyncio.sleep(10)
+            assert await ada.create() != room
 
     run()
 

@@ -113,8 +113,8 @@ class Hub:
             return
         # The room's runner charges the address if the move is refused.
         address = "" if type(command) is Move else request.address
-        now_ms = request.received_ms or self.ports.now_ms()
-        self.limits.commands.take(request.actor.identity, address, room_id, now_ms / 1000)
+        now_s = self.ports.uptime_ms() / 1000
+        self.limits.commands.take(request.actor.identity, address, room_id, now_s)
 
     async def command(
         self, room_id: RoomId, actor: Actor, command: Command, received_ms: int | None = None

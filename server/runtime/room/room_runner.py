@@ -157,7 +157,7 @@ class RoomRunner:
     ) -> None:
         self.room_id = room_id
         self._command_limits = command_limits
-        self.idle_since_ms = ports.now_ms()
+        self.idle_since_ms = ports.uptime_ms()
         self._ports = ports
         self._observers = observers
         self._log = EventLog(
@@ -251,7 +251,7 @@ class RoomRunner:
         """
         if self.followers.remove(follower):
             self._permissions.forget(follower)
-            self.idle_since_ms = self._ports.now_ms()
+            self.idle_since_ms = self._ports.uptime_ms()
             if has_closed_page:
                 self.presence.on_page_closed(follower.identity)
 
@@ -270,7 +270,7 @@ class RoomRunner:
                 await self._serve(item)
                 self._is_busy = False
                 if not isinstance(item, EventsAppended):  # events of another node keep no room open
-                    self.idle_since_ms = self._ports.now_ms()
+                    self.idle_since_ms = self._ports.uptime_ms()
         finally:
             unsubscribe()
             self.presence.close()
@@ -377,7 +377,7 @@ class RoomRunner:
             self._serving = None
         makes_events = isinstance(outcome, Accepted) and outcome.is_new
         if not makes_events:
-            now_s = self._ports.now_ms() / 1000
+            now_s = self._ports.uptime_ms() / 1000
             settle_limits(self._command_limits, self.room_id, request, outcome, now_s)
         is_answered = makes_events and follower is not None
         if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
