@@ -109,6 +109,22 @@ def test_the_claims_are_listed_when_the_time_has_come(has_closed: bool, limit_s:
 
 
 @virtual
+async def test_the_claims_come_with_the_players_own_move() -> None:
+    """A player to move whose opponent went long ago has no claim; the move that ends the turn lists
+    the claims.
+    """
+    async with on_bens_turn() as (_, _, room, ada, ben):
+        await ben.ack(ben.move(room, 3, "a2"))
+        ben.close(has_closed_page=True)
+        await asyncio.sleep(GONE_S)
+        assert claims_of(ada) == []
+        assert await ada.expect_refusal(claim_win(ada, room)) == Code.CLAIM_NONE
+        await ada.ack(ada.move(room, 4, "b1"))
+        assert claims_of(ada) == CLAIMS
+        await ada.ack(claim_win(ada, room))
+
+
+@virtual
 async def test_a_player_who_comes_back_ends_the_time() -> None:
     """When the opponent is back, the claims leave the list, and a later absence begins anew."""
     async with on_bens_turn() as (_, hub, room, ada, ben):
