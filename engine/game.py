@@ -49,6 +49,9 @@ __all__ = [
 #: The result of a position that is a draw by repetition; no rule returns it.
 REPEATED = 4
 
+#: Whether each seat can win, before the game was asked.
+UNKNOWN: tuple[bool | None, ...] = (None,) * SEATS
+
 #: The longest position text, move token or option value that is read, in characters.
 MAX_TEXT = 4096
 
@@ -205,7 +208,7 @@ class Position:
         # replays it from its log.
         self._child: tuple[str, Position] | None = None
         self._cached_result: tuple[int, list[int]] | None = None
-        self._can_win: tuple[bool | None, ...] = (None,) * SEATS
+        self._can_win = UNKNOWN
         self._played: str | None = None
 
     def __eq__(self, other: object) -> bool:
