@@ -304,7 +304,7 @@ class Transcript:
         if seat is None or len(model.gone_ms) <= seat or len(before.gone_ms) > seat:
             return
         left_ms = model.gone_ms[seat]
-        if left_ms is None or _claims(model):
+        if left_ms is None or model.claims_of_absence:
             return
         if model.may is not None and "abort" in model.may:
             self._output.report("You may abort the match: type abort. Or wait.")
@@ -316,7 +316,7 @@ class Transcript:
 
     def _show_claims(self, before: Model, model: Model) -> None:
         """Says how the match may be claimed, when the server begins to permit it."""
-        if (claims := _claims(model)) and not _claims(before):
+        if (claims := model.claims_of_absence) and not before.claims_of_absence:
             *others, last = [name.replace("_", "-") for name in claims]
             typed = f"{', '.join(others)} or {last}" if others else last
             self._output.report(f"You may claim the match: type {typed}. Or wait.")
@@ -379,11 +379,6 @@ class SearchReports:
         if is_due:
             self._printed_at_s = now_s
         return is_due
-
-
-def _claims(model: Model) -> list[str]:
-    """The claims against an opponent who has gone that the server permits now."""
-    return [name for name in ("claim_win", "call_draw", "let_ai_play") if name in (model.may or ())]
 
 
 def _sends_views(model: Model) -> bool:
