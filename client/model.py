@@ -152,6 +152,12 @@ class Model(Struct, frozen=True, kw_only=True):
         return self.may is None or command in self.may
 
     @property
+    def claims_of_absence(self) -> tuple[str, ...]:
+        """The claims against an opponent who has gone that the server permits the viewer now."""
+        claims = ("claim_win", "call_draw", "let_ai_play")
+        return tuple([name for name in claims if name in (self.may or ())])
+
+    @property
     def claim(self) -> str | None:
         """The reason that lets the viewer claim a draw now, or None."""
         return self.turn.claim if self.moves and self.turn is not None else None

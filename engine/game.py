@@ -35,18 +35,22 @@ from engine.rules.errors import (
     PositionError,
     UnknownGame,
 )
+from engine.rules.reachable import may_run_out_of_moves
 from engine.rules.resolved import RENAMED, ResolvedRules, resolve_rules
-from engine.view import BoardView, MoveView, PositionView
+from engine.view import SEATS, BoardView, MoveView, PositionView
 
 __all__ = [
     "DRAWN", "LOST", "MAX_TEXT", "ONGOING", "OPTIONAL", "RENAMED", "REPEATED", "REQUIRED", "WON",
     "Game", "GameError", "GameFault", "IllegalMove", "MalformedMove", "Option", "OptionError",
     "OptionalRules", "Outcome", "Position", "PositionError", "ResolvedRules", "Rules", "State",
-    "UnknownGame",
+    "UnknownGame", "may_run_out_of_moves",
 ]  # fmt: skip
 
 #: The result of a position that is a draw by repetition; no rule returns it.
 REPEATED = 4
+
+#: Whether each seat can win, before the game was asked.
+UNKNOWN: tuple[bool | None, ...] = (None,) * SEATS
 
 #: The longest position text, move token or option value that is read, in characters.
 MAX_TEXT = 4096
@@ -182,7 +186,10 @@ class Position:
     do not count for equality.
     """
 
-    __slots__ = ("_cached_result", "_child", "_played", "game", "last", "options", "past", "state")
+    __slots__ = (
+        "_cached_result", "_can_win", "_child", "_played", "game", "last", "options", "past",
+        "state",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -201,6 +208,7 @@ class Position:
         # replays it from its log.
         self._child: tuple[str, Position] | None = None
         self._cached_result: tuple[int, list[int]] | None = None
+        self._can_win = UNKNOWN
         self._played: str | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -317,6 +325,19 @@ class Position:
         with RulesCall(self.game.id, "claim"):
             reason: str | None = claim_hook(self.state)
         return reason
+
+    def can_win(self, seat: int) -> bool:
+        """Whether the seat can still win by some series of legal moves, as far as the game can
+        tell: True in a game without the rule, which says where it is too generous. Computed once.
+        """
+        answers, can_win = self._can_win, self.game.rules.can_win
+        if can_win is None:
+            return True
+        if (answer := answers[seat]) is None:
+            with RulesCall(self.game.id, "can_win"):
+                answer = bool(can_win(self.state, seat))
+            self._can_win = (*answers[:seat], answer, *answers[seat + 1 :])
+        return answer
 
     def notation(self, move: int) -> str:
         """A legal move as players of the game write it, by default its token."""

@@ -251,8 +251,10 @@ class Decline(Command, frozen=True, tag="decline"):
 class ClaimWin(Command, frozen=True, tag="claim_win"):
     """Claims the win of a match whose opponent has gone.
 
-    `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The
-    same holds for `call_draw` and `let_ai_play`. No player may claim against an AI.
+    `gone_ms` of `presence` says after which time the player may claim, and `may` lists the command
+    when the player may: not before both sides have moved, nor on the player's own move. The same
+    holds for `call_draw` and `let_ai_play`. A side that cannot win any more by the game's rules may
+    not claim the win. No player may claim against an AI.
     """
 
 

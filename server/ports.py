@@ -1,6 +1,7 @@
 """The interfaces that the server's core uses; tests supply their own implementations."""
 
 import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ OnInfo = Callable[[Info], None]
 #: Starts a coroutine as a task with a name.
 Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 
+#: The clock of the system that nobody sets and that runs on while the machine sleeps; None where
+#: there is none.
+UPTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 #: The 32 letters and digits of ids, without those that look alike.
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
@@ -169,6 +173,17 @@ class Follower(Protocol):
         """Sends frames that a slow reader may miss."""
 
 
+def uptime_ms() -> int:
+    """The time in ms since some moment before the start of this process, on a clock that nobody
+    sets.
+
+    It runs on while the process is stopped. On Linux it also does while the machine sleeps, which
+    `time.monotonic` does not.
+    """
+    now_ns = time.monotonic_ns() if UPTIME is None else time.clock_gettime_ns(UPTIME)
+    return now_ns // 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """The implementations of the interfaces that a node's core uses."""
@@ -181,6 +196,8 @@ class Ports:
     find_game: Callable[[str], Game]
     now_ms: Callable[[], int]
     new_id: Callable[[], str]
+    #: The time of durations inside this process, in ms: see `uptime_ms`.
+    uptime_ms: Callable[[], int] = uptime_ms
     metrics: Metrics = field(default_factory=Metrics)
     studies: Studies = field(default_factory=NoStudies)
     background: Background = field(default_factory=NoBackground)

@@ -182,7 +182,7 @@ class LineMode:
     async def _read(self) -> None:
         while True:
             if not self._output.interactive:
-                await self._wait_for_turn()
+                await self._wait_to_act()
             line = await self._lines.next()
             self._output.clear_prompt()
             if line is None:
@@ -192,8 +192,9 @@ class LineMode:
             if await self._execute(line):
                 return
 
-    async def _wait_for_turn(self) -> None:
-        while not self._model.moves or self._model.view is None:
+    async def _wait_to_act(self) -> None:
+        """Waits for the user's turn, or for an opponent who has gone to be claimed."""
+        while not (self._model.moves and self._model.view) and not self._model.claims_of_absence:
             self._changed.clear()
             await self._changed.wait()
 

@@ -144,6 +144,7 @@ class Transcript:
             case Presence():
                 self._show_presence(before, model, message)
             case May():
+                self._show_claims(before, model)
                 if self._output.has_prompt and self.is_over(model):
                     self.prompt_after_match(model)
             case _:
@@ -292,19 +293,30 @@ class Transcript:
             if seat != model.my_seat and model.seats[seat] is not None and not has_arrived:
                 change = "is back" if is_present else "has lost the connection or left"
                 self._output.report(f"{words.player_name(model, seat)} {change}.")
-        self._show_claim(before, model)
+        self._show_time_to_claim(before, model)
 
-    def _show_claim(self, before: Model, model: Model) -> None:
+    def _show_time_to_claim(self, before: Model, model: Model) -> None:
         """Says when the match may be claimed from an opponent who has just gone."""
         seat = None if model.my_seat is None else 1 - model.my_seat
         if seat is None or len(model.gone_ms) <= seat or len(before.gone_ms) > seat:
             return
         left_ms = model.gone_ms[seat]
-        if left_ms is not None:
-            self._output.report(
-                f"In {-(-left_ms // 1000)} s you may claim the match:"
-                " type claim-win, call-draw or let-ai-play. Or wait."
-            )
+        if left_ms is None or model.claims_of_absence:
+            return
+        if model.may is not None and "abort" in model.may:
+            self._output.report("You may abort the match: type abort. Or wait.")
+            return
+        conditions = [f"in {-(-left_ms // 1000)} s"] if left_ms > 0 else []
+        conditions += ["after your move"] if model.moves else []
+        when = " and ".join(conditions) or "soon"
+        self._output.report(f"{when.capitalize()} you may claim the match. Or wait.")
+
+    def _show_claims(self, before: Model, model: Model) -> None:
+        """Says how the match may be claimed, when the server begins to permit it."""
+        if (claims := model.claims_of_absence) and not before.claims_of_absence:
+            *others, last = [name.replace("_", "-") for name in claims]
+            typed = f"{', '.join(others)} or {last}" if others else last
+            self._output.report(f"You may claim the match: type {typed}. Or wait.")
 
     def prompt(self, model: Model) -> None:
         """Shows the prompt again after a line of input."""

@@ -343,6 +343,22 @@ def check_points(game: Game) -> None:
         expect(is_pair, "points are a pair, one for each seat", position.text(), given)
 
 
+def check_can_win(game: Game) -> None:
+    """`can_win` is True for the winner of a random match in each state that led to the win."""
+    rule = game.rules.can_win
+    if rule is None:
+        return
+    for line in playouts(game):
+        outcome = line[-1].outcome()
+        winner = None if outcome is None else outcome.winner
+        if winner is None:
+            continue
+        for position in line:
+            given: object = rule(position.state, winner)
+            expect(isinstance(given, bool), "can_win is True or False", position.text(), given)
+            expect(given, "a seat that went on to win can win", position.text(), winner)
+
+
 #: Checks that need the uncompiled rules only, by name.
 CHECKS: dict[str, Callable[[Game], None]] = {
     "style": check_style,
@@ -358,6 +374,7 @@ CHECKS: dict[str, Callable[[Game], None]] = {
     "repetition": check_repetition,
     "claims": check_claims,
     "points": check_points,
+    "can win": check_can_win,
     "views": check_views,
 }
 #: Checks that depend on the speed of the machine: the command runs them, the tests do not.

@@ -13,6 +13,7 @@ from engine.games.chess_parts import notation as notation_part
 from engine.games.chess_parts.board import turn, unstable
 from engine.games.chess_parts.drawing import board, move_view, view
 from engine.games.chess_parts.ending import (
+    can_win,
     claim,
     drawn,
     ending,
@@ -39,6 +40,7 @@ from engine.games.chess_parts.notation import format_move, notation, parse_move
 __all__ = [
     "MAX_MOVES",
     "board",
+    "can_win",
     "claim",
     "count",
     "drawn",

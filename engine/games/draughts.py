@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.game import LOST, ONGOING, Option, State
+from engine.game import LOST, ONGOING, Option, State, may_run_out_of_moves
 from engine.games.draughts_parts import board as board_part
 from engine.games.draughts_parts import evaluation, movement, tables
 from engine.games.draughts_parts import notation as notation_part
@@ -48,7 +48,7 @@ from engine.games.draughts_parts.tables import (
     probe,
     table_index,
 )
-from engine.jit import U, rule
+from engine.jit import U, popcount, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 __all__ = [
@@ -122,6 +122,9 @@ they are automatic.
 
 A move is written with the numbers of its squares: 11-15, and 22x15 for a capture, 1x10x17 with
 two jumps."""
+#: `can_win` searches positions of at most so many pieces, and at most so many positions: two kings
+#: reach 1,024.
+SEARCHED_PIECES, SEARCHED_STATES = 4, 1100
 #: Multipliers of the hash.
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
@@ -170,6 +173,24 @@ def repetition(s: State) -> np.uint64:
 @rule
 def reversible(s: State) -> int:
     return int(np.int64(s[3] >> ONE))
+
+
+def placement(s: State) -> tuple[int, ...]:
+    """The pieces and the side to move."""
+    return *map(int, s[:3]), turn(s)
+
+
+def can_win(s: State, seat: int) -> bool:
+    """Whether the other seat can be left without a move: its last pieces are taken or blocked.
+
+    A search tells where few pieces are left. It is too generous with more pieces that block each
+    other for good, where it ends undecided, and shortly before a draw by a count of moves.
+    """
+    if popcount(s[0] | s[1]) > SEARCHED_PIECES:
+        return True
+    return may_run_out_of_moves(
+        s, 1 - seat, moves, play, turn, placement, MAX_MOVES, SEARCHED_STATES
+    )
 
 
 def ending(s: State) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.game import LOST, ONGOING, Option, State
+from engine.game import LOST, ONGOING, Option, State, may_run_out_of_moves
 from engine.games.international_draughts_parts import board as board_part
 from engine.games.international_draughts_parts import evaluation, movement
 from engine.games.international_draughts_parts import notation as notation_part
@@ -43,7 +43,7 @@ from engine.games.international_draughts_parts.notation import (
     path_of,
     sides_of,
 )
-from engine.jit import U, rule
+from engine.jit import U, popcount, rule
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 __all__ = [
@@ -110,6 +110,8 @@ and when both have made 5 moves since it was left against one or two such pieces
 
 A move is written with the numbers of its squares: 32-28, and 28x19 for a capture, 28x19x10 with
 two jumps."""
+#: `can_win` searches positions of at most so many pieces, and at most so many positions.
+SEARCHED_PIECES, SEARCHED_STATES = 3, 1000
 #: Multipliers of the hash.
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
@@ -173,6 +175,24 @@ def repetition(s: State) -> np.uint64:
 @rule
 def reversible(s: State) -> int:
     return int(np.int64((s[3] >> ONE) & PLIES))
+
+
+def placement(s: State) -> tuple[int, ...]:
+    """The pieces and the side to move."""
+    return *map(int, s[:3]), turn(s)
+
+
+def can_win(s: State, seat: int) -> bool:
+    """Whether the other seat can be left without a move: its last pieces are taken or blocked.
+
+    A search tells where few pieces are left. It is too generous with more pieces that block each
+    other for good, where it ends undecided, and shortly before a draw by a count of moves.
+    """
+    if popcount(s[0] | s[1]) > SEARCHED_PIECES:
+        return True
+    return may_run_out_of_moves(
+        s, 1 - seat, moves, play, turn, placement, MAX_MOVES, SEARCHED_STATES
+    )
 
 
 def ending(s: State) -> str:

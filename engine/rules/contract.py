@@ -260,7 +260,8 @@ class OptionalRules(Protocol):
         """Whether some sequence of legal moves, however unlikely, ends in a win of this seat.
 
         A server asks it before it gives a seat the win without a move on the board: by a flag, a
-        claim or a forfeit. The search never calls it. Default: True.
+        claim or a forfeit. The search never calls it. Where it cannot tell it is True, which is
+        also the default.
         """
 
 

@@ -69,6 +69,6 @@ async def rename_guest(ports: Ports, limits: Limits, guest: Identity, name: str)
     if not name or guest.name == clean_text(name):
         return guest
     renamed = Identity(guest.id, clean_name(name), guest.seen_day, guest.created_ms)
-    limits.names.take(guest.id, ports.now_ms() / 1000)
+    limits.names.take(guest.id, ports.uptime_ms() / 1000)
     await ports.store.identities.rename(renamed.id, renamed.name)
     return renamed

@@ -4,6 +4,7 @@ import asyncio
 import math
 import struct
 import time
+from collections.abc import Callable
 
 import structlog
 from websockets.exceptions import ConnectionClosed
@@ -329,10 +330,14 @@ def _parse(frame: str | bytes) -> wire.ClientFrame:
 
 
 class Sessions:
-    """The open sessions of this node; `run` closes those that are silent for too long."""
+    """The open sessions of this node; `run` closes those that are silent for too long.
 
-    def __init__(self, hub: Hub) -> None:
+    `now_s` is the clock of `Session.last_received_s`.
+    """
+
+    def __init__(self, hub: Hub, now_s: Callable[[], float] = time.monotonic) -> None:
         self._hub = hub
+        self._now_s = now_s
         self._open: set[Session] = set()
 
     def __len__(self) -> int:
@@ -372,16 +377,25 @@ class Sessions:
                 closing.create_task(session.close(Close.RESTARTING, "the server is restarting"))
 
     async def run(self) -> None:
-        """Closes silent connections, and marks guests as seen once a day, until cancelled."""
-        silence_s = self._hub.ports.settings.silence_s
+        """Closes silent connections, and marks guests as seen once a day, until cancelled.
+
+        After a stall of this node every connection has the whole time anew: what it has sent since
+        may be unread.
+        """
+        silence_s, clock = self._hub.ports.settings.silence_s, self._hub.listening
+        stall_count, stalled_s = clock.stall_count, -math.inf
         marked_day = day_of(self._hub.ports.now_ms())
         while True:
             await asyncio.sleep(silence_s / 4)
             today = day_of(self._hub.ports.now_ms())
             if today != marked_day and await self._mark_guests_seen(today):
                 marked_day = today
-            silent_since_s = time.monotonic() - silence_s
-            for session in tuple(self._open):
+            now_s = self._now_s()
+            clock.now_ms()
+            if clock.stall_count != stall_count:
+                stall_count, stalled_s = clock.stall_count, now_s
+            silent_since_s = now_s - silence_s
+            for session in tuple(self._open) if stalled_s < silent_since_s else ():
                 if session.last_received_s < silent_since_s:
                     session.close_at_once(Close.POLICY, "silent")
 

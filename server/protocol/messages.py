@@ -467,9 +467,10 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     """Which seats are connected (an AI seat always is) and how many spectators watch.
 
     While the opponent of a person has gone from a running match, `gone_ms` has for that seat the
-    time until the other player may claim the match, in ms from this message on; 0 means now. It is
-    null for all other seats. The time begins anew when the server cannot be sure that it would know
-    of a new connection.
+    time until the other player may claim the match, in ms from this message on; 0 means that the
+    player has been gone for long enough. It is null for all other seats. The time begins anew when
+    the server cannot be sure that it would know of a new connection. It stands still while the
+    other player is not in the room either, and while the server heard nobody.
 
     May be dropped.
     """

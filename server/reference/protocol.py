@@ -147,7 +147,13 @@ A player has gone when the player's last connection to the room has ended. If th
 opponent is another person, the opponent may claim it after {DEFAULTS.gone_ms // 1000} s, or after
 {DEFAULTS.page_closed_ms // 1000} s if the connection closed with the code {Close.PAGE_CLOSED:d}.
 Until then, `gone_ms` of `presence` has the time that is left. Then `may` has `claim_win`,
-`call_draw` and `let_ai_play`.
+`call_draw` and `let_ai_play`, if both sides have moved and it is not the claimant's own move. A
+side that cannot win any more by the game's rules, like a bare king in chess, has no `claim_win`.
+Before both sides have moved, either player may `abort` the match.
+
+The time counts only while the claimant is in the room, and while the node hears its players: not
+while the process is stopped or the machine sleeps, nor for up to 10 s after that, in which clients
+connect again. The time of day is not asked.
 
 The node that receives the claim decides by what it and the other nodes know of connections. If it
 may have missed a message of another node, it refuses the claim with `claim.unsure`, and the time

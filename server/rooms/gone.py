@@ -6,31 +6,31 @@ from server.commands import AiSeat, CallDraw, ClaimWin, Command, LetAiPlay, Recl
 from server.events import AiTookOver, Occupant, Player, PlayerReturned, RoomEvent
 from server.rooms import permissions
 from server.rooms.matches import end_match
-from server.rooms.model import Moment, Room, Rule
+from server.rooms.model import Moment, Room, Rule, Viewer
 from server.rooms.moves import side_name
 from server.rooms.permissions import (
     check,
-    claimant,
     game_of,
     own_seat,
     require_running_match,
     viewer_of,
+    viewer_with_absence,
 )
 from server.rooms.seats import wished_occupant
 
 
 def claim_win(room: Room, command: ClaimWin, moment: Moment) -> list[RoomEvent]:
-    check(permissions.claim_win(room, claimant(room, moment)))
+    check(permissions.claim_win(room, _claimant(room, moment)))
     return [_end_match(room, own_seat(room, moment.actor), own_seat(room, moment.actor))]
 
 
 def call_draw(room: Room, command: CallDraw, moment: Moment) -> list[RoomEvent]:
-    check(permissions.call_draw(room, claimant(room, moment)))
+    check(permissions.call_draw(room, _claimant(room, moment)))
     return [_end_match(room, own_seat(room, moment.actor), None)]
 
 
 def let_ai_play(room: Room, command: LetAiPlay, moment: Moment) -> list[RoomEvent]:
-    check(permissions.let_ai_play(room, claimant(room, moment)))
+    check(permissions.let_ai_play(room, _claimant(room, moment)))
     match, seat = require_running_match(room), 1 - own_seat(room, moment.actor)
     player = match.seats[seat]
     substitute = replace(_substitute(room), kept_for=Player(player.identity, player.name))
@@ -44,6 +44,10 @@ def reclaim_seat(room: Room, command: ReclaimSeat, moment: Moment) -> list[RoomE
     name = room.player_name(moment.actor.identity) or moment.actor.name
     player = Occupant(moment.actor.identity, name)
     return [PlayerReturned(match.id, seat, match.ply, player)]
+
+
+def _claimant(room: Room, moment: Moment) -> Viewer:
+    return viewer_with_absence(room, moment.actor.identity, moment.find_absence)
 
 
 def _end_match(room: Room, seat: int, winner: int | None) -> RoomEvent:

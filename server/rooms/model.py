@@ -79,26 +79,24 @@ SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
 class Absence(Struct, frozen=True):
-    """A player without a connection to any node, as the node that decides knows it.
+    """A player without a connection to any node, as the node that decides knows it at this moment.
 
-    The last connection ended at `since_ms`. Since `certain_since_ms` the node would have learned of
-    a new connection on another node; None means that it might not learn of one now. Both times are
-    in ms since 1970. The opponent may claim the match after `limit_ms`.
+    The player has been gone for long enough in `left_ms`, and the node is sure of it in
+    `sure_in_ms`: until then it may not have learned of a return. 0 means now. `sure_in_ms` is None
+    as long as the node might not learn of a return at all. Durations, not times: no clock of the
+    room decides on them.
     """
 
-    since_ms: int
-    certain_since_ms: int | None
-    limit_ms: int
+    left_ms: int
+    sure_in_ms: int | None
 
     @property
-    def claimable_ms(self) -> int | None:
-        """The time from which the opponent may claim; None if this node cannot tell."""
-        if self.certain_since_ms is None:
-            return None
-        return max(self.since_ms, self.certain_since_ms) + self.limit_ms
+    def claimable_in_ms(self) -> int | None:
+        """The time until the opponent may claim, 0 for now; None if this node cannot tell."""
+        return None if self.sure_in_ms is None else max(self.left_ms, self.sure_in_ms)
 
 
-#: Returns the absence of a player; None for a player who is connected.
+#: Returns the present absence of a player; None for a player who is connected.
 FindAbsence = Callable[[IdentityId], Absence | None]
 
 
@@ -109,13 +107,12 @@ def nobody_absent(_identity: IdentityId) -> None:
 class Viewer(Struct, frozen=True):
     """The role of an identity in a room: the seat that it holds, and whether it is the host.
 
-    `absence` is that of the opponent at the time `now_ms`; `viewer_at` fills in both.
+    `absence` is that of the opponent; `viewer_with_absence` fills it in.
     """
 
     identity: IdentityId
     seat: int | None
     is_host: bool
-    now_ms: int = 0
     absence: Absence | None = None
 
 

@@ -46,7 +46,6 @@ from server.rooms.model import (
     CommandRejected,
     FindAbsence,
     Match,
-    Moment,
     Room,
     Viewer,
     nobody_absent,
@@ -57,6 +56,9 @@ from server.rooms.refusals import (
     ABSENT_MOVE,
     AI_LOCKED,
     CANNOT_PLAY_ON,
+    CANNOT_WIN,
+    CLAIM_ON_OWN_MOVE,
+    CLAIM_TOO_EARLY,
     HAS_SEAT,
     HELP_BETWEEN_PEOPLE,
     HELP_IN_RATED_MATCH,
@@ -116,21 +118,14 @@ def viewer_of(room: Room, identity: IdentityId) -> Viewer:
     return Viewer(identity, room.acting_seat(identity), identity == room.host)
 
 
-def viewer_at(
-    room: Room, identity: IdentityId, now_ms: int, find_absence: FindAbsence
-) -> Viewer:  # fmt: skip
+def viewer_with_absence(room: Room, identity: IdentityId, find_absence: FindAbsence) -> Viewer:
     """Returns the role of an identity in a room, with the absence of its opponent."""
     viewer = viewer_of(room, identity)
     opponent = _opponent_who_may_go(room, viewer)
     if opponent is None:
         return viewer
     absence = find_absence(IdentityId(opponent.identity))
-    return Viewer(identity, viewer.seat, viewer.is_host, now_ms, absence)
-
-
-def claimant(room: Room, moment: Moment) -> Viewer:
-    """Returns the role of a command's actor, with the absence of the opponent."""
-    return viewer_at(room, moment.actor.identity, moment.now_ms, moment.find_absence)
+    return Viewer(identity, viewer.seat, viewer.is_host, absence)
 
 
 def check(refusal: Refusal | None) -> None:
@@ -234,9 +229,8 @@ def abort(room: Room, viewer: Viewer) -> Refusal | None:
     if viewer.seat is None:
         return None if viewer.is_host and _has_only_ai(room) else ABORT_BY_SPECTATOR
     # A frozen match cannot be played on, so its players may abort it at any ply.
-    may_continue = match.position is not None and room.frozen is None
     has_begun = second_turn_ply(match) is not None
-    return ABORT_TOO_LATE if has_begun and may_continue else None
+    return ABORT_TOO_LATE if has_begun and _is_playable(room, match) else None
 
 
 def rematch(room: Room, viewer: Viewer) -> Refusal | None:
@@ -321,27 +315,25 @@ def decline(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusa
 
 
 def claim_win(room: Room, viewer: Viewer) -> Refusal | None:
-    """The viewer must be that of `viewer_at`, as for the next two conditions."""
-    if viewer.seat is None:
-        return NO_SEAT
-    if room.running_match is None:
-        return refusal_unless_running(room)
-    if _opponent_who_may_go(room, viewer) is None:
-        return NOBODY_TO_GO
-    return OPPONENT_PRESENT if viewer.absence is None else _refusal_to_claim(viewer)
+    """The viewer must be that of `viewer_with_absence`, as for the next two conditions."""
+    refusal, match = _refusal_to_claim(room, viewer), room.running_match
+    if refusal is not None or match is None or not _is_playable(room, match):
+        return refusal
+    assert match.position is not None, "a match that can be played has a position"
+    assert viewer.seat is not None, "only a player may claim"
+    return None if match.position.can_win(viewer.seat) else CANNOT_WIN
 
 
 def call_draw(room: Room, viewer: Viewer) -> Refusal | None:
-    refusal = claim_win(room, viewer)
+    refusal = _refusal_to_claim(room, viewer)
     if refusal is None and room.game is not None and not room.game.rules.CAN_BE_DRAWN:
         return NO_DRAWS
     return refusal
 
 
 def let_ai_play(room: Room, viewer: Viewer) -> Refusal | None:
-    refusal = claim_win(room, viewer)
-    match = room.running_match
-    if refusal is None and (room.frozen is not None or match is None or match.position is None):
+    refusal, match = _refusal_to_claim(room, viewer), room.running_match
+    if refusal is None and (match is None or not _is_playable(room, match)):
         return CANNOT_PLAY_ON
     return refusal
 
@@ -395,17 +387,36 @@ def _opponent_who_may_go(room: Room, viewer: Viewer) -> Occupant | None:
     return opponent if is_other_person else None
 
 
-def _refusal_to_claim(viewer: Viewer) -> Refusal | None:
-    """The reason to refuse a claim against an opponent who is absent: it is too early."""
-    absence = viewer.absence
-    assert absence is not None, "the opponent is absent"
-    early_ms = absence.since_ms + absence.limit_ms - viewer.now_ms
-    if early_ms > 0:
-        return Refusal(
-            Code.CLAIM_NONE, f"your opponent has gone; you may claim in {-(-early_ms // 1000)} s"
-        )
-    claimable_ms = absence.claimable_ms
-    return UNSURE if claimable_ms is None or claimable_ms > viewer.now_ms else None
+def _refusal_to_claim(room: Room, viewer: Viewer) -> Refusal | None:
+    """The reason to refuse all claims against an opponent who has gone."""
+    refusal, absence = _refusal_at_any_time(room, viewer), viewer.absence
+    if refusal is not None or absence is None:
+        return refusal
+    if absence.left_ms > 0:
+        left_s = -(-absence.left_ms // 1000)
+        return Refusal(Code.CLAIM_NONE, f"your opponent has gone; you may claim in {left_s} s")
+    return None if absence.sure_in_ms == 0 else UNSURE
+
+
+def _refusal_at_any_time(room: Room, viewer: Viewer) -> Refusal | None:
+    """The reason to refuse all claims, however long the opponent has been gone.
+
+    On one's own move the opponent would lose by waiting for a slow thinker. Before both sides have
+    moved a match can be aborted. A match that can only be read waits for no move.
+    """
+    match = room.running_match
+    if viewer.seat is None:
+        return NO_SEAT
+    if match is None:
+        return refusal_unless_running(room)
+    if _opponent_who_may_go(room, viewer) is None:
+        return NOBODY_TO_GO
+    if viewer.absence is None:
+        return OPPONENT_PRESENT
+    if second_turn_ply(match) is None:
+        return CLAIM_TOO_EARLY
+    is_own_move = match.turn == viewer.seat and _is_playable(room, match)
+    return CLAIM_ON_OWN_MOVE if is_own_move else None
 
 
 def refusal_if_newer(room: Room) -> Refusal | None:
@@ -422,9 +433,11 @@ def refusal_unless_running(room: Room) -> Refusal | None:
 
 def _refusal_unless_playable(room: Room, match: Match) -> Refusal | None:
     """The reason to refuse a command that needs the position of a match that can only be read."""
-    if match.position is not None and room.frozen is None:
-        return None
-    return _refusal_to_play(room)
+    return None if _is_playable(room, match) else _refusal_to_play(room)
+
+
+def _is_playable(room: Room, match: Match) -> bool:
+    return match.position is not None and room.frozen is None
 
 
 def _refusal_to_play(room: Room) -> Refusal:
@@ -546,7 +559,7 @@ def permitted(
     """
     if refusal_if_newer(room) is not None:
         return ()
-    viewer = viewer_at(room, identity, now_ms, find_absence)
+    viewer = viewer_with_absence(room, identity, find_absence)
     types: list[Permission] = []
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for permission, condition in conditions.items():
@@ -574,39 +587,46 @@ def _share(types: tuple[Permission, ...]) -> tuple[Permission, ...]:
     return types
 
 
-def next_change_ms(
+def next_change_in_ms(
     room: Room,
     identity: IdentityId,
     now_ms: int,
     settings: Settings,
     find_absence: FindAbsence = nobody_absent,
 ) -> int | None:
-    """The time at which `permitted` changes for an identity without an event; None for never.
+    """The time in ms after which `permitted` changes for an identity without an event; None for
+    never.
 
     It changes earlier when players connect and disconnect.
     """
     if refusal_if_newer(room) is not None:
         return None
-    times_ms = [chat_limits.next_line_ms(room, identity, now_ms, settings)]
-    absence = viewer_at(room, identity, now_ms, find_absence).absence
-    if absence is not None and absence.claimable_ms is not None:
-        times_ms.append(absence.claimable_ms)
-    return min((at_ms for at_ms in times_ms if at_ms > now_ms), default=None)
+    waits_ms = [chat_limits.next_line_ms(room, identity, now_ms, settings) - now_ms]
+    viewer = viewer_with_absence(room, identity, find_absence)
+    absence = viewer.absence
+    if absence is not None and _refusal_at_any_time(room, viewer) is None:
+        waits_ms.append(absence.claimable_in_ms or 0)
+    return min((wait_ms for wait_ms in waits_ms if wait_ms > 0), default=None)
 
 
 #: The draw offers of a match in which none was made.
 NO_DRAW_OFFERS = (-1,) * SEATS
 
 
-def leaves_permissions_unchanged(events: Sequence[RoomEvent], room: Room) -> bool:
+def leaves_permissions_unchanged(
+    events: Sequence[RoomEvent], room: Room, is_player_absent: bool
+) -> bool:
     """Whether these events, which led to this state of the room, certainly change no result of
     `permitted`, for any identity, if the room was full before them exactly if it is full now.
+
+    `is_player_absent` says whether a player has gone: each move changes who may claim the match.
 
     It recognizes most moves of a match, and is much faster than `permitted`.
     """
     match = room.match
     return (
         len(events) == 1
+        and not is_player_absent
         and type(events[0]) is Moved
         and match is not None
         and match.over is None

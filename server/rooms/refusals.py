@@ -78,6 +78,16 @@ NOBODY_TO_GO = Refusal(
     Code.CLAIM_NONE, "only a player whose opponent is another person may claim that"
 )
 OPPONENT_PRESENT = Refusal(Code.CLAIM_NONE, "your opponent is connected")
+CLAIM_TOO_EARLY = Refusal(
+    Code.CLAIM_NONE, "nobody can claim a match before both sides have moved; you may abort it"
+)
+CLAIM_ON_OWN_MOVE = Refusal(
+    Code.CLAIM_NONE, "it is your move; you may claim the match after it, not before"
+)
+CANNOT_WIN = Refusal(
+    Code.CLAIM_NONE,
+    "no series of moves wins for your side any more, so you cannot claim the win",
+)
 UNSURE = Refusal(
     Code.CLAIM_UNSURE,
     "the server is not sure yet that your opponent has gone for so long; try again later",

@@ -57,11 +57,13 @@ class Review:
 class Wake(Struct, frozen=True):
     """The room's timer has expired.
 
-    `at_ms` is the time for which it was set: that of a deadline or of a change of the permitted
-    commands. None means that the room must read its log again.
+    It was set for a deadline at `tick_ms`, in ms since 1970, or for a change of the permitted
+    commands at `change_ms`, in ms of `Ports.uptime_ms`. None for both means that the room must read
+    its log again.
     """
 
-    at_ms: int | None
+    tick_ms: int | None = None
+    change_ms: int | None = None
 
 
 def command_id(item: object) -> str | None:

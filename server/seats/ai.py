@@ -98,7 +98,7 @@ class ThinkingReporter:
         self._now_ms = now_ms
         self._get_percent = get_percent
         self._send_thinking = send
-        self._sent_ms = 0
+        self._sent_ms = -THINKING_EVERY_MS
         #: Whether the search has reported any progress.
         self.has_info = False
 
@@ -157,7 +157,7 @@ def reporter_of(
     """The reporter of the AI's search at this seat. For a strategy nothing is compiled."""
     is_compiled = match.seats[seat].strategy is not None
     return ThinkingReporter(
-        room, match, seat, ports.now_ms, send,
+        room, match, seat, ports.uptime_ms, send,
         lambda: 100 if is_compiled else ports.engines.warm_percent(room.game_id),
     )  # fmt: skip
 

@@ -131,7 +131,7 @@ class Analyses:
     def _take(self, request: web.Request) -> None:
         """Counts a request of an address. Raises ApiError beyond its limit."""
         try:
-            self._rate.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+            self._rate.take(request[ORIGIN].address, self._ports.uptime_ms() / 1000)
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
 

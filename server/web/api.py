@@ -362,7 +362,7 @@ def _limit_middleware(rate: RateLimit, ports: Ports) -> Any:
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         if not request.path.startswith(UNLIMITED_PATHS):
             try:
-                rate.take(request[ORIGIN].address, ports.now_ms() / 1000)
+                rate.take(request[ORIGIN].address, ports.uptime_ms() / 1000)
             except LimitExceeded as limit:
                 raise too_many_requests(limit) from limit
         return await handler(request)

@@ -59,8 +59,8 @@ class Games:
         A game whose file fails is left out, and so is one that is refused because a rule hung.
         """
         async with self._lock:
-            now_ms = self._ports.now_ms()
-            is_new = self._ordered_ms is not None and 0 <= now_ms - self._ordered_ms < ORDER_MS
+            now_ms = self._ports.uptime_ms()
+            is_new = self._ordered_ms is not None and now_ms - self._ordered_ms < ORDER_MS
             if not is_new or not refused_games.keys().isdisjoint(self._listed or ()):
                 await self._order()
                 self._ordered_ms = now_ms

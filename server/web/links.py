@@ -69,7 +69,7 @@ class Links:
         if not links or len(links[0]) > MAX_URL:
             raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "there is no address to share")
         try:
-            self._rate.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+            self._rate.take(request[ORIGIN].address, self._ports.uptime_ms() / 1000)
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
         svg = draw_qr_code(links[0])

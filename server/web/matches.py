@@ -176,7 +176,7 @@ class Matches:
         if withheld is not None:
             return json_answer({"assessments": {}, "withheld": withheld})
         try:
-            self._rate.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+            self._rate.take(request[ORIGIN].address, self._ports.uptime_ms() / 1000)
             game = self._ports.find_game(match.game)
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
@@ -214,7 +214,7 @@ class Matches:
             start = self._ports.find_game(match.game).position(match.start, _decode(match.options))
             return await self._replays.page(
                 match.match, start, [played.move for played in moves], first, last,
-                charge=lambda: self._rate.take(address, self._ports.now_ms() / 1000),
+                charge=lambda: self._rate.take(address, self._ports.uptime_ms() / 1000),
                 has_left=lambda: request.transport is None,
             )  # fmt: skip
         except LimitExceeded as limit:

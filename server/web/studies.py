@@ -149,7 +149,7 @@ class StudyAnswers:
         if not isinstance(job, TraceJob | BoardsJob):
             return
         try:
-            self._rate.take(address, self._ports.now_ms() / 1000)
+            self._rate.take(address, self._ports.uptime_ms() / 1000)
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
 

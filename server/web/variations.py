@@ -68,7 +68,7 @@ class Variations:
         match, moves = await self._matches.find_with_moves(request.match_info["match"])
         ply = query_number(request, "ply", 0, 0, len(moves))
         try:
-            self._rate.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+            self._rate.take(request[ORIGIN].address, self._ports.uptime_ms() / 1000)
             position = await self._position(match, moves[:ply])
             return json_answer(await _play(position, ply, tokens))
         except LimitExceeded as limit:

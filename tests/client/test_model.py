@@ -57,7 +57,7 @@ ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
 ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
 #: The absence of a player who has gone long ago, so that every claim is accepted.
-LONG_GONE = Absence(-(10**9), -(10**9), 0)
+LONG_GONE = Absence(0, 0)
 
 
 # --- histories of the server's rooms

@@ -83,9 +83,9 @@ async def page() -> AsyncIterator[Page]:
 
 
 #: Commands without arguments.
-PLAIN_COMMANDS = (
+PLAIN_COMMANDS: tuple[type[Command], ...] = (
     Stand, Resign, Abort, Rematch, Decline, OfferDraw, Accept,
-    Claim, ClaimWin, CallDraw, LetAiPlay, ReclaimSeat, ReclaimSeat,
+    Claim, ClaimWin, CallDraw, *[LetAiPlay] * 4, *[ReclaimSeat] * 4,
 )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def random_command(rng: random.Random, room: Room) -> Command:
 
 def everyone_gone(_identity: IdentityId) -> Absence:
     """The absence of a player who has gone long ago."""
-    return Absence(-(10**9), -(10**9), 0)
+    return Absence(0, 0)
 
 
 def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:

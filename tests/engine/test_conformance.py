@@ -95,6 +95,8 @@ COUNT = (
 )
 #: A hook `points` to insert.
 POINTS = "def points(s: State) -> tuple[int, int] | None:\n    return {}\n\n\ndef turn("
+#: A hook `can_win` to insert.
+CAN_WIN = "def can_win(s: State, seat: int) -> bool:\n    return {}\n\n\ndef turn("
 #: Hooks `repetition` and `reversible` to insert.
 REPETITION = (
     "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
@@ -121,6 +123,8 @@ MESSAGES = [
     ("claims", "def turn(", CLAIM.format("'two\\nlines'"), "a short line"),
     ("points", "def turn(", POINTS.format("(1, 10**10)"), "within a billion"),
     ("points", "def turn(", POINTS.format("(1, 2, 3)"), "a pair, one for each seat"),
+    ("can win", "def turn(", CAN_WIN.format("seat == 0"), "a seat that went on to win can win"),
+    ("can win", "def turn(", CAN_WIN.format("1"), "can_win is True or False"),
     ("draws", 'NUMBERING = "ply"', 'CAN_BE_DRAWN = False\nNUMBERING = "ply"',
      "no match is a draw if CAN_BE_DRAWN is False"),
     ("declarations", '("noughts-and-crosses",)', '("Noughts",)', "lower case words"),

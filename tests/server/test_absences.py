@@ -42,11 +42,27 @@ def claim_win(client: Client, room: str) -> wire.RoomFrame:
     return client.plain(ClaimWin, room)
 
 
+async def begin(room: str, ada: Client, ben: Client) -> None:
+    """Plays three moves, so that both have moved and Ben is to move: Ada may claim if he goes."""
+    for ply, (client, move) in enumerate([(ada, "b2"), (ben, "a1"), (ada, "c3")]):
+        await client.ack(client.move(room, ply, move))
+
+
+@asynccontextmanager
+async def on_bens_turn() -> AsyncIterator[tuple[FakeServer, Hub, RoomId, Client, Client]]:
+    """Opens a hub with a match of Ada against Ben, in which Ben is to move."""
+    async with playing() as (fake, hub, room, ada, ben):
+        await begin(room, ada, ben)
+        yield fake, hub, room, ada, ben
+
+
 @asynccontextmanager
 async def on_two_nodes(
     fault_rate: float = 0.0,
 ) -> AsyncIterator[tuple[FakeServer, RoomId, Client, Client, Hub]]:
-    """Opens a match of Ada on one node against Ben on another one; yields Ben's node too."""
+    """Opens a match of Ada on one node against Ben on another one, in which Ben is to move; yields
+    Ben's node too.
+    """
     fake = FakeServer()
     fake.bus = FaultyBus(seed=3, fault_rate=fault_rate)
     async with fake.hub("n1") as hub, fake.hub("n2") as other:
@@ -55,6 +71,7 @@ async def on_two_nodes(
         await ada.ack(ada.join(room))
         await ben.ack(ben.join(room))
         await ben.ack(ben.sit(room, 1))
+        await begin(room, ada, ben)
         await asyncio.sleep(2)
         yield fake, room, ada, ben, other
 
@@ -70,7 +87,7 @@ def test_the_claims_are_listed_when_the_time_has_come(has_closed: bool, limit_s:
 
     @virtual
     async def run() -> None:
-        async with playing() as (_, _, room, ada, ben):
+        async with on_bens_turn() as (_, _, room, ada, ben):
             ben.close(has_closed)
             await asyncio.sleep(MOMENT_S)
             left_ms = gone_ms(ada)[1]
@@ -92,9 +109,25 @@ def test_the_claims_are_listed_when_the_time_has_come(has_closed: bool, limit_s:
 
 
 @virtual
+async def test_the_claims_come_with_the_players_own_move() -> None:
+    """A player to move whose opponent went long ago has no claim; the move that ends the turn lists
+    the claims.
+    """
+    async with on_bens_turn() as (_, _, room, ada, ben):
+        await ben.ack(ben.move(room, 3, "a2"))
+        ben.close(has_closed_page=True)
+        await asyncio.sleep(GONE_S)
+        assert claims_of(ada) == []
+        assert await ada.expect_refusal(claim_win(ada, room)) == Code.CLAIM_NONE
+        await ada.ack(ada.move(room, 4, "b1"))
+        assert claims_of(ada) == CLAIMS
+        await ada.ack(claim_win(ada, room))
+
+
+@virtual
 async def test_a_player_who_comes_back_ends_the_time() -> None:
     """When the opponent is back, the claims leave the list, and a later absence begins anew."""
-    async with playing() as (_, hub, room, ada, ben):
+    async with on_bens_turn() as (_, hub, room, ada, ben):
         ben.close(has_closed_page=True)
         await asyncio.sleep(CLOSED_PAGE_S + MOMENT_S)
         assert claims_of(ada) == CLAIMS
@@ -131,7 +164,7 @@ async def test_a_closed_page_counts_only_if_it_was_the_last() -> None:
     """A player who closes one of two pages has not gone; when the other page's connection then
     breaks, the longer time holds.
     """
-    async with playing() as (_, hub, room, ada, ben):
+    async with on_bens_turn() as (_, hub, room, ada, ben):
         second = Client(hub, "ben")
         await second.ack(second.join(room))
         ben.close(has_closed_page=True)
@@ -150,7 +183,7 @@ async def test_a_closed_page_counts_only_if_it_was_the_last() -> None:
 @virtual
 async def test_spectators_see_the_time_and_claim_nothing() -> None:
     """A spectator receives the countdown; the spectator's own leaving is none."""
-    async with playing() as (_, hub, room, _, ben):
+    async with on_bens_turn() as (_, hub, room, _, ben):
         cyd, dan = Client(hub, "cyd"), Client(hub, "dan")
         for client in (cyd, dan):
             await client.ack(client.join(room))
@@ -239,6 +272,7 @@ async def test_lost_messages_about_a_room_begin_its_times_anew() -> None:
         for client in (cyd, dan):
             await client.ack(client.join(second))
         await dan.ack(dan.sit(second, 1))
+        await begin(second, cyd, dan)
         await asyncio.sleep(2)
         for client in (ben, dan):
             client.close(has_closed_page=True)
@@ -300,14 +334,16 @@ async def test_a_lossy_bus_gives_nobody_a_win() -> None:
 @virtual
 async def test_a_move_shows_that_a_player_is_there() -> None:
     """A player whose presence a node has not learned of, but whose move it has, has not gone."""
-    async with playing() as (_, hub, room, ada, ben):
-        await ada.ack(ada.move(room, 0, "b2"))
+    async with on_bens_turn() as (_, hub, room, ada, ben):
         ben.close()
         await asyncio.sleep(GONE_S - 1)
         stealthy = Client(hub, "ben")  # moves on another node: here, without joining
-        await stealthy.ack(stealthy.move(room, 1, "a1"))
+        await stealthy.ack(stealthy.move(room, 3, "a2"))
+        await ada.ack(ada.move(room, 4, "b1"))
         await asyncio.sleep(2)
         assert await ada.expect_refusal(claim_win(ada, room)) == Code.CLAIM_NONE
+        await asyncio.sleep(GONE_S)
+        assert claims_of(ada) == CLAIMS
 
 
 @virtual
@@ -339,6 +375,7 @@ async def test_the_ai_keeps_the_seat_when_a_node_dies() -> None:
             await ada.ack(ada.join(room))
             await ben.ack(ben.join(room))
             await ben.ack(ben.sit(room, 1))
+            await begin(room, ada, ben)
             cyd = Client(hub, "cyd")
             await cyd.ack(cyd.join(room))
             ben.close(has_closed_page=True)
@@ -353,24 +390,23 @@ async def test_the_ai_keeps_the_seat_when_a_node_dies() -> None:
             ada_on_n1 = Client(hub, "ada")
             await ada_on_n1.ack(ada_on_n1.join(room))
             await ada_on_n1.ack(ada_on_n1.plain(LetAiPlay, room))
-            await ada_on_n1.ack(ada_on_n1.move(room, 0, "b2"))
             await asyncio.sleep(1)
         fake.engines.answer = first_legal
-        moved = await ada.until(lambda m: m["t"] == "event" and m.get("ply") == 1)
-        assert (moved["kind"], moved["seat"]) == ("moved", 1)
+        moved = await ada.until(lambda m: m.get("kind") == "moved" and m["ply"] == 3)
+        assert moved["seat"] == 1
         ben = Client(other, "ben")
         await ben.ack(ben.join(room))
         assert "reclaim_seat" in ben.of("joined")[-1]["may"]
         assert ben.of("snapshot")[-1]["seats"][1]["kept_for"]["identity"] == "ben"
-        await ada.ack(ada.move(room, 2, "c3"))
+        await ada.ack(ada.move(room, 4, "c2"))
         await ben.ack(ben.plain(ReclaimSeat, room))
-        await ben.until(lambda m: m["t"] == "turn" or m.get("ply") == 3)
+        await ben.until(lambda m: m["t"] == "turn" or m.get("ply") == 5)
 
 
 @virtual
 async def test_a_player_whose_seat_is_kept_reads_no_lines_of_spectators() -> None:
     """While the AI keeps the seat, the player's connection still counts as a player's."""
-    async with playing() as (_, hub, room, ada, ben):
+    async with on_bens_turn() as (_, hub, room, ada, ben):
         ben.close(has_closed_page=True)
         await asyncio.sleep(CLOSED_PAGE_S + 1)
         await ada.ack(ada.plain(LetAiPlay, room))

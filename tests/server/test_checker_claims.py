@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.commands import Abort, LetAiPlay, ReclaimSeat
+from server.commands import LetAiPlay, ReclaimSeat, Resign
 from server.protocol.codec import event_frame
 from server.rooms.model import Absence
 from tests.oracle.history import MIN_GONE_S, READER, History, Message, check
@@ -15,7 +15,9 @@ from tests.support.room_log import ADA, BEN, ROOM, plain, seated
 #: A change of the recorded history, which plants a fault.
 Change = Callable[["Recording"], None]
 #: The version of the event that a test changes or adds.
-TOOK_OVER_V, RETURNED_V = 5, 6
+TOOK_OVER_V, RETURNED_V = 8, 9
+#: The moves before them: both players have moved, and Ben is to move.
+MOVES = "a1 b1 a2"
 
 
 class Recording:
@@ -25,12 +27,11 @@ class Recording:
 
     def __init__(self) -> None:
         played = seated()
-        played.find_absence = lambda identity: (
-            Absence(-(10**9), -(10**9), 0) if identity == BEN.identity else None
-        )
+        played.moves(MOVES)
+        played.find_absence = lambda identity: Absence(0, 0) if identity == BEN.identity else None
         played.do(ADA, plain(LetAiPlay))
         played.do(BEN, plain(ReclaimSeat))
-        played.do(ADA, plain(Abort))
+        played.do(ADA, plain(Resign))
         self.events: list[Message] = [
             json.loads(event_frame(ROOM, v, at_ms, body))
             for v, (at_ms, body) in enumerate(played.log, 1)
@@ -61,6 +62,11 @@ class Recording:
             add(until_s, "ben", session, "close")
         for message in self.shown_to_ben:
             add(110.0, "ben", 3, "in", **message)
+        for ply, move in enumerate(MOVES.split()):
+            client, session = (("ada", 1), ("ben", 2))[ply % 2]
+            key = f"m{ply}"
+            add(1.0 + ply, client, session, "out", t="move", id=key, room=ROOM, ply=ply, move=move)
+            add(1.0 + ply, client, session, "in", t="ack", id=key, v=5 + ply)
         claim = {"t": "let_ai_play", "id": "c", "room": ROOM}
         add(self.claimed_s, "ada", 1, "out", **claim)
         add(self.claimed_s, "ada", 1, "in", t="ack", id="c", v=TOOK_OVER_V)

@@ -322,7 +322,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
 
 def everyone_has_gone(patch: Patch) -> FakeServer:
     """Claims are accepted against players who are connected."""
-    patch.setattr(Absences, "find", lambda self, identity: Absence(0, 0, 0))
+    patch.setattr(Absences, "find", lambda self, identity: Absence(0, 0))
     patch.setattr(load, "CLAIMS", history.CLAIMS * 30)
     return FakeServer()
 

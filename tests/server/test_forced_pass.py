@@ -271,5 +271,7 @@ async def test_a_forced_pass_does_not_show_that_a_player_is_there() -> None:
     async with waiting_for_a_pass(fake) as (_, room, ada, ben):
         ada.close()
         await ben.until(is_pass)
+        turn = await ben.until(lambda m: m["t"] == "turn" and m["v"] > 12)
+        await ben.ack(ben.move(room, 9, turn["moves"][0]["id"]))
         await asyncio.sleep(fake.settings.gone_ms / 1000 - 29)
         await ben.ack(ben.plain(ClaimWin, room))

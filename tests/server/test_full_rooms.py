@@ -186,7 +186,9 @@ def test_a_full_room_lists_what_it_accepts(opening: str, run: list[Step]) -> Non
                 assert listed_commands(after, actor, now_ms) == accepted_commands(
                     after, actor, now_ms
                 )
-            if before.is_full is after.is_full and leaves_permissions_unchanged(events, after):
+            if before.is_full is after.is_full and leaves_permissions_unchanged(
+                events, after, is_player_absent=False
+            ):
                 for actor in PEOPLE:
                     lists = {
                         permitted(room, actor.identity, now_ms, LIMITED) for room in (before, after)

@@ -1,7 +1,5 @@
 """server/rooms/gone.py: claims against an opponent who has gone, and an AI that keeps a seat."""
 
-from typing import Any
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -30,10 +28,11 @@ from server.rooms.model import (
     SERVER,
     Absence,
     Actor,
+    CommandRejected,
     MatchResult,
     Substitution,
 )
-from server.rooms.permissions import next_change_ms, permitted
+from server.rooms.permissions import Permission, next_change_in_ms, permitted
 from server.runtime.projections import projections
 from server.store.base import Listing, MatchFinished
 from tests.support.room_log import (
@@ -44,24 +43,29 @@ from tests.support.room_log import (
     ME,
     SETTINGS,
     LoggedRoom,
+    altered_game,
     created,
+    failing_rule,
     plain,
     seated,
 )
 
 CLAIMS: list[type[Command]] = [ClaimWin, CallDraw, LetAiPlay]
-#: The time after the last connection when a match may be claimed, and that after a closed page.
-GONE_MS, CLOSED_PAGE_MS = SETTINGS.gone_ms, SETTINGS.page_closed_ms
-#: Long before every test.
-LONG_AGO = -(10**9)
+#: Moves after which both sides have moved, and Ben is to move.
+BENS_TURN = "a1 b1 a2"
 SUBSTITUTE = Occupant("ai", "AI level 2", "ai", 2, kept_for=Player("ben", "Ben"))
 
 
-def gone(played: LoggedRoom, **fields: Any) -> LoggedRoom:
-    """Makes Ben absent, by default for long and for certain."""
-    absence = Absence(
-        **{"since_ms": LONG_AGO, "certain_since_ms": LONG_AGO, "limit_ms": GONE_MS, **fields}
-    )
+def on_bens_turn(game: str = "tic-tac-toe", moves: str = BENS_TURN) -> LoggedRoom:
+    """Returns a match after these moves."""
+    played = seated(game=game)
+    played.moves(moves)
+    return played
+
+
+def gone(played: LoggedRoom, left_ms: int = 0, sure_in_ms: int | None = 0) -> LoggedRoom:
+    """Makes Ben absent, by default for long enough and for certain."""
+    absence = Absence(left_ms, sure_in_ms)
     played.find_absence = lambda identity: absence if identity == BEN.identity else None
     return played
 
@@ -72,40 +76,135 @@ def back(played: LoggedRoom) -> LoggedRoom:
     return played
 
 
-def kept(moves: str = "") -> LoggedRoom:
+def kept(moves: str = BENS_TURN) -> LoggedRoom:
     """Returns a match in which the AI plays on for Ben after these moves."""
-    played = seated()
-    played.moves(moves)
+    played = on_bens_turn(moves=moves)
     gone(played).do(ADA, plain(LetAiPlay))
     return played
+
+
+def listed(played: LoggedRoom) -> tuple[Permission, ...]:
+    """Returns what Ada is permitted."""
+    arguments = played.room, ADA.identity, played.now_ms, SETTINGS, played.find_absence
+    return permitted(*arguments)
+
+
+def reason(played: LoggedRoom, actor: Actor, claim: type[Command]) -> str:
+    """Returns the sentence with which the room refuses a claim."""
+    with pytest.raises(CommandRejected) as rejected:
+        played.decide(actor, plain(claim))
+    assert rejected.value.code is Code.CLAIM_NONE
+    return rejected.value.message
 
 
 # --- who may claim, and when ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit_ms", [GONE_MS, CLOSED_PAGE_MS])
 @pytest.mark.parametrize("claim", CLAIMS)
-def test_a_claim_is_accepted_after_the_time(claim: type[Command], limit_ms: int) -> None:
-    """A claim is accepted 60 s after the last connection, or 20 s after a closed page, and not a
-    millisecond earlier. The refusal says how many seconds are left.
+def test_a_claim_is_accepted_after_the_time(claim: type[Command]) -> None:
+    """A claim is accepted when the opponent has been gone for long enough, and not a millisecond
+    earlier. The refusal says how many seconds are left.
     """
-    played = seated()
-    now_ms = played.room.changed_ms
-    gone(played, since_ms=now_ms - limit_ms + 1, limit_ms=limit_ms)
-    assert played.refuse(ADA, plain(claim)) is Code.CLAIM_NONE
-    gone(played, since_ms=now_ms - limit_ms, limit_ms=limit_ms)
+    played = on_bens_turn()
+    for left_ms, left_s in ((1, 1), (59_001, 60)):
+        assert f"in {left_s} s" in reason(gone(played, left_ms), ADA, claim)
+    assert gone(played).do(ADA, plain(claim))
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize(
+    ("moves", "sentence"),
+    [
+        ("", "before both sides have moved; you may abort"),
+        ("a1", "before both sides have moved; you may abort"),
+        ("a1 b1", "it is your move"),
+        ("a1 b1 a2 b2", "it is your move"),
+    ],
+)
+def test_nobody_claims_too_early_or_on_their_own_move(
+    claim: type[Command], moves: str, sentence: str
+) -> None:
+    """A match that has not begun can be aborted; a player to move may claim after the move, however
+    long the opponent has been gone. `may` says the same at each ply.
+    """
+    played = gone(on_bens_turn(moves=moves))
+    assert sentence in reason(played, ADA, claim)
+    assert claim not in listed(played)
+    assert (Abort in listed(played)) is ("abort" in sentence)
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_takeback_to_the_opening_ends_the_claims(claim: type[Command]) -> None:
+    """After a takeback of the second side's first move the match can be aborted, not claimed."""
+    played = on_bens_turn()
+    assert claim in listed(gone(played))
+    played.append(TookBack(played.match.id, 1, 0, played.match.digest))
+    assert "abort" in reason(played, ADA, claim)
+    assert Abort in listed(played)
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_extra_turns_and_set_up_positions_count_sides_not_plies(claim: type[Command]) -> None:
+    """In Kalah a side may make several moves before the other one has made any, and a set-up
+    position may begin with the second side: what counts is that both sides have moved, and whose
+    turn it is.
+    """
+    played = gone(seated(game="kalah"))
+    played.do(ADA, played.move("c1"))  # the last seed reaches the store: Ada moves again
+    assert played.match.turn == 0
+    played.do(ADA, played.move("a1"))
+    assert (played.match.ply, played.match.turn) == (2, 1)
+    assert "abort" in reason(played, ADA, claim)
+    start = "8/8/8/4k3/8/8/4P3/4K2R b - - 0 1"
+    played = gone(seated(game="chess", start=start))
+    played.do(BEN, played.move("e5d5"))
+    assert "abort" in reason(played, ADA, claim)
+    played.do(ADA, played.move("e2e4"))
     assert played.do(ADA, plain(claim))
 
 
+@pytest.mark.parametrize("can_win", [True, False])
+def test_a_side_that_cannot_win_claims_a_draw_at_most(can_win: bool) -> None:
+    """A bare king claims no win, whoever has gone; it may call a draw or let the AI play on. A side
+    with a rook may claim the win. `may` lists exactly that.
+    """
+    start = f"4k3/8/8/8/8/8/r7/4K{'2R' if can_win else 3} b - - 0 1"
+    played = gone(seated(game="chess", start=start))
+    played.do(BEN, played.move("a2b2"))
+    played.do(ADA, played.move("e1d1"))
+    assert [ClaimWin in listed(played), *(c in listed(played) for c in CLAIMS[1:])] == [
+        can_win, True, True
+    ]  # fmt: skip
+    if can_win:
+        assert played.do(ADA, plain(ClaimWin))
+    else:
+        assert "no series of moves wins" in reason(played, ADA, ClaimWin)
+        (finished,) = played.do(ADA, plain(CallDraw))
+        assert isinstance(finished, Finished)
+        assert (finished.winner, finished.how) == (None, "gone")
+
+
+def test_a_match_that_cannot_be_played_asks_no_rule() -> None:
+    """On a server whose rules cannot read it a match waits for no move: it may be claimed on either
+    turn, and no rule of the game is called.
+    """
+    defects: dict[str, object] = dict.fromkeys(("can_win", "init", "parse_position"), failing_rule)
+    altered = altered_game("tic-tac-toe", defects, "other")
+    for moves in (BENS_TURN, f"{BENS_TURN} b2"):
+        played = gone(on_bens_turn(moves=moves))
+        room = played.fold(lambda _: altered)
+        assert room.frozen is not None
+        types = permitted(room, ADA.identity, played.now_ms, SETTINGS, played.find_absence)
+        assert [claim in types for claim in CLAIMS] == [True, True, False]
+
+
 @pytest.mark.parametrize("claim", CLAIMS)
-@pytest.mark.parametrize("certain_ms", [None, -GONE_MS + 1])
+@pytest.mark.parametrize("sure_in_ms", [None, 1])
 def test_a_claim_is_refused_while_the_node_is_unsure(
-    claim: type[Command], certain_ms: int | None
+    claim: type[Command], sure_in_ms: int | None
 ) -> None:
     """A node that may have missed a new connection within the time refuses with claim.unsure."""
-    played = seated()
-    certain_since_ms = None if certain_ms is None else played.room.changed_ms + certain_ms
-    gone(played, certain_since_ms=certain_since_ms)
+    played = gone(on_bens_turn(), sure_in_ms=sure_in_ms)
     assert played.refuse(ADA, plain(claim)) is Code.CLAIM_UNSURE
 
 
@@ -137,15 +236,14 @@ def test_one_identity_on_both_seats_claims_nothing(claim: type[Command]) -> None
     """A player who holds both seats has no opponent who could go."""
     played = seated()
     played.append(PlayerReturned(played.match.id, 1, 0, Occupant(ADA.identity, ADA.name)))
-    absence = Absence(LONG_AGO, LONG_AGO, GONE_MS)
-    played.find_absence = lambda _: absence
+    played.find_absence = lambda _: Absence(0, 0)
     assert played.refuse(ADA, plain(claim)) is Code.CLAIM_NONE
 
 
 def test_a_claim_ends_the_match() -> None:
     """A claimed win goes to the claimant, a called draw has no winner, and both say who left."""
     for claim, winner in ((ClaimWin, 0), (CallDraw, None)):
-        played = gone(seated())
+        played = gone(on_bens_turn())
         (finished,) = played.do(ADA, plain(claim))
         assert isinstance(finished, Finished)
         assert (finished.winner, finished.how) == (winner, "gone")
@@ -154,34 +252,37 @@ def test_a_claim_ends_the_match() -> None:
 
 def test_a_game_without_draws_is_not_called_a_draw() -> None:
     """Where no draw can be offered, none can be called."""
-    played = gone(seated(game="hex"))
+    played = gone(on_bens_turn("hex", "a1 b1 a2"))
     assert played.refuse(ADA, plain(CallDraw)) is Code.DRAW_NONE
-    assert ClaimWin in permitted(
-        played.room, ADA.identity, played.now_ms, SETTINGS, played.find_absence
-    )
+    assert ClaimWin in listed(played)
 
 
-@given(st.integers(-200_000, 0), st.none() | st.integers(-200_000, 0), st.integers(0, 90_000))
+@given(
+    st.integers(0, 90_000),
+    st.none() | st.integers(0, 90_000),
+    st.sampled_from(["", "a1", "a1 b1", BENS_TURN]),
+)
 def test_the_list_changes_at_the_time_that_is_announced(
-    since_ms: int, certain_ms: int | None, limit_ms: int
+    left_ms: int, sure_in_ms: int | None, moves: str
 ) -> None:
-    """`next_change_ms` is the time at which a claim is first listed; None if it will not be."""
-    played = seated()
-    now_ms = played.room.changed_ms
-    certain_since_ms = None if certain_ms is None else now_ms + certain_ms
-    absence = Absence(now_ms + since_ms, certain_since_ms, limit_ms)
-    arguments = played.room, ADA.identity
+    """`next_change_in_ms` is the time until a claim is first listed; None if it will not be without
+    an event.
+    """
+    played = on_bens_turn(moves=moves)
 
-    def may_claim(at_ms: int) -> bool:
-        return ClaimWin in permitted(*arguments, at_ms, SETTINGS, lambda _: absence)
+    def after(passed_ms: int) -> LoggedRoom:
+        sure = None if sure_in_ms is None else max(0, sure_in_ms - passed_ms)
+        return gone(played, max(0, left_ms - passed_ms), sure)
 
-    change_ms = next_change_ms(*arguments, now_ms, SETTINGS, lambda _: absence)
-    if may_claim(now_ms) or certain_ms is None:
-        assert change_ms is None
+    arguments = played.room, ADA.identity, played.now_ms, SETTINGS
+    wait_ms = next_change_in_ms(*arguments, after(0).find_absence)
+    if ClaimWin in listed(after(0)) or sure_in_ms is None or moves != BENS_TURN:
+        assert wait_ms is None
+        assert (ClaimWin in listed(after(10**6))) is (sure_in_ms is not None and moves == BENS_TURN)
     else:
-        assert change_ms is not None
-        assert not may_claim(change_ms - 1)
-        assert may_claim(change_ms)
+        assert wait_ms is not None
+        assert ClaimWin not in listed(after(wait_ms - 1))
+        assert ClaimWin in listed(after(wait_ms))
 
 
 # --- the AI keeps a seat --------------------------------------------------------------------------
@@ -189,12 +290,11 @@ def test_the_list_changes_at_the_time_that_is_announced(
 
 def test_the_ai_plays_on_at_the_middle_level() -> None:
     """The AI takes the seat at the middle level of the game and names the player it is kept for."""
-    played = gone(seated(game="connect-four"))
-    played.do(ADA, played.move("d"))
+    played = gone(on_bens_turn("connect-four", "d d d"))
     (event,) = played.do(ADA, plain(LetAiPlay))
     level = (played.room.game.levels + 1) // 2  # type: ignore[union-attr]
     substitute = Occupant("ai", f"AI level {level}", "ai", level, kept_for=Player("ben", "Ben"))
-    assert event == AiTookOver(played.match.id, 1, 1, substitute)
+    assert event == AiTookOver(played.match.id, 1, 3, substitute)
     assert played.room.seats[1] == played.match.seats[1] == substitute
     assert played.room.ai_to_move() == 1
     assert played.room.due_ms(0) is not None
@@ -202,24 +302,24 @@ def test_the_ai_plays_on_at_the_middle_level() -> None:
 
 def test_the_ai_moves_for_the_player() -> None:
     """While the AI keeps the seat it moves there, and the player does not."""
-    played = kept("a1")
-    assert played.refuse(BEN, played.move("b1")) is Code.SEAT_NONE
-    played.do(AI, played.ai_move("b1"))
-    assert [move.move for move in played.match.moves] == ["a1", "b1"]
+    played = kept()
+    assert played.refuse(BEN, played.move("b2")) is Code.SEAT_NONE
+    played.do(AI, played.ai_move("b2"))
+    assert [move.move for move in played.match.moves] == ["a1", "b1", "a2", "b2"]
 
 
 def test_the_player_takes_the_seat_back_at_any_time() -> None:
     """The player, and nobody else, takes the seat back until the match ends; the AI's late move is
     refused then.
     """
-    played = kept("a1")
-    late = played.ai_move("b1")
+    played = kept()
+    late = played.ai_move("b2")
     for actor in (ADA, CYD):
         assert played.refuse(actor, plain(ReclaimSeat)) is Code.SEAT_NONE
     (event,) = back(played).do(BEN, plain(ReclaimSeat))
-    assert event == PlayerReturned(played.match.id, 1, 1, Occupant("ben", "Ben"))
+    assert event == PlayerReturned(played.match.id, 1, 3, Occupant("ben", "Ben"))
     assert played.refuse(AI, late) is Code.MOVE_NOT_YOUR_TURN
-    played.do(BEN, played.move("b1"))
+    played.do(BEN, played.move("b2"))
     assert played.refuse(BEN, plain(ReclaimSeat)) is Code.SEAT_NONE
 
 
@@ -248,8 +348,7 @@ def test_a_kept_seat_cannot_be_given_away() -> None:
 
 def test_an_open_offer_ends_when_the_ai_takes_over() -> None:
     """An offer of a draw to the player who has gone does not stand for the AI."""
-    played = seated()
-    played.moves("a1 b1")
+    played = on_bens_turn()
     played.do(ADA, plain(OfferDraw))
     gone(played).do(ADA, plain(LetAiPlay))
     assert played.room.offers == ()
@@ -257,15 +356,15 @@ def test_an_open_offer_ends_when_the_ai_takes_over() -> None:
 
 def test_the_snapshot_and_the_list_of_matches_name_both() -> None:
     """A snapshot and the list of finished matches say who played from which move on."""
-    played = kept("a1")
-    played.do(AI, played.ai_move("b1"))
+    played = kept()
+    played.do(AI, played.ai_move("b2"))
     back(played).do(BEN, plain(ReclaimSeat))
-    substitutions = (Substitution(1, 1, SUBSTITUTE), Substitution(2, 1, Occupant("ben", "Ben")))
+    substitutions = (Substitution(3, 1, SUBSTITUTE), Substitution(4, 1, Occupant("ben", "Ben")))
     snapshot = views.snapshot(played.room, player=True)
     assert snapshot.match is not None
     assert [(each.ply, each.seat, each.occupant.name) for each in snapshot.match.substitutions] == [
-        (1, 1, "AI level 2"),
-        (2, 1, "Ben"),
+        (3, 1, "AI level 2"),
+        (4, 1, "Ben"),
     ]
     events = played.do(ADA, plain(Resign))
     (end,) = [c for c in projections(played.room, events, None) if isinstance(c, MatchFinished)]
@@ -275,10 +374,10 @@ def test_the_snapshot_and_the_list_of_matches_name_both() -> None:
 
 def test_the_log_makes_the_same_room_on_every_node() -> None:
     """A node that loads the room has the same state as those that saw every event."""
-    played = kept("a1")
+    played = kept()
     assert played.fold() == played.room
     back(played).do(BEN, plain(ReclaimSeat))
-    played.do(BEN, plain(Abort))
+    played.do(BEN, plain(Resign))
     assert played.fold() == played.room
 
 
@@ -287,7 +386,7 @@ def test_a_takeback_before_the_substitution_leaves_the_ai_on_the_seat() -> None:
 
     A command takes back only moves that the absent player did not make.
     """
-    played = kept("a1 b1 a2")
+    played = kept()
     played.do(AI, played.ai_move("b2"))
     played.do(ADA, Takeback("t", played.match.ply))
     assert played.refuse(ADA, Takeback("t", played.match.ply)) is Code.TAKEBACK_NONE

@@ -407,12 +407,12 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
 
 
 class AdjustableServer(FakeServer):
-    """A fake server whose clock the test sets."""
+    """A fake server on which a test lets time pass."""
 
     ahead_ms = 0
 
-    def now_ms(self) -> int:
-        return super().now_ms() + self.ahead_ms
+    def uptime_ms(self) -> int:
+        return super().uptime_ms() + self.ahead_ms
 
 
 # --- the rate limit of an address -----------------------------------------------------------------

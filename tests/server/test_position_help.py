@@ -76,7 +76,8 @@ def rated_on_one_screen() -> LoggedRoom:
 def taken_over() -> Room:
     """A match of two people in which the AI plays on for one who has gone."""
     played = seated()
-    played.find_absence = lambda _: Absence(-(10**9), -(10**9), 0)
+    played.moves("a1 b1 a2")
+    played.find_absence = lambda _: Absence(0, 0)
     played.do(ADA, plain(LetAiPlay))
     return played.room
 

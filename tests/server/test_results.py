@@ -131,7 +131,7 @@ def test_a_match_can_be_aborted_until_both_sides_have_moved() -> None:
     assert (played.match.ply, played.match.turn) == (2, 1)
     assert {Abort} <= may(played, "ada") & may(played, "ben")
     events = played.do(BEN, played.move("f2"))
-    assert not leaves_permissions_unchanged(events, played.room)
+    assert not leaves_permissions_unchanged(events, played.room, is_player_absent=False)
     assert Abort not in may(played, "ada") | may(played, "ben")
     assert played.refuse(ADA, plain(Abort)) is Code.MATCH_STARTED
 
@@ -144,7 +144,7 @@ def test_a_move_that_seems_to_change_no_permission_changes_none() -> None:
         for token in tokens.split():
             allowed = may(played, "ada"), may(played, "ben")
             events = played.do((ADA, BEN)[played.match.turn], played.move(token))
-            is_unchanged = leaves_permissions_unchanged(events, played.room)
+            is_unchanged = leaves_permissions_unchanged(events, played.room, is_player_absent=False)
             assert not is_unchanged or (may(played, "ada"), may(played, "ben")) == allowed
             unchanged.append(is_unchanged)
     assert True in unchanged

@@ -79,9 +79,14 @@ class FakeRoom:
         while (seat := self.room.ai_to_move()) is not None:
             self._ai_move(seat)
 
-    async def send_presence(self, *seats: bool) -> None:
-        """Sends which seats are connected."""
-        await self._send(format_message(Presence(room="r", seats=seats, watching=0)))
+    async def send_presence(self, *seats: bool, gone_ms: tuple[int | None, ...] = ()) -> None:
+        """Sends which seats are connected, and when the match may be claimed."""
+        presence = Presence(room="r", seats=seats, watching=0, gone_ms=gone_ms)
+        await self._send(format_message(presence))
+
+    async def send_may(self, *commands: str) -> None:
+        """Sends a list of what Ada may do."""
+        await self._send(format_message(May(room="r", v=self.room.v, may=commands)))
 
     async def _answer(self, message: Message, link: Link) -> None:
         match message["t"]:

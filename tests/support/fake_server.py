@@ -463,6 +463,9 @@ class FakeServer:
     def now_ms(self) -> int:
         return loop_ms()
 
+    def uptime_ms(self) -> int:
+        return loop_ms() - START_MS
+
     def new_id(self) -> str:
         return f"id{next(self._ids)}"
 
@@ -477,6 +480,7 @@ class FakeServer:
             find_game=self.find_game,
             now_ms=self.now_ms,
             new_id=self.new_id,
+            uptime_ms=self.uptime_ms,
         )
         ports = replace(ports, **changes)
         if "background" in changes:

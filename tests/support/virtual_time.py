@@ -49,6 +49,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual_selector.now_s
 
+    def stall(self, seconds: float) -> None:
+        """Lets time pass in which nothing runs, as if the process had been stopped."""
+        self._virtual_selector.now_s += seconds
+
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end on virtual time, with a limit of twelve hours."""

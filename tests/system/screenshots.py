@@ -296,7 +296,7 @@ async def show_lobby_of_lost_server(studio: Studio) -> None:
 
 async def show_opponent_gone(studio: Studio) -> None:
     """The opponent has closed the page; the match may be claimed."""
-    await play_two(studio, "Connect four", "d1", "d2", "c1", "e1")
+    await play_two(studio, "Connect four", "d1", "d2", "c1", "e1", "c2")
     await studio.bob.page.close(run_before_unload=True)
     await studio.ada.button("Claim the win").wait_for()
 

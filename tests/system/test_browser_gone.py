@@ -46,6 +46,12 @@ async def sit_together(ada: Person, bob: Person) -> None:
     await ada.wait_for_turn()
 
 
+async def begin(ada: Person, bob: Person) -> None:
+    """Plays three moves: then Bob is to move, and Ada may claim if he goes."""
+    for person, cell in ((ada, "b2"), (bob, "a2"), (ada, "b1")):
+        await person.play(cell)
+
+
 async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
     chromium: Browser, server: ServerProcess
 ) -> None:
@@ -54,7 +60,7 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await sit_together(ada, bob)
-        await ada.play("b2")
+        await begin(ada, bob)
         context = bob.page.context
         await bob.page.close(run_before_unload=True)
         await expect(ada.page.locator(".gone")).to_contain_text("Bob has gone.")
@@ -77,7 +83,7 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
         await back.button("Resign now").click()
         await ada.page.get_by_role("link", name="Replay", exact=True).click()
         await expect(ada.page.locator(".move-card")).to_contain_text(
-            re.compile(r"AI level \d played for Bob from 2\. \w\d on\.")
+            re.compile(r"AI level \d played for Bob from 4\. \w\d on\.")
         )
         await ada.go("/replays")
         await expect(ada.page.locator(".matches .players").first).to_contain_text(
@@ -86,16 +92,38 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
         assert back.faults == []
 
 
+async def test_a_claim_waits_for_both_sides_first_moves_and_for_ones_own(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Before both have moved the player may abort; on the own move the page says that the claims
+    come after it, and shows them then.
+    """
+    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+        await sit_together(ada, bob)
+        context, gone = bob.page.context, ada.page.locator(".gone")
+        await bob.page.close(run_before_unload=True)
+        await expect(gone).to_have_text("Bob has gone. You may abort the match.")
+        back = Person(await context.new_page(), server.url)
+        await back.page.goto(ada.page.url)
+        await ada.play("b2")
+        await back.play("a2")
+        await back.page.close(run_before_unload=True)
+        await expect(gone).to_have_text("Bob has gone. You may claim the match after your move.")
+        await ada.play("b1")
+        await expect(ada.button("Claim the win")).to_be_visible()
+
+
 async def test_the_win_is_claimed_with_the_keyboard(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """The claim is a button like any other; the result says who left."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
+        await begin(ada, bob)
         await bob.page.close(run_before_unload=True)
         await ada.button("Claim the win").press("Enter")
         await expect(ada.status).to_have_text("You won: Noughts left the match")
-        await expect(ada.page.get_by_role("link", name="Replay", exact=True)).to_have_count(0)
+        await expect(ada.page.get_by_role("link", name="Replay", exact=True)).to_be_visible()
 
 
 async def test_people_of_one_name_and_people_who_repeat_themselves(

@@ -181,7 +181,7 @@ export interface Decline {
     what?: "draw" | "rematch" | "takeback" | null;
 }
 
-/** Claims the win of a match whose opponent has gone. `gone_ms` of `presence` says when the player may claim, and `may` lists the command then. The same holds for `call_draw` and `let_ai_play`. No player may claim against an AI. */
+/** Claims the win of a match whose opponent has gone. `gone_ms` of `presence` says after which time the player may claim, and `may` lists the command when the player may: not before both sides have moved, nor on the player's own move. The same holds for `call_draw` and `let_ai_play`. A side that cannot win any more by the game's rules may not claim the win. No player may claim against an AI. */
 export interface ClaimWin {
     t: "claim_win";
     id: string;
@@ -627,7 +627,7 @@ export interface Arrow {
     kind?: string;
 }
 
-/** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means now. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. May be dropped. */
+/** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means that the player has been gone for long enough. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. It stands still while the other player is not in the room either, and while the server heard nobody. May be dropped. */
 export interface Presence {
     t: "presence";
     room: string;

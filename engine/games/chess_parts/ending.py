@@ -11,14 +11,18 @@ from engine.games.chess_parts.board import (
     DRAW_CLOCK,
     GOLDEN,
     HASH,
+    KINGS,
     KNIGHTS,
     MISC,
     NEAR_DRAW_CLOCK,
     ONE,
+    OWN,
     PAWNS,
     STRAIGHTS,
+    THEIRS,
     ZERO,
     in_check,
+    turn,
 )
 from engine.games.chess_parts.movement import (
     count_moves,
@@ -78,6 +82,28 @@ def key(s: State) -> np.uint64:
 
 def claim(s: State) -> str | None:
     return "fifty moves without a capture or a pawn move" if reversible(s) >= CLAIM_PLIES else None
+
+
+def can_win(s: State, seat: int) -> bool:
+    """Whether the pieces allow a mate by this seat, with any help of the opponent (FIDE 6.9).
+
+    It looks at the pieces only, so it is too generous where no series of legal moves leads to the
+    mate: behind pawns that block each other for good, where all moves are forced, and shortly
+    before the 75-move rule.
+    """
+    own, other = (s[OWN], s[THEIRS]) if turn(s) == seat else (s[THEIRS], s[OWN])
+    if own & (s[PAWNS] | s[STRAIGHTS]):
+        return True
+    pieces = own & ~s[KINGS]
+    if popcount(pieces & s[KNIGHTS]) == 0:
+        # Bishops of one colour mate only a king whose squares of the other colour its own pieces
+        # block, and no rook or queen there could neither interpose nor capture.
+        bishops = s[DIAGONALS] & ~s[STRAIGHTS]
+        is_one_colour = bishops & DARK == ZERO or bishops & ~DARK == ZERO
+        return bool(pieces and (s[PAWNS] | s[KNIGHTS] or not is_one_colour))
+    # A lone knight mates only a king that is shut in by its own pieces; a queen there takes the
+    # knight.
+    return bool(popcount(pieces) > 1 or other & ~s[KINGS] & ~(s[DIAGONALS] & s[STRAIGHTS]))
 
 
 def ending(s: State) -> str:

@@ -1,8 +1,7 @@
 """Whether this node receives every message of the other nodes, and since when."""
 
-from collections.abc import Callable
-
 from server.bus.base import Bus
+from server.runtime.followers.listening import ListeningClock
 
 
 class BusFlow:
@@ -12,22 +11,22 @@ class BusFlow:
     store, and when a node reports that some of its messages were lost.
     """
 
-    __slots__ = ("_bus", "_is_interrupted", "_now_ms", "_since_ms")
+    __slots__ = ("_bus", "_is_interrupted", "_since_ms", "clock")
 
-    def __init__(self, bus: Bus, now_ms: Callable[[], int]) -> None:
+    def __init__(self, bus: Bus, clock: ListeningClock) -> None:
         self._bus = bus
-        self._now_ms = now_ms
+        self.clock = clock
         self._is_interrupted = False
-        self._since_ms = now_ms()
+        self._since_ms = clock.now_ms()
 
     @property
     def since_ms(self) -> int | None:
-        """The start of the current flow, in ms since 1970; None while the bus does not flow."""
+        """The start of the current flow on `clock`; None while the bus does not flow."""
         return None if self._is_interrupted or not self._bus.is_up else self._since_ms
 
     def restart(self) -> None:
         """Begins anew: some messages before now may have been lost."""
-        self._since_ms = self._now_ms()
+        self._since_ms = self.clock.now_ms()
 
     def set_interrupted(self, is_interrupted: bool) -> bool:
         """Interrupts the flow, or begins it anew after an interruption. Returns whether this is a

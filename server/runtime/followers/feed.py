@@ -84,7 +84,9 @@ class Feed:
                 is_full and before.read_only is not room.read_only
             )
         permitted: Mapping[Follower, Outbound] = {}
-        is_unchanged = is_as_full and leaves_permissions_unchanged(events, room)
+        is_unchanged = is_as_full and leaves_permissions_unchanged(
+            events, room, bool(self._presence.absences)
+        )
         if not (is_unchanged or has_frozen_changed):
             permitted = self._permissions.collect_changes(room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]

@@ -25,7 +25,8 @@ class Followers:
         #: The followers on this node, and whether each is a player.
         self._followers: dict[Follower, bool] = {}
         self._remote_reports: dict[str, PresenceReport] = {}
-        #: The time at which the last follower left; None before that, and if there was none.
+        #: The time at which the last follower left, in ms of `Ports.uptime_ms`; None before that,
+        #: and if there was none.
         self.left_ms: int | None = None
 
     def __len__(self) -> int:
@@ -116,7 +117,7 @@ class Followers:
 
     def _on_changed(self) -> None:
         if not (self._followers or self.are_elsewhere):
-            self.left_ms = self._ports.now_ms()
+            self.left_ms = self._ports.uptime_ms()
         self._on_change()
 
     # --- sending ---

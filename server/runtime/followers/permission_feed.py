@@ -50,7 +50,8 @@ class PermissionFeed:
         self._last_sent: dict[Follower, Permissions] = {}
         #: Whether spectators may see the thinking, by their lists.
         self._spectators_see_thinking = True
-        #: The time at which a list changes without an event, in ms since 1970; None for never.
+        #: The time at which a list changes without an event, in ms of `Ports.uptime_ms`; None for
+        #: never.
         self.next_change_ms: int | None = None
 
     def list_at_join(self, room: Room, follower: Follower) -> tuple[str, ...]:
@@ -72,12 +73,12 @@ class PermissionFeed:
 
     def on_absence_change(self) -> None:
         """Makes the room send the changed lists, after a player has gone or come back."""
-        self.next_change_ms = self._ports.now_ms()
-        self._submit(Wake(self.next_change_ms))
+        self.next_change_ms = self._ports.uptime_ms()
+        self._submit(Wake(change_ms=self.next_change_ms))
 
-    def send_due_changes(self, room: Room, at_ms: int) -> None:
-        """Sends the lists that change without an event by the time `at_ms`."""
-        if self.next_change_ms is not None and self.next_change_ms <= at_ms:
+    def send_due_changes(self, room: Room, change_ms: int) -> None:
+        """Sends the lists that change without an event by the time `change_ms`."""
+        if self.next_change_ms is not None and self.next_change_ms <= change_ms:
             for follower, message in self.collect_changes(room).items():
                 follower.send(message)
 
@@ -114,11 +115,11 @@ class PermissionFeed:
     def _permitted(self, room: Room, follower: Follower, now_ms: int) -> Permissions:
         """Returns what a follower is permitted, and updates `next_change_ms`."""
         arguments = room, follower.identity, now_ms, self._ports.settings, self._find_absence
-        change_ms = permissions.next_change_ms(*arguments)
-        if change_ms is not None and (
-            self.next_change_ms is None or change_ms < self.next_change_ms
-        ):
-            self.next_change_ms = change_ms
+        wait_ms = permissions.next_change_in_ms(*arguments)
+        if wait_ms is not None:
+            change_ms = self._ports.uptime_ms() + wait_ms
+            if self.next_change_ms is None or change_ms < self.next_change_ms:
+                self.next_change_ms = change_ms
         return permissions.permitted(*arguments)
 
 

@@ -20,13 +20,13 @@ PRESENCE_DELAY_S = 0.1
 
 
 class _Presence(Struct, frozen=True):
-    """What a `presence` message says. `claimable_ms` are times, since which the time left differs
-    from message to message.
+    """What a `presence` message says. It has times in ms of `Ports.uptime_ms`, since the time that
+    is left differs from message to message.
     """
 
     seats: tuple[bool, ...]
     watching: int
-    claimable_ms: tuple[int | None, ...]
+    claimable_at_ms: tuple[int | None, ...]
 
 
 def _do_nothing() -> None:
@@ -68,7 +68,7 @@ class Presence:
         #: Called when the times have changed at which players may claim.
         self.on_absence_change: Callable[[], None] = _do_nothing
         self.followers = Followers(room_id, ports, self.schedule)
-        self.absences = Absences(flow, ports.now_ms, ports.settings)
+        self.absences = Absences(flow, ports.settings)
         self._timer: asyncio.TimerHandle | None = None
         self._last: _Presence | None = None
         #: What the followers received that joined after `_last` was sent.
@@ -110,10 +110,12 @@ class Presence:
     def restart_absences(self) -> None:
         """Begins the times of all absences anew: bus messages about the room were lost."""
         self.absences.restart()
-        self.on_flow_change()
+        self.on_delay()
 
-    def on_flow_change(self) -> None:
-        """Sends the new times of absences after the bus was interrupted or flows again."""
+    def on_delay(self) -> None:
+        """Sends the new times of absences: the bus was interrupted or flows again, or this node
+        could not hear the players for a while.
+        """
         if self.absences:
             self.schedule()
 
@@ -134,12 +136,15 @@ class Presence:
             occupant is not None and (occupant.kind == "ai" or occupant.identity in present)
             for occupant in room.seats
         )
-        return _Presence(seats, self.followers.watching, self.absences.claimable_ms(room))
+        return _Presence(seats, self.followers.watching, self.absences.claimable_at_ms(room))
 
     def _message(self, presence: _Presence) -> wire.Presence:
-        now_ms = self._ports.now_ms()
+        now_ms = self._ports.uptime_ms()
         gone_ms = tuple(
-            [None if at_ms is None else max(0, at_ms - now_ms) for at_ms in presence.claimable_ms]
+            [
+                None if at_ms is None else max(0, at_ms - now_ms)
+                for at_ms in presence.claimable_at_ms
+            ]
         )
         return wire.Presence(
             room=self._room_id, seats=presence.seats, watching=presence.watching, gone_ms=gone_ms
@@ -161,5 +166,5 @@ class Presence:
         if presence == last:
             return
         self._on_change(self._room_id)
-        if last is None or presence.claimable_ms != last.claimable_ms:
+        if last is None or presence.claimable_at_ms != last.claimable_at_ms:
             self.on_absence_change()

@@ -75,7 +75,7 @@ class RoomCreator:
 
     def forget_full_buckets(self) -> None:
         """Drops the buckets of identities that have created no room lately."""
-        now_s = self._ports.now_ms() / 1000
+        now_s = self._ports.uptime_ms() / 1000
         self._buckets = {
             identity: bucket
             for identity, bucket in self._buckets.items()
@@ -110,7 +110,7 @@ class RoomCreator:
             ) from fault
         self._rooms.make_place(address)
         self._take_token(actor.identity)
-        self._limits.rooms.take(address, now_ms / 1000)
+        self._limits.rooms.take(address, self._ports.uptime_ms() / 1000)
         room = rules.initial_room(RoomId(new_id()), events[0], now_ms, find_game)
         entries = [log_entry(room, events[0], now_ms)]
         for event in events[1:]:
@@ -122,7 +122,7 @@ class RoomCreator:
     def _take_token(self, identity: str) -> None:
         """Takes a token for creating a room. Raises LimitExceeded if the identity has none."""
         settings = self._ports.settings
-        now_s = self._ports.now_ms() / 1000
+        now_s = self._ports.uptime_ms() / 1000
         bucket = self._buckets.get(identity)
         if bucket is None:
             bucket = self._buckets[identity] = Bucket(

@@ -11,6 +11,7 @@ import structlog
 
 from server.bus.base import Heartbeat, NodeDown
 from server.ports import Ports
+from server.runtime.followers.listening import LISTEN_S
 from server.runtime.node.hub import Hub
 from server.runtime.room.expiry import EXPIRY_STEP_S
 from server.store.base import StoreDamaged, StoreError, StoreReadOnly
@@ -51,6 +52,20 @@ async def keep_heartbeat(hub: Hub) -> None:
         is_frequent = loop.time() < frequent_until_s
         period_s = settings.heartbeat_s
         await asyncio.sleep(min(period_s, DUE_ROOMS_RETRY_S) if is_frequent else period_s)
+
+
+async def listen(hub: Hub) -> None:
+    """Reads the clock of the time in which this node hears its players, and after a stall tells the
+    rooms that their players have not been gone for as long as it took.
+    """
+    clock, stall_count = hub.listening, 0
+    while True:
+        clock.now_ms()
+        if clock.stall_count != stall_count:
+            stall_count = clock.stall_count
+            for runner in hub.rooms:
+                runner.presence.on_delay()
+        await asyncio.sleep(LISTEN_S)
 
 
 async def report_condition(hub: Hub) -> None:
@@ -112,6 +127,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         try:
             await hub.write_heartbeat()
             work = {
+                "hub listening": listen(hub),
                 "hub heartbeat": keep_heartbeat(hub),
                 "hub sweep": sweep(hub),
                 "hub store": report_condition(hub),

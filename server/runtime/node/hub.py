@@ -14,6 +14,7 @@ from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.rooms.model import SERVER, Actor, ActorKind
 from server.runtime.followers.bus_flow import BusFlow
+from server.runtime.followers.listening import ListeningClock
 from server.runtime.log import Outcome
 from server.runtime.node.creation import RoomCreator
 from server.runtime.node.lobby import Lobby
@@ -54,7 +55,9 @@ class Hub:
             self.lobby.on_commit, engine_observer(ports.engines), metrics_observer(ports.metrics)
         ):  # fmt: skip
             self.observers.subscribe(observer)
-        flow = BusFlow(ports.bus, ports.now_ms)
+        #: The time in which this node could hear its players.
+        self.listening = ListeningClock(ports.uptime_ms)
+        flow = BusFlow(ports.bus, self.listening)
         self.rooms = OpenRooms(
             ports, tasks, self.limits, self.observers, flow, self.lobby.on_room_changed
         )
@@ -110,8 +113,8 @@ class Hub:
             return
         # The room's runner charges the address if the move is refused.
         address = "" if type(command) is Move else request.address
-        now_ms = request.received_ms or self.ports.now_ms()
-        self.limits.commands.take(request.actor.identity, address, room_id, now_ms / 1000)
+        now_s = self.ports.uptime_ms() / 1000
+        self.limits.commands.take(request.actor.identity, address, room_id, now_s)
 
     async def command(
         self, room_id: RoomId, actor: Actor, command: Command, received_ms: int | None = None

@@ -172,12 +172,13 @@ class Lobby:
 
         If it had none since it was opened, the store decides, and the list has its decision.
         """
-        followers, now_ms = runner.followers, self._ports.now_ms()
+        followers = runner.followers
         if len(followers) or followers.are_elsewhere:
             return True
         if followers.left_ms is not None:
-            return now_ms - followers.left_ms < LEFT_ROOM_MS
-        return room.id in self._entries or now_ms - room.created_ms < LEFT_ROOM_MS
+            return self._ports.uptime_ms() - followers.left_ms < LEFT_ROOM_MS
+        age_ms = self._ports.now_ms() - room.created_ms
+        return room.id in self._entries or age_ms < LEFT_ROOM_MS
 
     def _update_entries(self, rooms: Sequence[wire.RoomSummary], gone: Sequence[str]) -> None:
         """Stores these entries in memory and sends them to the watchers."""

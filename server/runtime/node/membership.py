@@ -107,10 +107,12 @@ class Membership:
     def forget_silent_nodes(self) -> None:
         """Forgets nodes that have been silent for SILENT_NODE_S: a killed one may send no NodeDown.
 
-        While the bus is down, no node counts as silent.
+        While the bus is down, no node counts as silent, nor after a stall of this node, before it
+        has read what the others sent meanwhile.
         """
-        now_s = asyncio.get_running_loop().time()
-        if not self._ports.bus.is_up:
+        now_s, clock = asyncio.get_running_loop().time(), self._flow.clock
+        clock.now_ms()
+        if clock.settling_ms or not self._ports.bus.is_up:
             self._last_message_s = dict.fromkeys(self._last_message_s, now_s)
         for node, last_message_s in tuple(self._last_message_s.items()):
             if last_message_s < now_s - SILENT_NODE_S:
@@ -173,7 +175,7 @@ class Membership:
         """Interrupts the flow of the bus while a node is in doubt, and tells the rooms."""
         if self._flow.set_interrupted(bool(self._in_doubt_since_s)):
             for runner in self._rooms:
-                runner.presence.on_flow_change()
+                runner.presence.on_delay()
 
     # --- comparing heads ---
 

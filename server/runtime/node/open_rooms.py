@@ -114,11 +114,10 @@ class OpenRooms:
         """Closes the rooms that have been idle for `after_s` seconds, and earlier those whose
         followers have gone to other nodes.
         """
-        now_ms = self._ports.now_ms()
+        now_ms = self._ports.uptime_ms()
         for runner in self:
             idle_s = min(after_s, MOVED_ROOM_S) if runner.followers.are_elsewhere else after_s
-            # A time in the future means that the clock was set back.
-            was_used_recently = now_ms - idle_s * 1000 < runner.idle_since_ms <= now_ms
+            was_used_recently = now_ms - idle_s * 1000 < runner.idle_since_ms
             if runner.is_idle and not was_used_recently:
                 self._close(runner.room_id).cancel()
 

@@ -7,6 +7,7 @@ what is committed.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 import structlog
@@ -156,7 +157,7 @@ class RoomRunner:
     ) -> None:
         self.room_id = room_id
         self._command_limits = command_limits
-        self.idle_since_ms = ports.now_ms()
+        self.idle_since_ms = ports.uptime_ms()
         self._ports = ports
         self._observers = observers
         self._log = EventLog(
@@ -250,7 +251,7 @@ class RoomRunner:
         """
         if self.followers.remove(follower):
             self._permissions.forget(follower)
-            self.idle_since_ms = self._ports.now_ms()
+            self.idle_since_ms = self._ports.uptime_ms()
             if has_closed_page:
                 self.presence.on_page_closed(follower.identity)
 
@@ -269,7 +270,7 @@ class RoomRunner:
                 await self._serve(item)
                 self._is_busy = False
                 if not isinstance(item, EventsAppended):  # events of another node keep no room open
-                    self.idle_since_ms = self._ports.now_ms()
+                    self.idle_since_ms = self._ports.uptime_ms()
         finally:
             unsubscribe()
             self.presence.close()
@@ -320,10 +321,11 @@ class RoomRunner:
                     lag_ms = max(0, self._ports.now_ms() - entries[-1].at_ms)
                     self._ports.metrics.bus_lag_s.observe(lag_ms / 1000)
                     await self._log.receive(entries)
-                case Wake(at_ms=at_ms):
-                    if at_ms is not None:
-                        self._permissions.send_due_changes(self._log.state, at_ms)
-                        await self._tick(at_ms)
+                case Wake(tick_ms=tick_ms, change_ms=change_ms):
+                    if change_ms is not None:
+                        self._permissions.send_due_changes(self._log.state, change_ms)
+                    if tick_ms is not None:
+                        await self._tick(tick_ms)
                 case TakeOver():
                     self._log.is_responsible = True
                     await self._log.catch_up()
@@ -375,7 +377,7 @@ class RoomRunner:
             self._serving = None
         makes_events = isinstance(outcome, Accepted) and outcome.is_new
         if not makes_events:
-            now_s = self._ports.now_ms() / 1000
+            now_s = self._ports.uptime_ms() / 1000
             settle_limits(self._command_limits, self.room_id, request, outcome, now_s)
         is_answered = makes_events and follower is not None
         if isinstance(command, Hint) and isinstance(outcome, Accepted) and follower is not None:
@@ -459,15 +461,15 @@ class RoomRunner:
         if tick_ms is None and change_ms is None:
             self._timer.cancel()
             return
-        now_ms = self._ports.now_ms()
         waits = []
         if tick_ms is not None:
             # If the clock was set back, the last event is in the future, and the wait starts then.
-            waits.append((tick_ms - max(now_ms, room.changed_ms), tick_ms))
+            wait_ms = tick_ms - max(self._ports.now_ms(), room.changed_ms)
+            waits.append((wait_ms, Wake(tick_ms=tick_ms)))
         if change_ms is not None:
-            waits.append((change_ms - now_ms, change_ms))
-        wait_ms, at_ms = min(waits)
-        self._timer.set(Wake(at_ms), max(0, wait_ms) / 1000)
+            waits.append((change_ms - self._ports.uptime_ms(), Wake(change_ms=change_ms)))
+        wait_ms, wake = min(waits, key=itemgetter(0))
+        self._timer.set(wake, max(0, wait_ms) / 1000)
 
     def _tick_ms(self) -> int | None:
         """Returns the time of this node's next tick; None for never, or if the rules refused it."""
@@ -486,7 +488,7 @@ class RoomRunner:
     def _on_store_failure(self) -> None:
         """Makes the runner read the log before its next item, and within RESYNC_S."""
         self._log.is_behind = True
-        self._timer.set(Wake(None), RESYNC_S)
+        self._timer.set(Wake(), RESYNC_S)
 
     def _refuse_all(self, code: Code, message: str) -> None:
         """Refuses every waiting request."""

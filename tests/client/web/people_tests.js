@@ -11,12 +11,14 @@ const KEPT = { identity: "ai", name: "AI level 2", kind: "ai", level: 2, kept_fo
 const CLAIMS = ["claim_win", "call_draw", "let_ai_play"];
 
 /** Returns the texts that Ada sees about a player who has gone. */
-function seen({ seats = [ADA, BEN], may = [], gone_ms = [], waited_ms = 0, isWaiting = false }) {
+function seen({ seats = [ADA, BEN], may = [], gone_ms = [], waited_ms = 0, isWaiting = false, isMyMove = false }) {
+    const turn = { t: "turn", room: "r", v: 9, match: "m", ply: 0, moves: [{ id: "a1", path: ["a1"], text: "a1" }] };
     const match = { id: "m", number: 1, start: "", rules: "", seats, moves: [] };
     const model = [
         { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
         { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "zoe", levels: 3, view: null }, may },
         { t: "snapshot", room: "r", v: 9, seats, match },
+        ...(isMyMove ? [turn] : []),
     ].reduce(apply, follow(EMPTY_MODEL, "r"));
     const opponent = new Opponent({ model, command: async () => null, update() {} }, () => 1000);
     opponent.setGone(gone_ms, 1000 - waited_ms);
@@ -39,6 +41,21 @@ test("a player sees the time until the match may be claimed, and then the claims
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS }), ["Ben has gone.", ...claims]);
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS, isWaiting: true }), ["Ben has gone."]);
     assertEqual(seen({ gone_ms: [0, null] }), []);
+});
+
+test("a player sees what a claim waits for besides the time, and the claims that there are", () => {
+    const gone_ms = [null, 39_001];
+    const started = "Ben has gone. You may abort the match.";
+    assertEqual(seen({ gone_ms, may: ["abort"] }), [started]);
+    assertEqual(seen({ gone_ms: [null, 0], may: ["abort"], isMyMove: true }), [started]);
+    const both = "Ben has gone. You may claim the match in 40 s and after your move.";
+    assertEqual(seen({ gone_ms, isMyMove: true }), [both]);
+    const move = "Ben has gone. You may claim the match after your move.";
+    assertEqual(seen({ gone_ms: [null, 0], isMyMove: true }), [move]);
+    const drawn = "Ben has gone. Your side cannot win any more.";
+    const claims = ["Call it a draw", "Let the AI play on"];
+    assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS.slice(1) }), [drawn, ...claims, "Wait"]);
+    assertEqual(seen({ gone_ms: [null, 0], may: ["claim_win"] }), ["Ben has gone.", "Claim the win", "Wait"]);
 });
 
 test("a player whose seat the AI keeps may take it back", () => {

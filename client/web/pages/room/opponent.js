@@ -10,7 +10,7 @@
 
 import { h } from "../../shell/elements.js";
 import { headPly } from "../../shell/model.js";
-import { keptSeat, mySeat, permits } from "../../shell/viewer.js";
+import { keptSeat, legalMoves, mySeat, permits } from "../../shell/viewer.js";
 import { occupantName } from "../../shell/words.js";
 
 export class Opponent {
@@ -112,6 +112,17 @@ class Absence {
 }
 
 /**
+ * The claims against an opponent who has gone, with the texts of their buttons.
+ * @typedef {"claim_win" | "call_draw" | "let_ai_play"} Claim
+ * @type {{t: Claim, text: string}[]}
+ */
+const CLAIMS = [
+    { t: "claim_win", text: "Claim the win" },
+    { t: "call_draw", text: "Call it a draw" },
+    { t: "let_ai_play", text: "Let the AI play on" },
+];
+
+/**
  * The sentence about the opponent who has gone and the buttons to claim the match; for a player whose
  * seat an AI keeps, the button to take it back.
  * @param {App} app
@@ -121,8 +132,7 @@ class Absence {
  */
 function drawGone(app, room, absence) {
     const { model } = app;
-    const send = (/** @type {"claim_win" | "call_draw" | "let_ai_play" | "reclaim_seat"} */ t) => () =>
-        void app.command({ t, room: room.id });
+    const send = (/** @type {Claim | "reclaim_seat"} */ t) => () => void app.command({ t, room: room.id });
     const kept = keptSeat(model);
     if (kept !== null && permits(model, "reclaim_seat")) {
         return h(
@@ -134,7 +144,8 @@ function drawGone(app, room, absence) {
     }
     const text = goneText(app, room, absence);
     if (text === null) return null;
-    if (!permits(model, "claim_win") || absence.isWaiting) return h("p", { class: "gone", key: "gone" }, text);
+    const claims = CLAIMS.filter(({ t }) => permits(model, t));
+    if (claims.length === 0 || absence.isWaiting) return h("p", { class: "gone", key: "gone" }, text);
     const wait = () => {
         absence.isWaiting = true;
         app.update();
@@ -143,9 +154,10 @@ function drawGone(app, room, absence) {
         "div",
         { class: "gone", key: "gone", role: "group", "aria-label": text },
         h("p", null, text),
-        h("button", { class: "main", onclick: send("claim_win") }, "Claim the win"),
-        permits(model, "call_draw") ? h("button", { onclick: send("call_draw") }, "Call it a draw") : null,
-        permits(model, "let_ai_play") ? h("button", { onclick: send("let_ai_play") }, "Let the AI play on") : null,
+        claims.map(({ t, text: label }, number) => {
+            const onclick = send(t);
+            return h("button", number === 0 ? { class: "main", onclick } : { onclick }, label);
+        }),
         h("button", { onclick: wait }, "Wait"),
     );
 }
@@ -161,9 +173,15 @@ function goneText(app, room, absence) {
     const seat = [0, 1].find((each) => each !== viewerSeat && absence.secondsLeft(each) !== null);
     if (seat === undefined || !room.match || room.match.over) return null;
     const name = occupantName(room.seats[seat]);
+    if (viewerSeat === null) return `${name} has gone.`;
+    if (CLAIMS.some(({ t }) => permits(app.model, t)))
+        return `${name} has gone.${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
+    if (permits(app.model, "abort")) return `${name} has gone. You may abort the match.`;
     const seconds = absence.secondsLeft(seat) ?? 0;
-    if (viewerSeat === null || permits(app.model, "claim_win")) return `${name} has gone.`;
-    return `${name} has gone. You may claim the match in ${seconds} s.`;
+    const isMyMove = legalMoves(room).length > 0;
+    const left = seconds > 0 || !isMyMove ? `in ${seconds} s` : "";
+    const when = [left, isMyMove ? "after your move" : ""].filter((condition) => condition !== "");
+    return `${name} has gone. You may claim the match ${when.join(" and ")}.`;
 }
 
 /**
