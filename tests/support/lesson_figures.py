@@ -96,6 +96,8 @@ LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
     "one-bound": (
         stated("A B C D D1 D2 D3 E", root=10),
         stated("A B C D D1 E", "D2 D3", root=10),
+        stated("one one-10 one-50 one-25 two two-5 two-2", "two-25", root=10, one=10),
+        stated("one one-10 one-50 one-25 two two-5", "two-2 two-25", root=10, one=10),
     ),
     # By negamax a value is the mover's: L is worth -10 to MIN.
     "negamax": (stated("L L1 L2 R R1 R2", root=10, L=-10), EVERY_LEAF_PLAIN, STICKS_FRESH),
@@ -186,7 +188,11 @@ LESSON_TEXTS: Mapping[str, Sequence[str]] = {
         "Fail-hard: 19 of 31 nodes",
         "Fail-soft: MAX = 10, plays A; 19 of 31 nodes",
     ),
-    "one-bound": ("A window takes 7 nodes, one bound 9, plain minimax 9. All find 10.",),
+    "one-bound": (
+        "A window takes 7 nodes, one bound 9, plain minimax 9. All find 10.",
+        "the slide takes 8 nodes, with a test after every child (one-bound-early) 7",
+        "of the four-level tree 31 and 21",
+    ),
     "negamax": ("the opponent has -101, not -1", "worth 1 to MIN, not 101", "so -10 to MIN"),
     "template-method": (
         "worst score -inf, MinNode with inf",

@@ -32,7 +32,9 @@ ALGORITHMS = {
     "fail-soft": "a node returns the best value that it found",
     "fail-hard": "a node returns its own bound, alpha or beta",
     "strict": "cuts only where alpha is greater than beta",
-    "one-bound": "hands down the best of the parent only",
+    "one-bound": "hands down the parent's best; tests later children",
+    "one-bound-early": "the same, tested after the first child too",
+    "parent-bound": "the same, and stops where values are equal",
     "accumulators": "a map over the moves into an accumulator",
     "average": "the best at our plies, the mean at the opponent's",
     "max-n": "each player wants the most for themselves",
@@ -48,6 +50,8 @@ TITLES = {
     "fail-hard": "alpha-beta, fail-hard",
     "strict": "alpha-beta, strict",
     "one-bound": "alpha-beta, one bound",
+    "one-bound-early": "alpha-beta, one bound, early",
+    "parent-bound": "alpha-beta, the parent's bound",
     "accumulators": "alpha-beta, accumulators",
 }
 #: The description of each form, by its name.
@@ -268,7 +272,7 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
     if root.players > 1:
         return algorithm_for_several_players(plan, ours)
     if name in variants.VARIANTS:
-        return partial(variants.alphabeta, variants.VARIANTS[name])
+        return variants.VARIANTS[name]
     if plan.form != "flat":
         return algorithm_in_form(plan, ours)
     functions: dict[str, Algorithm] = {

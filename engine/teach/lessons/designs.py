@@ -15,7 +15,7 @@ from engine.teach.algorithms.flat import single_utility
 from engine.teach.algorithms.mapping import PLAIN
 from engine.teach.algorithms.polymorphic import SIDES
 from engine.teach.algorithms.study import Study, at_depth
-from engine.teach.lessons.first_cutoffs import FOUR_LEVELS, SEVEN_NODES
+from engine.teach.lessons.first_cutoffs import FOUR_LEVELS, GREEDY_TREE, SEVEN_NODES
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
 from engine.teach.states.board import Board
 from engine.teach.states.state import GameState, Scale, TreeState
@@ -44,21 +44,36 @@ alpha (MAX) or beta (MIN): I = {hard[I]}, D = {hard[D]}, E = {hard[E]}, B = {har
 DEEP_CUT = parse_tree("max(A: 10, B: min(C: max(D: min(D1: 5, D2: 7, D3: 9), E: 6)))", "One bound")
 
 
+def one_bound_sizes() -> Mapping[str, object]:
+    """Returns the nodes of the four-level tree that both places of the test need."""
+    root = TreeState.at_root(FOUR_LEVELS)
+    return {
+        name: explain(root, Plan(algorithm)).counts.nodes
+        for name, algorithm in (("four", "one-bound"), ("four_early", "one-bound-early"))
+    }
+
+
 ONE_BOUND = Lesson(
     title="One bound is not enough",
     summary="A child gets only its parent's best value, so there are no deep cut-offs.",
     page="""The simplest pruning hands down one number: the best value of the parent. MAX
 has {full[A]} from A. Deep below B, at D, MIN finds {full[D1]}. With a window D has the
-{full[A]} from three plies above and skips its other leaves: a deep cut-off. With one bound
-it has only the best value of C, which has none yet.""",
+{full[A]} from three plies above and skips its other leaves. With one bound it has only the
+best value of C, which has none yet. The slide evaluates the first child before its loop, and
+both its tests stand in the loop: no node stops before its second child.""",
     look_for=(
         "A window takes {full.nodes} nodes, one bound {one.nodes}, plain minimax "
         "{full.plain_nodes}. All find {full.value}.",
+        "Of the friends the slide takes {slide.nodes} nodes, with a test after every child "
+        "(one-bound-early) {early.nodes}; of the four-level tree {four} and {four_early}.",
     ),
     runs=(
-        Run("One bound", DEEP_CUT, Plan("one-bound"), "one"),
+        Run("One bound", DEEP_CUT, Plan("one-bound"), "one", "none"),
         Run("A window (fail-soft)", DEEP_CUT, Plan("fail-soft"), "full"),
+        Run("The friends, as on the slide", GREEDY_TREE, Plan("one-bound"), "slide", "none"),
+        Run("Tested after every child", GREEDY_TREE, Plan("one-bound-early"), "early", "none"),
     ),
+    facts=one_bound_sizes,
     compares=(0, 1),
 )
 

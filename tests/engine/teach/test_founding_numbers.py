@@ -90,10 +90,17 @@ def test_row_1_the_variants() -> None:
     assert (plain.value, plain.line[0]) == (expected["value"], expected["plays"])
     assert plain.counts.nodes == expected["all_nodes"]
     assert value_at(plain, "L2") <= value_at(plain, "K")  # type: ignore[operator]
-    one_bound = searched(1, "one-bound")
-    assert one_bound.counts.nodes == expected["one_bound"]["nodes"]
-    assert names(one_bound)[1] == expected["one_bound"]["skipped"]
-    assert (one_bound.value, one_bound.line[0]) == (expected["value"], expected["plays"])
+
+
+@pytest.mark.parametrize("number", [1, 5, 6])
+@pytest.mark.parametrize("form", ["one-bound", "one-bound-early", "parent-bound"])
+def test_one_bound_as_printed_and_early(number: int, form: str) -> None:
+    """As printed, a node never stops before its second child; the value and the choice stay."""
+    expected, trace = row(number), searched(number, form)
+    figures = expected["one_bound_forms"][form]
+    assert (trace.counts.nodes, trace.counts.leaves) == (figures["nodes"], figures["leaves"])
+    assert names(trace)[1] == figures["skipped"]
+    assert (trace.value, trace.line[0]) == (expected["value"], searched(number, "minimax").line[0])
 
 
 def sticks_after_first_move(fresh: bool) -> Trace:

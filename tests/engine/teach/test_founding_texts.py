@@ -12,10 +12,10 @@ from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.states.state import TreeState
 from engine.teach.states.tree import Node, Tree, check_tree
 from engine.teach.trace import Trace
-from tests.oracle import founding_texts as texts
+from tests.oracle import printed as texts
 
-#: The number of random trees for each algorithm.
-TREE_COUNT = 300
+#: The numbers of random trees for each algorithm: in every run, and in a long one.
+TREE_COUNT, LONG_TREE_COUNT = 200, 2_000
 #: An unlimited depth, an open end of a window, or an infinite utility.
 INF = math.inf
 
@@ -101,6 +101,13 @@ CASES: dict[str, Case] = {
         "any",
     ),
     "one-bound (003)": ("one-bound", {}, texts.one_bound, "max first"),
+    "one-bound-early": (
+        "one-bound-early",
+        {},
+        lambda tree, depth, log: texts.one_bound(tree, depth, log, is_early=True),
+        "max first",
+    ),
+    "parent-bound (001)": ("parent-bound", {}, texts.parent_bound, "any"),
     "strict (002)": ("strict", {}, texts.strict, "any"),
     "accumulators (001)": ("accumulators", {}, texts.accumulators, "any"),
     "pair (000)": ("alphabeta", {"form": "pair"}, texts.pair, "any"),
@@ -183,5 +190,12 @@ def is_same_value(actual: Any, expected: Any) -> bool:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_visits_of_the_texts(name: str) -> None:
-    """Values, windows and the order of visits are those of the pseudo-code, on 300 trees."""
+    """Values, windows and the order of visits are those of the pseudo-code, on 200 trees."""
     check_case(name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+def test_the_visits_of_the_texts_on_many_trees(name: str) -> None:
+    """The same on 2,000 trees."""
+    check_case(name, LONG_TREE_COUNT)

@@ -46,6 +46,7 @@ def text_check(name: str) -> Check:
 # The checks of the cases that the planted errors concern.
 FAIL_SOFT, FAIL_HARD = text_check("fail-soft (004)"), text_check("fail-hard (000)")
 STRICT, ONE_BOUND = text_check("strict (002)"), text_check("one-bound (003)")
+PARENT_BOUND = text_check("parent-bound (001)")
 ACCUMULATORS, PAIR, NODES = (
     text_check("accumulators (001)"),
     text_check("pair (000)"),
@@ -140,14 +141,41 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         'return beta if kind == "max" else alpha',
     ),
     ("strict cuts at equality", STRICT, variants, "return alpha > beta", "return alpha >= beta"),
-    ("one bound and the window", ONE_BOUND, variants, "return alpha, INF", "return alpha, beta"),
-    ("one bound not for MAX", ONE_BOUND, variants, "return -INF, beta", "return -INF, INF"),
+    (
+        "one bound is handed further down",
+        ONE_BOUND,
+        variants,
+        "best = combine(state.kind, values) if values else None",
+        "best = combine(state.kind, values) if values else bound",
+    ),
+    (
+        "one bound not for MAX",
+        ONE_BOUND,
+        variants,
+        'return value > bound if kind == "max" else value < bound',
+        'return value < bound if kind == "min" else False',
+    ),
     (
         "one bound cuts at equality",
         ONE_BOUND,
         variants,
-        "window=best_of_parent, has_enough=is_crossed",
-        "window=best_of_parent, has_enough=is_empty",
+        "OneBound(first_test=2)",
+        "OneBound(first_test=2, is_strict=False)",
+    ),
+    ("one bound tests the first child", ONE_BOUND, variants, "OneBound(first_test=2)", "OneBound()"),
+    (
+        "the parent's bound must be passed",
+        PARENT_BOUND,
+        variants,
+        "OneBound(is_strict=False)",
+        "OneBound()",
+    ),
+    (
+        "an open bound is a bound",
+        PARENT_BOUND,
+        variants,
+        "if bound is None or count",
+        "bound = (INF if kind == 'max' else -INF) if bound is None else bound\n        if count",
     ),
     ("MIN of the pair keeps its beta", PAIR, pair, "beta = min(beta, best)", "beta = beta"),
     ("the pair never cuts", PAIR, pair, "if search.prunes:", "if False:"),

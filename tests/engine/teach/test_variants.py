@@ -41,7 +41,7 @@ def test_either_seat_may_be_max() -> None:
     rng = random.Random(3)
     for _ in range(20):
         tree = random_tree(rng)
-        for algorithm in ("minimax", "alphabeta", "negamax", "fail-hard", "one-bound"):
+        for algorithm in ("minimax", "alphabeta", "negamax", "fail-hard", "one-bound", "parent-bound"):
             first, second = (on_tree(tree, algorithm, player=player) for player in (1, 2))
             sign = 1 if algorithm == "negamax" else -1
             assert isinstance(second.value, int | float)
@@ -230,7 +230,7 @@ def test_bounds_of_every_algorithm() -> None:
     rng = random.Random(5)
     for _ in range(20):
         tree = random_tree(rng)
-        for algorithm in ("minimax", "alphabeta", "fail-hard", "one-bound"):
+        for algorithm in ("minimax", "alphabeta", "fail-hard", "one-bound", "parent-bound"):
             trace = on_tree(tree, algorithm)
             last = [line.text for line in bounds_lines(trace) if line.level == 0][-1:]
             value = trace.value
