@@ -102,7 +102,8 @@ LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
     # By negamax a value is the mover's: L is worth -10 to MIN.
     "negamax": (stated("L L1 L2 R R1 R2", root=10, L=-10), EVERY_LEAF_PLAIN, STICKS_FRESH),
     "template-method": (EVERY_LEAF, EVERY_LEAF),
-    "two-functions": (SOFT, SOFT),
+    "alphabeta-classes": (HARD, SOFT),
+    "static-functions": (SOFT, SOFT),
     "map": (EVERY_LEAF, EVERY_LEAF_PLAIN),
     "sticks": (STICKS, STICKS_FRESH),
     "meaning": (
@@ -199,8 +200,9 @@ LESSON_TEXTS: Mapping[str, Sequence[str]] = {
         "is -1 at a MaxNode and 101 at a MinNode",
         "MaxNode makes a MinNode, that of MinNode a MaxNode",
     ),
-    "two-functions": ("19 and 19 nodes", "differ in min_value"),
-    "map": ("finished, ongoing, finished, finished", "here 30 and c", "alpha 10, beta 3"),
+    "alphabeta-classes": ("E is 10 here, and 5", "same 19 of 31 nodes", "D and I are 10 and 10"),
+    "static-functions": ("19 and 19 nodes", "differ in min_value"),
+    "map": ("drawn, ongoing, won, lost", "here 30 and c", "alpha 10, beta 3", "is our depth 4"),
     "sticks": ("7 nodes, not 6", "2x1 <= -1: root in [-1, inf)", "MAX = 101, plays 2x2"),
     "meaning": ("U(X) = 1, U(O) = -1", "U(White) = 1 and U(Black) = -1", "In the third -1"),
     "tic-tac-toe": ("19,683", "5,478", "18,297 nodes, 7,330", "549,946"),

@@ -94,6 +94,7 @@ CASES: dict[str, Case] = {
     "negamax (002)": ("negamax", {}, negamax_for_max, "max first"),
     "fail-soft (004)": ("fail-soft", {}, texts.fail_soft, "any"),
     "fail-hard (000)": ("fail-hard", {}, texts.fail_hard, "any"),
+    "fail-hard, nodes (000)": ("fail-hard", {"form": "nodes"}, texts.fail_hard, "any"),
     "fail-hard, fresh (000)": (
         "fail-hard",
         {"fresh": True},

@@ -19,6 +19,7 @@ from engine.teach.algorithms import (
 )
 from engine.teach.output import classic, compare, text
 from engine.teach.states import board, evaluators, players
+from engine.teach.states.state import Scale
 from tests.engine.teach import (
     test_designs,
     test_founding_numbers,
@@ -63,8 +64,14 @@ def check_status_visitor() -> None:
 
 
 def check_take_back() -> None:
-    """Asserts that a map leaves the board as it was."""
-    test_designs.test_the_map_is_lazy()
+    """Asserts that a map leaves the board as it was, and ends when it has enough."""
+    test_designs.test_the_board_maps_until_the_accumulator_has_enough()
+
+
+def check_update_best() -> None:
+    """Asserts that the status of the board decides what the accumulator gets."""
+    for scale in (Scale(), Scale(-3, 0.5, 7)):
+        test_designs.test_update_best_by_the_status(scale)
 
 
 def check_hooks() -> None:
@@ -132,7 +139,7 @@ def check_infinite() -> None:
 #: Name, check, module, source text, faulty text.
 ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     ("fail-soft cuts too late", FAIL_SOFT, variants, "return alpha >= beta", "return alpha > beta"),
-    ("fail-hard is soft", FAIL_HARD, variants, "Variant(result=own_bound)", "Variant()"),
+    ("fail-hard is soft", FAIL_HARD, variants, "Windowed(result=own_bound)", "Windowed()"),
     (
         "fail-hard returns the other bound",
         FAIL_HARD,
@@ -162,7 +169,13 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "OneBound(first_test=2)",
         "OneBound(first_test=2, is_strict=False)",
     ),
-    ("one bound tests the first child", ONE_BOUND, variants, "OneBound(first_test=2)", "OneBound()"),
+    (
+        "one bound tests the first child",
+        ONE_BOUND,
+        variants,
+        "OneBound(first_test=2)",
+        "OneBound()",
+    ),
     (
         "the parent's bound must be passed",
         PARENT_BOUND,
@@ -211,8 +224,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     (
         "an accumulator never has enough",
         ACCUMULATORS,
-        mapping,
-        "if best.has_enough:",
+        board,
+        "if accumulator.has_enough:",
         "if False:",
     ),
     (
@@ -224,12 +237,25 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     ),
     ("the map does not take back", check_take_back, board, "            self.take_back()\n", ""),
     (
-        "the map plays all at once",
+        "the map skips a move too many",
         check_take_back,
         board,
-        "        for move in moves:\n            self.play(move)\n",
-        "        for move in list(moves):\n            if_finished(move)\n"
-        "            self.play(move)\n",
+        "return moves[count:]",
+        "return moves[count + 1 :]",
+    ),
+    (
+        "a draw is lost",
+        check_update_best,
+        mapping,
+        "self.update_best(self.score(Status.DRAWN))",
+        "self.update_best(self.score(Status.LOST))",
+    ),
+    (
+        "design 2 is fail-soft",
+        text_check("fail-hard, nodes (000)"),
+        polymorphic,
+        "        return self.beta\n",
+        "        return self.score\n",
     ),
     (
         "won for lost",
@@ -363,8 +389,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "the wrong winner",
         check_match,
         classic,
-        "names.get(outcome.winner, program)",
-        "names.get(1 - (outcome.winner or 0), program)",
+        "person if outcome.winner == seat else program",
+        "program if outcome.winner == seat else person",
     ),
     (
         "bounds that widen",
