@@ -153,7 +153,7 @@ async def test_the_log_of_a_search_is_sent() -> None:
         assert not [m for m in thinking if "ready" in m or m.get("warming")]
         done = thinking[-1]
         assert (done["value"], done["score"], done["pv"]) == ("101", 1, ["2x2"])
-        assert done["log"].splitlines()[-1] == "I've got you now"
+        assert done["log"].splitlines()[-1] == "I've got you now... ha ha ha !!!"
 
 
 def illegal_move(result: Result) -> Result:
